@@ -1,4 +1,4 @@
-"""What options of an audit must be, wherever they are stated."""
+"""Options of an audit, and what they must be wherever they are stated."""
 
 from __future__ import annotations
 

@@ -471,7 +471,7 @@ def test_a_fixed_test_sees_an_output_that_only_one_input_has(seed):
 
 
 class Sealed:
-    """What it holds is nowhere to be seen."""
+    """An input whose content is nowhere to be seen."""
 
 
 def sealed(data, rng):

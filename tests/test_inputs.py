@@ -1,4 +1,4 @@
-"""Which inputs of an audit are one, drawn once for all its pairs."""
+"""Inputs of an audit that are one, drawn once for all its pairs."""
 
 from __future__ import annotations
 

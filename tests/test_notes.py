@@ -1,4 +1,4 @@
-"""What an audit says beside its verdict: pairs of an input with itself, outputs that never vary, calls that raise.
+"""Notes of an audit beside its verdict: pairs of an input with itself, outputs that never vary, calls that raise.
 
 No statistical assertion but that a sound mechanism is not called violated: at confidence 1 - 1e-9 (10 assertions).
 """

@@ -47,7 +47,7 @@ def finds(claim, mass, loss, samples, mode):
 
 
 def is_short(found):
-    """Whether so few finds contradict a power of 0.9."""
+    """Tell whether so few finds contradict a power of 0.9."""
     return stats.binom.cdf(found, AUDITS, 0.9) < LEVEL
 
 

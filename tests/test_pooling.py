@@ -15,7 +15,7 @@ from scipy import stats
 import dpaudit
 from dpaudit import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, UsageError, ZeroConcentratedDP
 from dpaudit.reports import brief, terminal
-from dpaudit.reports.replay import replay_blocks
+from dpaudit.reports.brief import replay_blocks
 from dpaudit_mechanisms.faulty.laplace import LaplaceTooLittleNoise
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric

@@ -25,9 +25,9 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.inference import binomial
+from dpaudit.reports.brief import replay_blocks
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
-from dpaudit.reports.replay import replay_blocks
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
@@ -275,7 +275,7 @@ ALICE = ("alice", 30)
 
 
 def is_alice(data, size, rng):
-    """Whether the record is a known one: a list never is."""
+    """Tell whether the record is a known one: a list never is."""
     return float(data == ALICE) + rng.laplace(scale=0.2, size=size)
 
 

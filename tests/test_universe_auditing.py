@@ -297,7 +297,7 @@ class Empty:
 
 
 def test_an_error_of_the_depth_keeps_its_message_and_a_violation_of_the_table_stands(small):
-    """Where the table had a higher bound, the message was empty."""
+    """Say where the table had a higher bound, the message was empty."""
 
     def seldom(data, rng):
         return 7 if rng.random() < (0.06 if data == 0.0 else 0.0) else Empty()

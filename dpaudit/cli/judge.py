@@ -113,6 +113,7 @@ def _pairs(text: str) -> Any:
         if isinstance(record, dict) and record.get("schema") == SCHEMA:
             pair = load_judgement(text.strip()).pair
             if pair is None:
-                raise UsageError(f"pairs must be in the judgement, got one that holds no pair of inputs ({text!r}).")
+                said = f"pairs must be in the judgement, got one that holds no pair of inputs ({text!r})."
+                raise UsageError(f"{said} Give the pairs themselves, or leave --pairs out to have one looked for.")
             return [pair]
     return resolve_pairs(text)

@@ -53,7 +53,7 @@ def replay_command(
     from dpaudit.audits.replaying import replay
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.reports import terminal
-    from dpaudit.reports.replay import replay_blocks
+    from dpaudit.reports.brief import replay_blocks
     from dpaudit.results.model import load
     from dpaudit.subjects.fresh import FRESH
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target

@@ -157,9 +157,9 @@ def report_command(
 
 def _signed(dossier: Dossier, key: str | None, by_identity: bool) -> dict[str, str]:
     """The in-toto statement with its time, signed with a key and by an identity, as asked; by the names of files."""
-    from dpaudit.reports import envelope, identity
+    from dpaudit.reports import envelope
     from dpaudit.reports.intoto import SIGNED_ON, render
-    from dpaudit.reports.written import iso_text
+    from dpaudit.reports.wording import iso_text
 
     if key is None and not by_identity:
         return {}
@@ -167,7 +167,7 @@ def _signed(dossier: Dossier, key: str | None, by_identity: bool) -> dict[str, s
     content["predicate"][SIGNED_ON] = iso_text()
     statement = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     found = {} if key is None else {"compliance.intoto.dsse.json": envelope.signed(statement, key)}
-    return {**found, "compliance.sigstore.json": identity.signed(statement)} if by_identity else found
+    return {**found, "compliance.sigstore.json": envelope.signed_by_identity(statement)} if by_identity else found
 
 
 def _verify(
@@ -177,8 +177,7 @@ def _verify(
 
     Its exit status: that of the result, since a good signature on a failure is no success.
     """
-    from dpaudit.reports.envelope import unlike, verified
-    from dpaudit.reports.identity import verified as verified_by
+    from dpaudit.reports.envelope import unlike, verified, verified_by_identity
 
     who, issuer, root = identity
     if public_key is None and who is None:
@@ -191,7 +190,7 @@ def _verify(
     if public_key is not None:
         found = verified(envelope, public_key)
     else:
-        found = verified_by(envelope, who or "", issuer or "", root)
+        found = verified_by_identity(envelope, who or "", issuer or "", root)
     other = unlike(found, results)
     if other:
         raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")

@@ -36,7 +36,6 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
         kicker="A museum of bugs in differential-privacy code",
         headline=f"{len(records)} bugs, {sum(_found(record, 'told') for record in records)} found with a known pair",
         verdict=verdict,
-        summary=(),
         sections=tuple(sections),
         footer="Made by `dpaudit museum`. Runs count single outputs of a mechanism, those of searches included.",
     )

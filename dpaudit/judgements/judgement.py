@@ -15,6 +15,7 @@ from typing import Any, Literal
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.reports.apart import apart
 from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import Saved, read_saved
@@ -100,10 +101,7 @@ class Judgement(Saved):
     def replay(self, path: str = "judgement.json") -> str:
         """The command that judges the pair again, on fresh draws where draws are what it rests on.
 
-        Parameters
-        ----------
-        path : str
-            Where the judgement is saved, for inputs that cannot be written into a command.
+        `path` is where the judgement is saved, for inputs that cannot be written into a command.
         """
         if not self.pair_id:
             return ""
@@ -123,7 +121,8 @@ class Judgement(Saved):
         how = f" ({self.by})" if self.by else ""
         lines = [f"{said}{how}: {self.claim}. {self.statement}".rstrip()]
         if self.pair_id and self.pair is not None:
-            lines.append(f"Pair: {self.pair.x_id} and {self.pair.x_prime_id}")
+            named = f"Pair: {self.pair.x_id} and {self.pair.x_prime_id}"  # long ones begin in the same way
+            lines.append(": ".join(filter(None, (named, apart(self.pair.x, self.pair.x_prime)))))
         if self.places:
             lines.append(f"Line: {', '.join(self.places)}")
         lines.append(self.scope)

@@ -1,8 +1,8 @@
-"""What we say: results rendered for the people and the programs that read them.
+"""Reports: results rendered for the people and the programs that read them.
 
 Everything is rendered from the saved model (`AuditResult`, `CheckResult`, `UtilityResult`, or several of them as a
 `Dossier`) alone, the same bytes for the same result. But html, md, pdf, label and oscal say when they were written,
-unless SOURCE_DATE_EPOCH states another date (`dpaudit.reports.written`), and SARIF looks into the current folder for
+unless SOURCE_DATE_EPOCH states another date (`dpaudit.reports.wording`), and SARIF looks into the current folder for
 the line that it anchors a result to. A format's module is imported when it is used.
 
 Formats and the names of their files: `html` and `md` (audit.html, audit.md), `json` (audit.json), `junit`

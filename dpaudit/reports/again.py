@@ -1,4 +1,4 @@
-"""How a finding is run again on fresh draws: the one line that every report prints.
+"""Line of code that runs a finding again on fresh draws, the same in every report.
 
 It is a command where one can work. None can where the result names no target, where its claim cannot be read back from
 its text, or where the inputs are neither in the file nor known by a name: then it is a call from Python, and it is said
@@ -31,19 +31,14 @@ class Again:
     needs: str = ""
 
     def sentence(self, purpose: str) -> str:
-        """What the line is for, to stand before it."""
+        """Say what the line is for, to stand before it."""
         return f"{purpose}, from Python. {self.needs}" if self.needs else f"{purpose}:"
 
 
 def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool = False) -> Again:
-    """How the witness of the pair of this id is run again.
+    """Say how the witness of the pair of this id is run again, of a result that is or will be saved at `path`.
 
-    Parameters
-    ----------
-    result : AuditResult
-        Saved, or to be saved, at `path`.
-    low_bits : bool
-        Whether the witness is that of the floating-point finding, whose budget is the saved one: no claim is needed.
+    `low_bits`: the witness is that of the floating-point finding, whose budget is the saved one: no claim is needed.
     """
     pairs, claim = (_text(result, name) for name in ("pairs", "claim"))
     is_held, own = _holds_inputs(result, pair), result.subject.get("states")
@@ -65,7 +60,7 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
 
 
 def check_again(result: CheckResult, mechanism: Mapping[str, Any]) -> Again | None:
-    """How the checks that a mechanism of a check.json failed are run again, all of them; None if none failed."""
+    """Say how the checks that a mechanism of a check.json failed are run again, all of them; None if none failed."""
     failed = [record.name for record in result.of_status("violated") if record.mechanism == mechanism["name"]]
     if not failed:
         return None
@@ -114,13 +109,13 @@ def _holds_inputs(result: AuditResult, pair: str) -> bool:
 
 
 def _text(result: AuditResult | CheckResult, name: str) -> str:
-    """What the command line was given as --claim or --pairs, as the result keeps it; empty if it was not."""
+    """Say what the command line was given as --claim or --pairs, as the result keeps it; empty if it was not."""
     given = result.options.get(name)
     return given if isinstance(given, str) else ""
 
 
 def _is_readable(claim: str) -> bool:
-    """Whether `dpaudit replay` can read this text; a metric is named there, and a name is no file to be opened."""
+    """Tell whether `dpaudit replay` can read this text; a metric is named there, and a name is no file to be opened."""
     if claim.strip().startswith("metric="):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Where two inputs of a pair differ, for inputs whose names do not show it: neighbours mostly begin in the same way.
+"""Difference of two inputs whose names do not show it: neighbours mostly begin in the same way.
 
 Inputs may be large, and reports ask for many pairs: arrays are compared as a whole, lists up to `MAX_ENTRIES`.
 """
@@ -31,7 +31,7 @@ Places = Iterator[tuple[str, Any, Any]]
 
 
 def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
-    """Where two inputs differ; empty where forms of `width` characters show it: both are whole, and are not the same.
+    """Say where two inputs differ; empty where forms of `width` characters show it: both whole, and not the same.
 
     Empty as well where to find it out would take too long, or where a value cannot be printed.
 
@@ -60,7 +60,7 @@ def _told(x: Any, x_prime: Any, width: int) -> str:
 
 
 def _is_small(value: Any, width: int) -> bool:
-    """Whether a form of `width` characters may show the value: not for containers with more entries."""
+    """Tell whether a form of `width` characters may show the value: not for containers with more entries."""
     if not isinstance(value, list | tuple | Mapping):
         return True
     items = value.values() if isinstance(value, Mapping) else value
@@ -95,7 +95,7 @@ class _Comparison:
             yield place, a, b
 
     def are_different(self, a: Any, b: Any) -> bool:
-        """Whether two values differ: by their printed forms where there is no better way."""
+        """Tell whether two values differ: by their printed forms where there is no better way."""
         self._spend(1)
         if a is b:
             return False
@@ -118,7 +118,7 @@ class _Comparison:
             raise _TooLongError
 
     def _is_same_row(self, a: Sequence[Any], b: Sequence[Any]) -> bool:
-        """Whether both hold the same plain values; zeros of both signs are the same here, as in arrays."""
+        """Tell whether both hold the same plain values; zeros of both signs are the same here, as in arrays."""
         if len(a) != len(b):
             return False
         self._spend(1 + len(a) // ROW)
@@ -161,20 +161,20 @@ class _Comparison:
 
 
 def _are_comparable(a: Any, b: Any) -> bool:
-    """Whether both are arrays of one type, or of texts, whose length is in the type."""
+    """Tell whether both are arrays of one type, or of texts, whose length is in the type."""
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.ndim == b.ndim):
         return False
     return bool(a.dtype == b.dtype) or a.dtype.kind == b.dtype.kind in ("S", "U")
 
 
 def _is_plain(array: NDArray[Any]) -> bool:
-    """Whether an array can be compared as a whole: it holds values and no objects, and nothing beside them."""
+    """Tell whether an array can be compared as a whole: it holds values and no objects, and nothing beside them."""
     kind = array.dtype.kind
     return type(array) in PLAIN_ARRAYS and not array.dtype.hasobject and (kind != "V" or bool(array.dtype.names))
 
 
 def _unequal(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which entries of two arrays of one shape differ; NaN is equal to NaN."""
+    """Say which entries of two arrays of one shape differ; NaN is equal to NaN."""
     if a.dtype.names is None:
         unequal: NDArray[np.bool_] = np.asarray(a != b)
         return unequal & np.asarray((a == a) | (b == b)) if a.dtype.kind in WITH_NAN else unequal

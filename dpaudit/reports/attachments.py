@@ -1,24 +1,46 @@
-"""What a dossier holds beside results with a verdict: plans, replays on the same randomness, and sessions of tests.
+"""Attachments of a dossier beside results with a verdict: plans, replays on the same randomness, sessions of tests.
 
-An attachment has a chapter of its own. Those that judge a promise (`dpaudit.reports.judged`) have a row on page one and
-are redacted; redaction leaves the others out, as they may quote data.
+An attachment has a chapter of its own. Those that judge a promise have a row on page one and are redacted;
+redaction leaves the others out, as they may quote data.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside
+from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Attachment
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, some
+from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
+from dpaudit.reports.wording import (
+    clean,
+    compared,
+    lower_text,
+    name_text,
+    number_text,
+    percent_text,
+    plural,
+    some,
+    symbol,
+)
+from dpaudit.reports.words import joined, said
 from dpaudit.results.codec import from_json
+from dpaudit.results.model import Verdict
 from dpaudit.results.side_findings import SideFinding
 
+if TYPE_CHECKING:
+    from dpaudit.scores.result import ScoresResult
+    from dpaudit.symbolic.certificate import Certificate, CertifiedPair
+
 ROWS = 200  # of a table
+COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
+VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
 
 
 def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
@@ -30,7 +52,7 @@ def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
 
 
 def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
-    """What an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
+    """Say what an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
     subject = clean(record["subject"].get("name") or record["subject"].get("target") or "unnamed subject", 80)
     text = (
         f"An audit of the claim {clean(record['claim'], 120)} with {plural(record['samples'], 'sample')} was planned: "
@@ -103,3 +125,126 @@ def check_record(schema: str, record: Mapping[str, Any], keys: Sequence[str]) ->
     missing = next((key for key in keys if key not in record), None)
     if missing is not None:
         raise UsageError(f"result must follow {schema}, got one without {missing!r}.")
+
+
+def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
+    """A certificate with its row and its chapter."""
+    judged = _of_certificate(result)
+    subject = clean(judged.subject.get("name") or judged.subject.get("target") or "unnamed subject", 80)
+    facts = [
+        ("Claim", judged.line.promised),
+        ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
+        ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
+    ]
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
+    order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
+    marks = [VERDICTS[pair.verdict] for pair in order]
+    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, list(map(_row, order)), ROWS, marks))
+    told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
+    told = [(pair, text) for pair, text in told if text]
+    if told:
+        blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(told)))
+    blocks.append(Paragraph("Losses are in nats. Nothing is proved of a pair that is not listed.", "note"))
+    title = f"{subject}: a certificate"
+    return Attachment(name, digest, "certificate", title, tuple(blocks), judged, result, is_keyed)
+
+
+def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
+    """An audit of scores with its row and its chapter; the course of a keyed, redacted one is left out."""
+    from dpaudit.reports import scores
+
+    judged = _of_scores(name, result)
+    rows = scores.facts(result)
+    if is_keyed:
+        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
+    told = tuple((clean(key), clean(text, 400)) for key, text in rows)
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(told)]
+    if result.trade_off:
+        drawn = trade_off_figure(result.trade_off, result.confidence)
+        blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
+    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
+    title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
+    return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
+
+
+def _of_certificate(result: Certificate) -> Judged:
+    count, verdict = len(result.pairs), result.verdict
+    number = sum(pair.verdict == verdict for pair in result.pairs)
+    asked = [pair for pair in result.pairs if math.isfinite(pair.claimed)]
+    low = max((_over(pair.value_lower, pair.claimed) for pair in asked), default=0.0)
+    high = max((_over(pair.value_upper, pair.claimed) for pair in asked), default=math.inf)
+    facts = {
+        "claim": clean(result.claim, 80),
+        "these": "this pair" if count == 1 else f"these {plural(count, 'pair')}",
+        "of": f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair",
+        "left": said("row.proof_left", mass=number_text(result.mass_left, 3)),
+        "shown": joined(f"{name_text(result.worst.id, 80)}: {_loss(result.worst)}", _event(result.worst)),
+    }
+    key = {"kept": "kept", "violated": "broken"}.get(verdict, "open")
+    sentence, sure = said(f"row.proof_{key}_sentence", **facts), "proved"
+    if key == "kept":
+        word = measured = said("row.proof_kept", **facts)
+        low = min(low, 1.0)  # what exceeds the claim by its rounding alone does not count
+        measured += said("row.proof_worst", times=number_text(max(high, 0.0), 4)) if asked else ""
+    else:
+        word, measured = said(f"row.proof_{key}"), said(f"row.proof_{key}_measured", **facts)
+    if key == "open":
+        high, sure = math.inf, said("row.proof_open_sure")
+        if result.refusal:
+            measured = sentence = clean(said("row.proof_refused", refusal=result.refusal), 400)
+    line = Line(
+        clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
+        said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
+        word=word, sentence=sentence,
+    )  # fmt: skip
+    return Judged(result.subject, line, 0.0)
+
+
+def _over(value: float, promised: float) -> float:
+    """The value as a multiple of what was promised; of a promise of 0 it is 0 or infinite."""
+    return value / promised if promised > 0.0 else math.inf if value > 0.0 else 0.0
+
+
+def _loss(pair: CertifiedPair) -> str:
+    if math.isinf(pair.value_lower):
+        return f"the loss is infinite, claimed {number_text(pair.claimed)}."
+    lower, claimed = compared(pair.value_lower, pair.claimed)
+    at = f" at δ = {number_text(pair.delta)}" if pair.delta > 0.0 else ""
+    return f"the loss is at least {lower}{at}, claimed {claimed}."
+
+
+def _event(pair: CertifiedPair) -> str:
+    from dpaudit.symbolic.certificate import event_text
+
+    return clean(event_text(pair), 600)
+
+
+def _row(pair: CertifiedPair) -> tuple[str, ...]:
+    lower = compared(pair.value_lower, pair.claimed)[0]
+    return (
+        name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
+        number_text(pair.value_upper), lower_text(pair.epsilon_lower), number_text(pair.epsilon_upper),
+        number_text(pair.delta), number_text(pair.mass_left, 3),
+    )  # fmt: skip
+
+
+def _of_scores(name: str, result: ScoresResult) -> Judged:
+    base = os.path.basename(name.replace("\\", "/"))
+    sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
+    lower, budget = compared(found.parameter_lower, result.budget)
+    own = number_text(found.parameter_ceiling)
+    epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
+    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=number_text(found.ceiling))
+    if result.parameter != "epsilon":
+        measured += said("row.scores_own", name=sign, lower=lower, own=own)
+    missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
+    of = said("row.scores_independent", name=sign) if found is not result else sign
+    facts = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
+    low = _over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
+    line = Line(
+        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
+        said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **facts),
+    )  # fmt: skip
+    return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)

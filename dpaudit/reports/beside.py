@@ -1,4 +1,4 @@
-"""What reports say of side findings: what was looked at beside the claim, each with an error rate of its own.
+"""Side findings in reports: what was looked at beside the claim, each with an error rate of its own.
 
 A kind that is not known here is shown under its own name, so that a new one needs no change of any format.
 """
@@ -9,30 +9,14 @@ import json
 from collections.abc import Mapping
 
 from dpaudit.reports.wording import clean, percent_text
+from dpaudit.reports.words import words
 from dpaudit.results.side_findings import SideFinding, SideStatus
 
-TITLES: Mapping[str, str] = {
-    "timing": "Running time",
-    "containment": "What calls do beside their output",
-    "independence": "Noise shared between calls",
-    "call_order": "Draws that depend on each other",
-    "claim_metadata": "The library's own promise",
-    "pair_search": "Search for worse pairs of inputs",
-    "shrunk_pair": "The broken pair made small",
-    "same_randomness": "The same randomness on both inputs",
-    "recorded_noise": "Recorded noise",
-    "memory": "The limit of memory",
-    "time_limit": "The limit of time",
-    "working_directory": "The working directory",
-}
-WORDS: Mapping[SideStatus, str] = {
-    "found": "found",
-    "nothing_found": "nothing found",
-    "not_applicable": "not applicable",
-}
-FOUND: Mapping[str, str] = {"pair_search": "a violated pair found", "shrunk_pair": "a smaller pair found"}
+TITLES: Mapping[str, str] = words("sides.titles")
+WORDS: Mapping[SideStatus, str] = words("sides.statuses")
+FOUND: Mapping[str, str] = words("sides.found")
 COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
-APART = "None of this is a part of the verdict or of its bounds; each line has an error rate of its own."
+APART: str = words("sides.apart")
 DETAILS = 600  # characters of the details of one finding
 
 
@@ -43,7 +27,7 @@ def title(finding: SideFinding) -> str:
 
 
 def status_text(finding: SideFinding) -> str:
-    """What came of it, in words that stand behind its name."""
+    """Say what came of it, in words that stand behind its name."""
     return FOUND.get(finding.kind, WORDS["found"]) if finding.status == "found" else WORDS[finding.status]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, by_form, doubles, wording
 from dpaudit.reports.again import STAND_IN, Again, again
@@ -41,10 +42,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
 def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
     """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
 
-    Raises
-    ------
-    UsageError
-        If limit is below 1.
+    `UsageError` if limit is below 1.
     """
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}.")
@@ -71,17 +69,8 @@ def all_pairs(table: UniverseTable) -> Paragraph:
 def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:
     """Text of a failed audit: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
-    Parameters
-    ----------
-    path : path, optional
-        Where the result is saved, for the line that replays it; None: nowhere.
-    replay : str, optional
-        What to say in the place of that line.
-
-    Raises
-    ------
-    UsageError
-        If no pair is violated.
+    `path` is where the result is saved, for the line that replays it (None: nowhere); `replay` stands in its place.
+    `UsageError` if no pair is violated.
     """
     if not result.violated:
         raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")
@@ -189,3 +178,34 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
         blocks.append(Code(clean(replay.line, 4000), "replay"))
         blocks += [Facts((("", replay.needs),))] if replay.needs else []
     return blocks
+
+
+def replay_blocks(outcome: Replay) -> list[Paragraph]:
+    """The outcome of a replay in words: the headline first."""
+    guesses = outcome.correct + outcome.wrong
+    share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
+    lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
+    name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
+    confidence = wording.percent_text(outcome.confidence)
+    if outcome.confirmed:
+        headline, mark = "Confirmed: the witness breaks the promise on fresh draws", "violated"
+        reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."
+    elif outcome.dependence:
+        headline, mark = "Not confirmed: the draws depend on each other", "inconclusive"
+        reading = f"No bound is given; {budget} was promised."
+    else:
+        headline, mark = "Not confirmed: these draws alone do not break the promise", "not_refuted"
+        reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
+    rows = [
+        f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
+        f"Rule: {wording.clean(outcome.description, 400)}",
+        f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
+        f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
+    ]
+    if outcome.dependence:
+        rows.append(outcome.dependence)
+    if outcome.pool is not None:
+        rows.append("The rule was learned on several pairs of this shift; here it was asked of this pair alone.")
+    if not guesses:
+        rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
+    return [Paragraph(f"{headline}.", mark=mark), *map(Paragraph, rows)]

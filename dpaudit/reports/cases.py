@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
@@ -26,27 +26,12 @@ PAIRS = 1000  # cases of single pairs of one audit, the worst first; a last case
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One thing that was tested.
+    """One thing that was tested, of a subject as results keep it (`name`, `target`, `fingerprint` and so on).
 
-    Attributes
-    ----------
-    subject : dict
-        As results keep it: `name`, `target`, `fingerprint` and so on.
-    claim : str
-        Empty where none is known.
-    check : str
-        What was tested, the same in every run: "claim", "certificate", "scores", "floating_point", the kind of
-        a side finding, the name of a check, or "utility: " and the name of a bound.
-    name : str
-        The check with the pair or input.
-    status : str
-        One of `STATUSES`.
-    message : str
-        What was seen; empty where there is nothing to say.
-    seconds : float
-        0 where it was not measured for this case alone.
-    is_part : bool
-        Whether the case is one pair of a check over several.
+    `check` is the same in every run: "claim", "certificate", "scores", "floating_point", the kind of a side finding,
+    the name of a check, or "utility: " and the name of a bound; `name` is the check with its pair or input. `status` is
+    one of `STATUSES`. A claim or message may be empty, and seconds 0, where none is known of this case alone.
+    `is_part`: it is one pair of a check over several.
     """
 
     subject: Mapping[str, Any]
@@ -74,8 +59,20 @@ def cases(dossier: Dossier) -> tuple[Case, ...]:
     return tuple(found)
 
 
+def grouped(
+    dossier: Dossier, statuses: Collection[str], name: Callable[[Case], str] = lambda case: case.subject_name
+) -> list[tuple[tuple[str, ...], list[Case], str]]:
+    """Cases of these statuses by subject, claim, check and status, the worst first, with a sentence on the others."""
+    found: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases(dossier):
+        if case.status in statuses:
+            found.setdefault((name(case), case.claim, case.check, case.status), []).append(case)
+    rest = [f" And {wording.plural(len(group) - 1, 'more case')} of this check." for group in found.values()]
+    return [(key, group, more * (len(group) > 1)) for (key, group), more in zip(found.items(), rest, strict=True)]
+
+
 def counts(dossier: Dossier) -> dict[str, int]:
-    """How many cases have each status, in the order of `STATUSES`."""
+    """Numbers of cases that have each status, in the order of `STATUSES`."""
     found = Counter(case.status for case in cases(dossier))
     return {status: found[status] for status in STATUSES if found[status]}
 
@@ -128,7 +125,7 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:
-    """What was found of one pair."""
+    """Say what was found of one pair."""
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     parts = [wording.bound_sentence(result, finding) + "."]
@@ -142,7 +139,7 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
 
 
 def utility_sentence(finding: UtilityFinding) -> str:
-    """What was measured of one bound on one input."""
+    """Say what was measured of one bound on one input."""
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"

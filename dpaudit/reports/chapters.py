@@ -10,15 +10,16 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, universe, wording
 from dpaudit.reports.again import Again, again
+from dpaudit.reports.by_form import mass_figure
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.evidence_figure import evidence_figure
+from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.items import status_word
-from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
+from dpaudit.reports.words import words
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -28,11 +29,7 @@ CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 MAX_LINE = 2000  # characters of a command
 SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
-MODES: Mapping[str, str] = {
-    "fixed": "uses all draws, and tests once",
-    "sequential": "stops a pair when its evidence suffices",
-    "adaptive": "as sequential, with more draws where evidence grows",
-}
+MODES: Mapping[str, str] = words("modes")
 
 
 def chapters(dossier: Dossier) -> Iterator[Section]:
@@ -98,19 +95,10 @@ def evidence(
     path: str = "",
     coordinates: Mapping[str, tuple[float, float]] | None = None,
 ) -> Iterator[Section]:
-    """The sections of an audit below its opening.
+    """The sections of an audit below its opening, with a prefix of their ids and figures and a level of headings.
 
-    Parameters
-    ----------
-    result : AuditResult
-    prefix : str
-        Of the ids of sections and figures.
-    level : int
-        Of the headings.
-    path : str
-        Where the result is saved, for the lines that replay it; none is given without one.
-    coordinates : mapping of an input's name to (float, float), optional
-        Where inputs lie on a map.
+    `path` is where the result is saved, for the lines that replay it (none without one); `coordinates` say by name
+    where inputs lie on a map.
     """
 
     def section(key: str, title: str, blocks: list[Block]) -> Section:
@@ -128,7 +116,7 @@ def evidence(
     losses = _figures(
         prefix,
         figures.heatmap(result) if result.universe is None else None,
-        geometry.atlas(result, coordinates or {}),
+        figures.atlas(result, coordinates or {}),
         figures.scatter(result),
     )
     if losses:
@@ -255,7 +243,7 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
         f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
     )
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
-    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", geometry.errors(result))]
+    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", figures.errors(result))]
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
         blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))

@@ -45,7 +45,7 @@ def listing() -> Table:
 
 
 def _is_hygiene(record: CheckRecord, specs: Mapping[str, CheckSpec]) -> bool:
-    """Whether a check is about calls; one that is not known here, of another package or version, is not."""
+    """Tell whether a check is about calls; one that is not known here, of another package or version, is not."""
     return record.name in specs and specs[record.name].is_hygiene
 
 
@@ -54,7 +54,7 @@ def _word(status: str, is_hygiene: bool) -> str:
 
 
 def _counts(result: CheckResult, specs: Mapping[str, CheckSpec]) -> str:
-    """How many checks ended how, in the words of each group: the gravest first, privacy before hygiene."""
+    """Say how many checks ended how, in the words of each group: the gravest first, privacy before hygiene."""
     counts: dict[str, int] = {}
     for status in result.counts:
         for one in sorted(result.of_status(status), key=lambda one: _is_hygiene(one, specs)):
@@ -64,7 +64,7 @@ def _counts(result: CheckResult, specs: Mapping[str, CheckSpec]) -> str:
 
 
 def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, CheckSpec]) -> Table:
-    """What failed, each cause with what follows from it; then what did not fail; then what was skipped."""
+    """Say what failed, each cause with what follows from it; then what did not fail; then what was skipped."""
     rows, marks = [], []
     told: dict[tuple[str, str, str], list[str]] = {}
     skipped: dict[str, list[str]] = {}

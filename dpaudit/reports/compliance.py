@@ -6,22 +6,34 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpaudit.environment import __version__
-from dpaudit.reports import answers, attachments, chapters, first_page, label
+from dpaudit.reports import attachments, chapters, first_page, label
 from dpaudit.reports.again import STAND_IN
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
-from dpaudit.reports.glossary import TERMS
-from dpaudit.reports.items import W3C_EDITION, Item, items
-from dpaudit.reports.method import methods
-from dpaudit.reports.scope import SOURCE
-from dpaudit.reports.scope import subject as audited_text
-from dpaudit.reports.wording import clean, headline, number_text, subject_name
+from dpaudit.reports.html import TERMS
+from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
+from dpaudit.reports.items import subject as audited_text
+from dpaudit.reports.wording import (
+    UNDATED,
+    UNRELIABLE,
+    clean,
+    date_text,
+    headline,
+    is_unreliable,
+    name_text,
+    nats_text,
+    number_text,
+    percent_text,
+    plural,
+    subject_name,
+)
 from dpaudit.reports.wording import symbol as symbol_of
-from dpaudit.reports.words import said, words
-from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.results.model import AuditResult
+from dpaudit.reports.words import joined, said, words
+from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
 
 LINE = 5_000  # characters of a line that runs findings again
@@ -30,15 +42,15 @@ LINE = 5_000  # characters of a line that runs findings again
 def build(dossier: Dossier, with_items: bool = True) -> Document:
     """The whole report; without items the plain one, of the same chapters."""
     found = items(dossier)
-    name = dossier.deployment.name if dossier.deployment is not None else ""
-    title = clean(name, 100) if name else answers.subjects_text(dossier)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
-    last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
+    terms = Facts(tuple((term, about["text"]) for term, about in TERMS.items()), "terms")
+    rule = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+    last = (rule, _label(dossier), Section("glossary", "Glossary", (terms,))) if with_items else ()
+    kind = "Compliance report" if with_items else "Report"
     return Document(
-        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
-        headline=answers.headline(dossier),
+        kicker=f"{kind}: {first_page.title(dossier)}. Written {date_text()}.",
+        headline=first_page.headline(dossier),
         verdict=dossier.verdict,
-        summary=(),
         sections=(
             *first,
             *chapters.chapters(dossier),
@@ -61,7 +73,6 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         kicker=f"Audit of {subject_name(result)}. Report written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
-        summary=(),
         sections=(
             *chapters.evidence(result, path=path or STAND_IN),
             _evaluation(found, f"Audited: {audited_text(result)}"),
@@ -87,20 +98,11 @@ def _fact(value: object) -> str:
     return number_text(value) if is_number else clean(value, 200)
 
 
-def _severity(dossier: Dossier) -> Section:
-    return Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
-
-
 def _label(dossier: Dossier) -> Section:
     """The label of one page (`dpaudit.reports.label`) as a table."""
     table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
     blocks = (Paragraph(f"{label.head(dossier)}.", "lead"), table, Paragraph(label.SOURCE, "note"))
     return Section("label", "Privacy label", blocks)
-
-
-def _glossary() -> Section:
-    rows = tuple((term, about["text"]) for term, about in TERMS.items())
-    return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
 def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
@@ -175,8 +177,8 @@ def _provenance(dossier: Dossier) -> Section:
 
 
 def _again(dossier: Dossier) -> tuple[Block, ...]:
-    """How findings are run again: commands, and calls from Python for what no command can do."""
-    lines, rest = answers.replays(dossier)
+    """Say how findings are run again: commands, and calls from Python for what no command can do."""
+    lines, rest = first_page.replays(dossier)
     if not lines:
         return ()
     blocks: list[Block] = [Paragraph(said("provenance.again"))]
@@ -191,3 +193,64 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
 def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     found = [(clean(str(k), 40), clean(str(v), 80)) for s in dossier.sources for k, v in s.result.environment.items()]
     return tuple(dict.fromkeys(found))[:60]
+
+
+def method(result: AuditResult) -> list[tuple[str, str]]:
+    """Say how the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
+    return [(words(f"method.{key}"), text) for key, text in _of_audit(result)]
+
+
+def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
+    if result.universe is not None:
+        yield "pairs", said("method_text.pairs")
+    yield "game", said("method_text.game")
+    mode = "fixed" if result.mode == "fixed" else "sequential"
+    adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
+    yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
+    sure = percent_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    yield "rate", said("method_text.rate", rate=percent_text(1.0 - result.confidence), split=_split(result), sure=sure)
+    powers = (finding.power for finding in result.findings if finding.verdict != "violated")
+    power = next((power for power in powers if power is not None), None)
+    often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
+    yield "found", said("method_text.found", often=often, mass=mass)
+    if (band := result.trade_off) is not None:
+        facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
+        which = "band" if band.points else "no_band"
+        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=percent_text(band.error_rate))
+    if (bits := result.floating_point) is not None and bits.pairs:
+        yield "bits", said("method_text.bits", rate=percent_text(bits.error_rate))
+    yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
+
+
+def _split(result: AuditResult) -> str:
+    """Say how the error rate is split over the pairs, as the end of a sentence."""
+    shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
+    if not shares:
+        return "."
+    whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
+    least, most = (number_text(share, 3) for share in (shares[0], shares[-1]))
+    return said(
+        "method_text.split" if len(shares) > 1 else "method_text.split_one", whose=whose, least=least, most=most
+    )
+
+
+def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
+    """The same of all results, each once; what holds for one audit alone names it."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for result in dossier.audits:
+        for row in method(result):
+            rows.setdefault(row, []).append(clean(subject_of(result.subject), 60))
+    found = []
+    for (name, text), subjects in rows.items():
+        alone = len(subjects) < len(dossier.audits)
+        found.append((f"{name} ({', '.join(dict.fromkeys(subjects))})" if alone else name, text))
+    for one in dossier.checks:
+        facts = {"rate": number_text(one.error_rate), "samples": plural(one.samples, "sample")}
+        found.append((words("method.check"), said("method_text.check", **facts)))
+    for measured in dossier.utilities:
+        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": percent_text(measured.confidence)}
+        found.append((words("method.errors"), said("method_text.errors", **facts)))
+    if len(dossier.sources) > 1:
+        results = plural(len(dossier.sources), "result")
+        found.append((words("method.several"), said("method_text.several", results=results)))
+    return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""What was promised and what was measured of the worst pair, as curves: its privacy profile and its trade-off.
+"""Curves of what was promised and measured of the worst pair: its privacy profile and its trade-off.
 
 A rule that guesses x where an output is in S1, and x' where it is in S0, has on labelled draws P(correct) =
 (P(S1) + Q(S0)) / 2 and P(wrong) = (Q(S1) + P(S0)) / 2. With delta(e) the larger of the two directions of the profile,
@@ -19,15 +19,17 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
-from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import compared, lower_text, name_text, no_less, number_text, percent_text
-from dpaudit.reports.words import said
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.trade_off import TradeOffPoint
 
 STEPS = 60  # points of a curve, less one
 TABLE_STEPS = 12  # rows of its table, less one
@@ -35,11 +37,12 @@ LARGEST_EPSILON = 30.0  # on the axis
 MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
+TABLE_ROWS = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What a rule's guesses say: the shares of draws it got right and wrong, and limits of them where they hold."""
+    """Guesses of a rule: the shares of draws it got right and wrong, and limits of them where they hold."""
 
     correct: float
     wrong: float
@@ -65,7 +68,7 @@ class Measured:
 
 
 def measured(result: AuditResult, finding: Finding) -> Measured | None:
-    """What the witness of a pair measured; None where it is no guessing rule or guessed nothing.
+    """Say what the witness of a pair measured; None where it is no guessing rule or guessed nothing.
 
     None for a run of guesses as well, in results of earlier versions: the draws that are counted decided its end.
     """
@@ -237,3 +240,42 @@ def _at(path: Sequence[tuple[float, float]], alpha: float) -> float | None:
 
 def _zip(across: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
     return list(zip(across, values, strict=True))
+
+
+def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
+    """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
+    has_lower = any(point.thresholds_lower is not None for point in known_at)
+    description = said("figure.band", sure=percent_text(confidence))
+    claimed = [(point.type_one, point.claimed) for point in known_at]
+    upper = [(point.type_one, point.upper) for point in known_at]
+    series = [Series("limit", claimed, "the claim allows no attack below")]
+    series.append(Series("curve w0", upper, "some attack is at or below, with confidence"))
+    if has_lower:
+        description = joined(description, said("figure.band_lower"))
+        lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
+        series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
+    step = max(1, len(known_at) // TABLE_ROWS)
+    rows = tuple(
+        tuple(
+            number_text(value, 3) if value is not None else ""
+            for value in (point.type_one, point.claimed, point.upper, *([point.thresholds_lower] if has_lower else []))
+        )
+        for point in known_at[::step]
+    )
+    columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
+    plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
+    data = Data(columns, rows, len(known_at) - len(rows))
+    return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
+
+
+def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """The corners of a staircase below a convex limit that falls: each step has the height of its right end.
+
+    A chord of the limit would lie above it, and say too much.
+
+    Examples
+    --------
+    >>> steps_below([(0.0, 1.0), (0.5, 0.2), (1.0, 0.0)])
+    [(0.0, 0.2), (0.5, 0.2), (0.5, 0.0), (1.0, 0.0)]
+    """
+    return [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]

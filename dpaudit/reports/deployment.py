@@ -1,4 +1,4 @@
-"""What the user declares about a deployment: recorded and marked as declared, never tested.
+"""Declarations of the user about a deployment: recorded and marked as declared, never tested.
 
 It stands in `[tool.dpaudit.deployment]` of pyproject.toml or in a TOML file of its own:
 
@@ -25,16 +25,16 @@ it means. An unknown key is an error that names its place.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
-from dpaudit.reports.stated import Stated, is_number
-from dpaudit.reports.words import words
+from dpaudit.reports.words import TEMPLATES, form, words
 
 ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
 TEXTS = (
@@ -44,23 +44,9 @@ KEYS = (*TEXTS, "published", "coordinates", "declared", "not_applicable", "budge
 BUDGET_KEYS = ("parameter", "limit", "releases")
 PARAMETERS = ("epsilon", "rho", "mu")  # whose values add up at worst, or add up exactly
 RELEASE_KEYS = ("name", "date", "spent")
-# Keys of [registry] with the values that the public registry of deployments knows; an empty tuple: any text.
-REGISTRY: Mapping[str, tuple[str, ...]] = {
-    "product_type": (
-        "Summary statistics", "Machine learning model", "Dataset", "Synthetic data", "Interactive API", "SQL queries",
-    ),
-    "sector": ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance"),
-    "model": ("Local", "Central", "Shuffle", "Federated"),
-    "release_type": ("One release", "Many releases"),
-    "data_source_type": ("Static", "Dynamic"),
-    "access_type": ("Interactive", "Non-interactive"),
-    "curator": (),
-    "author": (),
-    "unprotected": (),
-    "preprocessing": (),
-    "post_processing": (),
-    "sources": (),
-}  # fmt: skip
+# Keys of [registry] with the values that the public registry of deployments knows; none: any text.
+REGISTRY: Mapping[str, Sequence[str]] = form("registry.known")
+MAX_CHARACTERS = 4000  # of a text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +60,7 @@ class Release:
 
 @dataclasses.dataclass(frozen=True)
 class Ledger:
-    """What may be spent on one data set, and what its releases spent, as the user declares it.
+    """Budget of one data set and what its releases spent, as the user declares it.
 
     Losses of one parameter add up over releases: exactly for rho (zCDP), at worst for epsilon (basic composition). Of
     mu (Gaussian DP) the squares add up.
@@ -86,7 +72,7 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """What all releases spent together.
+        """Say what all releases spent together.
 
         Examples
         --------
@@ -98,30 +84,17 @@ class Ledger:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether the releases spent more than the limit, beyond the rounding of their sum."""
+        """Tell whether the releases spent more than the limit, beyond the rounding of their sum."""
         return self.spent > self.limit * (1.0 + 1e-12)
 
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-    """What the user declares.
+    """Declarations of the user, read from the file `source`; a text is empty where nothing is declared.
 
-    Attributes
-    ----------
-    source : str
-        The file it was read from.
-    name, version, contact, owner, approver, description, purpose, region, data_source, retention : str
-        Empty where nothing is declared.
-    published : str
-        The date of the first publication, ISO 8601, or empty.
-    budget : Ledger or None
-        What may be spent on the data set, and was.
-    registry : dict of str
-        By the keys of `REGISTRY`.
-    declared, not_applicable : dict of str
-        By the keys of `ITEMS`: what is so, and why an item does not apply.
-    coordinates : dict of (float, float)
-        Where inputs lie, by their ids; for drawing alone.
+    `published` is the date of the first publication in ISO 8601. By the keys of `ITEMS`, `declared` says what is so and
+    `not_applicable` why an item does not apply; `registry` is by the keys of `REGISTRY`. `coordinates` say where inputs
+    lie, by their ids, for drawing alone.
     """
 
     source: str
@@ -146,10 +119,7 @@ class Deployment:
 def read_deployment(path: str | os.PathLike[str]) -> Deployment:
     """Read a TOML file with a deployment's declarations; of a pyproject.toml, `[tool.dpaudit.deployment]`.
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, or holds a key that is not known or a value of the wrong type.
+    `UsageError` if the file cannot be read, or holds a key that is not known or a value of the wrong type.
     """
     file = Path(path)
     table: Any = read_toml("deployment", file)
@@ -164,7 +134,7 @@ def read_deployment(path: str | os.PathLike[str]) -> Deployment:
 
 def template() -> str:
     """The file with every key and what it means; nothing in it is declared until a comment sign is taken away."""
-    return (Path(__file__).parent / "templates" / "deployment.toml").read_text(encoding="utf-8")
+    return (TEMPLATES / "deployment.toml").read_text(encoding="utf-8")
 
 
 def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
@@ -210,3 +180,76 @@ def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
             raise UsageError(f"coordinates of {name!r} must be two finite numbers, got {place!r} at {str(path)!r}.")
         places[name] = (float(place[0]), float(place[1]))
     return places
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether this is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Stated:
+    """A table with no other keys than these; `where` ends each message, `name` is the table's own name, dotted."""
+
+    def __init__(self, table: Any, keys: Sequence[str], where: str, name: str = "") -> None:
+        self.where, self.name = where, name
+        self.values: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
+        if not isinstance(table, Mapping):
+            self.refuse("", "be a table", table)
+        for key in table:
+            if key not in keys:
+                of = f" of [{name}]" if name else ""
+                raise UsageError(f"key{of} must be one of {', '.join(keys)}, got {key!r}{where}.")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def refuse(self, key: str, demand: str, value: Any) -> None:
+        """Raise the `UsageError` of a value of another kind."""
+        place = ".".join(filter(None, (self.name, key)))
+        got = f"{len(value):,} characters" if isinstance(value, str) and len(value) > MAX_CHARACTERS else repr(value)
+        raise UsageError(f"{place} must {demand}, got {got}{self.where}.")
+
+    def text(self, key: str, is_needed: bool = False) -> str:
+        """A text without spaces at its ends, empty where none is stated; with `is_needed` it has to say something."""
+        value = self.values.get(key, "")
+        if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
+            self.refuse(key, f"be a text of at most {MAX_CHARACTERS:,} characters", value)
+        if is_needed and not value.strip():
+            self.refuse(key, "say something", value)
+        return str(value).strip()
+
+    def one_of(self, key: str, known: Sequence[str], otherwise: str | None = None) -> str:
+        """One of the texts that are known."""
+        value = self.values.get(key, otherwise)
+        if value not in known:
+            self.refuse(key, f"be one of {', '.join(known)}", value)
+        return str(value)
+
+    def date(self, key: str) -> str:
+        """A date in ISO 8601."""
+        value = self.values.get(key)
+        if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
+            self.refuse(key, "be a date such as 2026-01-31", value)
+        return str(value)
+
+    def amount(self, key: str) -> float:
+        """A finite number of at least 0."""
+        value = self.values.get(key)
+        if not is_number(value) or value < 0.0:  # type: ignore[operator]
+            self.refuse(key, "be a finite number of at least 0", value)
+        return float(value)  # type: ignore[arg-type]
+
+    def table(self, key: str, keys: Sequence[str]) -> Stated:
+        """A table within this one, empty where none is stated."""
+        return Stated(self.values.get(key, {}), keys, self.where, ".".join(filter(None, (self.name, key))))
+
+    def tables(self, key: str, keys: Sequence[str]) -> list[Stated]:
+        """A list of tables, each with all of these keys."""
+        entries = self.values.get(key, [])
+        if not isinstance(entries, list):
+            self.refuse(key, "be a list of tables", entries)
+        found = [Stated(entry, keys, self.where, f"{self.name}.{key}") for entry in entries]
+        for one in found:
+            if missing := next((name for name in keys if name not in one), None):
+                raise UsageError(f"{one.name} must have {missing}, got {dict(one.values)!r}{self.where}.")
+        return found

@@ -1,4 +1,4 @@
-"""What changed between two saved results of one kind: verdicts, bounds, pairs, settings, versions."""
+"""Difference of two saved results of one kind: verdicts, bounds, pairs, settings, versions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import clean, compared, name_text, number_text, plural
-from dpaudit.reports.written import date_text
+from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
@@ -27,10 +26,7 @@ RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 def difference(old: Source, new: Source) -> Document:
     """The document that says what changed.
 
-    Raises
-    ------
-    UsageError
-        If the two are not of one kind.
+    `UsageError` if the two are not of one kind.
     """
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
@@ -43,19 +39,19 @@ def difference(old: Source, new: Source) -> Document:
     other = other_mechanism(before, after)
     if other:
         headline = f"Different mechanisms: {headline[0].lower()}{headline[1:]}"
-    summary = (("What changed?", (*other, *_sentences(sections))),)
+    answers = map(Paragraph, (*other, *_sentences(sections)))
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=told(after),
-        summary=summary,
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
+        first=(Paragraph("What changed?", "lead"), *answers),
     )
 
 
 def other_mechanism(before: Result, after: Result) -> tuple[str, ...]:
-    """Why the two results are not of one mechanism, or nothing; the same target or name is the same mechanism.
+    """Say why the two results are not of one mechanism, or nothing; the same target or name is the same mechanism.
 
     Its code may have changed: then the fingerprints differ, which the settings show.
     """

@@ -70,7 +70,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class SignOffBlock:
-    """Who decides what: fields, empty to be filled by hand, and the decisions there are to choose from.
+    """Decisions and who makes them: fields, empty to be filled by hand, and the decisions there are to choose from.
 
     `chosen` has a row for each mechanism: its name, what was decided and under which conditions, or empty texts.
     """
@@ -110,25 +110,11 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A whole report.
-
-    Attributes
-    ----------
-    kicker, headline : str
-        The line above the headline, and the headline.
-    verdict : Verdict
-    summary : tuple of (str, tuple of str)
-        Questions of somebody who is no expert, with the paragraphs of their answers, for the first page.
-    sections : tuple of Section
-    footer : str
-    first : tuple of Block
-        Page one, where the report has one; the questions then follow it.
-    """
+    """A whole report: the headline with the line above it (`kicker`), page one (`first`), then sections."""
 
     kicker: str
     headline: str
     verdict: Verdict
-    summary: tuple[tuple[str, tuple[str, ...]], ...]
     sections: tuple[Section, ...]
     footer: str
     first: tuple[Block, ...] = ()

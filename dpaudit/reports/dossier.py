@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 Result = AuditResult | CheckResult | UtilityResult
 SYMBOLS: Mapping[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED: str = words("row.failed")  # of checks that are no promise of privacy
-WORDS: Mapping[Verdict, str] = {
-    "violated": "Broken",
-    "error": "No answer: it broke",
-    "inconclusive": "Not settled",
-    "not_refuted": "No breach found",
-}
+WORDS: Mapping[Verdict, str] = words("row.verdicts")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +127,7 @@ class Attachment:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """What was decided about one mechanism. `conditions` is empty unless it was accepted with conditions."""
+    """Decision about one mechanism. `conditions` is empty unless it was accepted with conditions."""
 
     mechanism: str
     decision: str
@@ -156,27 +151,17 @@ class SignOff:
     mechanisms: tuple[Decision, ...] = ()
 
     def about(self, mechanism: str) -> Decision:
-        """What was decided about this mechanism."""
+        """Say what was decided about this mechanism."""
         own = next((one for one in self.mechanisms if one.mechanism == mechanism), None)
         return own or Decision(mechanism, self.decision, self.conditions)
 
 
 @dataclasses.dataclass(frozen=True)
 class Dossier:
-    """Results that are reported together.
+    """Results that are reported together, in the order given; there may be none where an attachment judges a promise.
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        In the order given; may be empty where an attachment judges a promise.
-    deployment : Deployment or None
-        What the user declares.
-    is_redacted : bool
-        Whether records were taken out (`dpaudit.reports.redaction`).
-    sign_off : SignOff or None
-        What somebody decided on these results.
-    attachments : tuple of Attachment
-        What is reported beside them; redaction leaves out what judges no promise.
+    `deployment` is what the user declares, `sign_off` what somebody decided on these results. `is_redacted`: records
+    were taken out (`dpaudit.reports.redaction`), and attachments that judge no promise.
     """
 
     sources: tuple[Source, ...]
@@ -207,7 +192,7 @@ class Dossier:
 
     @property
     def judged(self) -> tuple[Judged, ...]:
-        """What certificates and audits of scores among the attachments say."""
+        """Say what certificates and audits of scores among the attachments say."""
         return tuple(one.judged for one in self.attachments if one.judged is not None)
 
     @property
@@ -235,7 +220,7 @@ def told(result: Result) -> Verdict:
 
 
 def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:
-    """What a result is about, as it keeps it."""
+    """Say what a result is about, as it keeps it."""
     return result.mechanisms if isinstance(result, CheckResult) else (result.subject,)
 
 

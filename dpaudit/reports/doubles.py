@@ -1,21 +1,16 @@
-"""What reports say of the floating-point finding: always apart from the verdict, with its own error rate."""
+"""Floating-point finding in reports: always apart from the verdict, with its own error rate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
 from dpaudit.reports.words import joined, said, words
-from dpaudit.results.model import AuditResult, FloatingPointPair, FloatingPointVerdict
+from dpaudit.results.model import AuditResult, FloatingPointPair
 
-WORDS: Mapping[FloatingPointVerdict, str] = {
-    "leaks": "leaks",
-    "nothing_found": "nothing found",
-    "not_applicable": "not applicable",
-}
 COLUMNS = ("pair", "lower bound on ε (nats)", "budget", "verdict", "right", "wrong", "abstained", "would have found")
 APART: str = words("bits.apart")
 
@@ -30,7 +25,7 @@ def headline(result: AuditResult) -> str:
 
 
 def paragraphs(result: AuditResult) -> list[str]:
-    """What was found, what it means, what to do, and which error rate it has."""
+    """Say what was found, what it means, what to do, and which error rate it has."""
     finding = result.floating_point
     if finding is None:
         return [joined(said("bits.not_looked"), APART)]
@@ -57,18 +52,18 @@ def _bound(
 
 
 def witness_sentence(pair: FloatingPointPair) -> str:
-    """What the rule of a pair looks at, with its counts on fresh draws."""
+    """Say what the rule of a pair looks at, with its counts on fresh draws."""
     return clean(pair.description, 900) if pair.description else said("bits.no_rule")
 
 
 def detectable_sentence(pair: FloatingPointPair) -> str:
-    """What the check of a pair would have found."""
+    """Say what the check of a pair would have found."""
     which = "blind" if math.isinf(pair.detectable_share) else "detectable"
     return said(f"bits.{which}", pair=name_text(pair.id, 80), share=percent_text(pair.detectable_share))
 
 
 def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
-    """How the rule of the worst leak is run on fresh draws; None if there is none."""
+    """Say how the rule of the worst leak is run on fresh draws; None if there is none."""
     finding = result.floating_point
     if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
         return None
@@ -105,5 +100,5 @@ def rows(result: AuditResult) -> list[list[str]]:
         lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
         share = "–" if math.isinf(pair.detectable_share) else percent_text(pair.detectable_share)
         counts = [f"{count:,}" for count in (pair.correct, pair.wrong, pair.abstained)]
-        found.append([name_text(pair.id, 80), lower, budget, WORDS[pair.verdict], *counts, share])
+        found.append([name_text(pair.id, 80), lower, budget, pair.verdict.replace("_", " "), *counts, share])
     return found

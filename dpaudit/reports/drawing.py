@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from markupsafe import Markup, escape
 
-from dpaudit.reports.wording import number_text
+from dpaudit.reports.wording import clean, number_text
 
 WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a phone shows whole
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
+LETTER = 6.5  # the width of a character of a name, on average
 GUTTER = 20.0  # beside a scale, for what it cannot hold
 BELOW = ("area", "image")  # kinds of series that lie below the grid
 TICK = 6.6  # the width of a character of a tick label, at most
@@ -186,16 +188,22 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Ma
     """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
     left, right = x.start - x.below, x.end + x.above
     bottom, top = y.start + y.below, y.end - y.above
-    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
-    for at, label in x.ticks(9 if width > 500 else 5):
+    body, is_wide = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")], width > 500
+    for at, label in x.ticks(9 if is_wide else 5):
         if x.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
             continue
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         place, anchor = (at, "middle") if at + TICK * len(label) / 2 < width else (width - 1.0, "end")
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
-    for at, label in y.ticks(7):
-        body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
-        body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+    for at, label in y.ticks(max(7, len(y.names))):
+        if y.names and not is_wide:  # a name stands above its row
+            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 11.0, cls="name"))
+        elif y.names:
+            name = clean(label, int((left - 10.0) / LETTER))
+            body.append(tag("text", name, x=left - 8.0, y=at + 4.0, text_anchor="end", cls="name"))
+        else:
+            body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
+            body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
     for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
         if (axis.below if label == "0" else axis.above) > 0.0:
             edge = axis.start if label == "0" else axis.end
@@ -204,9 +212,19 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Ma
     if x.below > 0.0:
         body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
         body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
+    body += caption(x_label, (left + right) / 2, bottom + 36.0, width)
     body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
-    return body
+    return [mark for mark in body if mark.name != "text" or mark.says]
+
+
+def caption(text: str, x: float, y: float, width: float) -> list[Mark]:
+    """A text below a drawing of this width, centred at x: in two lines where it would be cut."""
+    most = int(2.0 * min(x, width - x) / LETTER)
+    lines = textwrap.wrap(text, most, max_lines=2, placeholder="…") or [""]
+    return [
+        tag("text", line, x=x, y=y + 13.0 * (k - (len(lines) - 1) / 2.0), text_anchor="middle", cls="label")
+        for k, line in enumerate(lines)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +267,7 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
+    """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
 
     label: str
     low: float
@@ -303,18 +321,22 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """Series over two axes, the later ones on top; `further` gives marks that need the axes."""
+    """Series over two axes, the later ones on top; `further` gives marks that need the axes.
+
+    Heights and margins are those of a wide drawing and of a narrow one.
+    """
 
     x: Scale
     y: Scale
     series: tuple[Series, ...]
     heights: tuple[float, float] = HEIGHTS
     further: Callable[[Axis, Axis], Sequence[Mark]] = lambda x, y: ()
+    margins: tuple[tuple[float, float, float, float], tuple[float, float, float, float]] = (MARGINS, MARGINS)
 
     def __call__(self, width: float, description: str) -> Drawing:
         """The drawing of a width."""
-        height = self.heights[0] if width > 500 else self.heights[1]
-        left, right, above, below = MARGINS
+        place = 0 if width > 500 else 1
+        height, (left, right, above, below) = self.heights[place], self.margins[place]
         x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
         body = frame(x, y, self.x.label, self.y.label, width)
         under = [mark for one in self.series if one.kind in BELOW for mark in self._marks(one, x, y, width)]
@@ -328,12 +350,12 @@ class Plot:
         places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
         if one.kind in ("box", "image"):
             (x0, y0), (x1, y1) = places
-            box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
+            box = {"x": min(x0, x1), "y": min(y0, y1), "width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
             image = {"href": one.cls, "preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
             yield (
                 tag("image", **image, **box)
                 if one.kind == "image"
-                else tag("rect", title=one.title, cls=one.cls, **box)
+                else tag("rect", title=one.title, **box, cls=one.cls)
             )
         elif one.kind == "marks":
             titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
@@ -346,8 +368,9 @@ class Plot:
 
     @property
     def legend(self) -> tuple[tuple[Drawing, str], ...]:
-        """A swatch and a text for each series that has one."""
-        return tuple((_sample(one), one.label) for one in self.series if one.label)
+        """A swatch for each text that a series has."""
+        found = {one.label: one for one in reversed(self.series) if one.label}
+        return tuple((_sample(one), label) for label, one in reversed(found.items()))
 
     def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
         """The figure of this plot."""

@@ -1,4 +1,4 @@
-"""What a store of evidence holds, as a document (schema `dpaudit.evidence/1`) and as blocks."""
+"""Content of a store of evidence, as a document (schema `dpaudit.evidence/1`) and as blocks."""
 
 from __future__ import annotations
 

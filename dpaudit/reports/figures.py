@@ -8,10 +8,14 @@ decides on light or dark. Legends stand outside the drawing. Names are cleaned a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from dpaudit.reports import wording
 from dpaudit.reports.drawing import (
+    MARGINS,
     Axis,
     Data,
     Drawing,
@@ -20,13 +24,17 @@ from dpaudit.reports.drawing import (
     Plot,
     Scale,
     Series,
+    area_swatch,
+    caption,
     path,
     swatch,
     tag,
 )
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
+    clean,
     compared,
+    lower_text,
     name_text,
     no_less,
     number_text,
@@ -37,7 +45,8 @@ from dpaudit.reports.wording import (
     unit,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Sketch
+from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
 MATRIX_DENSITY = 0.25  # least share of the cells that must be filled
@@ -45,6 +54,12 @@ STEPS = 8  # colour steps on each side of ratio 1
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
 ROWS = 1000  # most rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
+GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
+PANEL, GAP = 118.0, 30.0  # heights of a panel and of what is between the two
+PLACES = 400  # most inputs on a map
+LINES = 1500  # most pairs on a map, the worst
+NAMED = 40  # most names on it
+INTERVALS = 40  # most rows of the figure of errors
 
 
 # --- Losses against budgets, as a matrix ----------------------------------------------------------------------------
@@ -441,3 +456,232 @@ def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
 
 
 FIGURES: tuple[Callable[[AuditResult], Figure | None], ...] = (heatmap, scatter, wealth)
+
+
+def evidence_figure(result: AuditResult) -> Figure | None:
+    """Earlier outputs of the worst pair along the view of its rule; None where the result holds none."""
+    worst = result.worst
+    if worst is None or worst.witness is None or worst.witness.sketch is None:
+        return None
+    sketch = worst.witness.sketch
+    names = name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)
+    view = clean(sketch.view, 80)
+    draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
+    facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
+    description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
+    inputs = ("of-x", f"x = {names[0]}"), ("of-x-prime", f"x′ = {names[1]}")
+    legend = [(area_swatch(cls), f"outputs on {name}") for cls, name in inputs]
+    legend += [
+        (area_swatch(cls), f"here the rule guesses {name}")
+        for cls, name, sign in (("guess-x", names[0], 1), ("guess-x-prime", names[1], -1))
+        if any(sign * one >= GUESSES for one in sketch.guesses)
+    ]
+    note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
+    rows = tuple(
+        (f"{number_text(first, 4)} to {number_text(last, 4)}", f"{x:,}", f"{x_prime:,}", number_text(guess, 2))
+        for (first, last), x, x_prime, guess in zip(
+            itertools.pairwise(sketch.edges), sketch.x, sketch.x_prime, sketch.guesses, strict=True
+        )
+    )
+    columns = (view, f"draws on {names[0]}", f"draws on {names[1]}", "mean guess, 1 for x, -1 for x′")
+    draw = _drawing(worst, sketch, names, view, description)
+    title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
+    return Figure("evidence", title, description, note, draw, tuple(legend), Data(columns, rows))
+
+
+def right_text(finding: Finding) -> str:
+    """Say how often the rule of a pair was right on fresh draws, in a few words."""
+    witness = finding.witness
+    guesses = witness.correct + witness.wrong if witness is not None else 0
+    if witness is None or not guesses:
+        return "the rule guesses nowhere"
+    share = wording.percent_text(round(witness.correct / guesses, 3))
+    return f"right in {witness.correct:,} of {guesses:,} guesses on fresh draws ({share})"
+
+
+def _drawing(
+    finding: Finding, sketch: Sketch, names: tuple[str, str], view: str, description: str
+) -> Callable[[float], Drawing]:
+    edges = sketch.edges
+    shares = [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
+    top = 1.08 * max(*shares[0], *shares[1], 1e-9)
+
+    def drawn(page: float) -> Drawing:
+        left, right, head = 12.0, page - 12.0, 26.0
+        x = Axis(edges[0], edges[-1], left, right, False)
+        bottoms = (head + PANEL, head + 2.0 * PANEL + GAP)
+        last = bottoms[1]
+        body = [tag("text", right_text(finding), x=left, y=16.0, cls="label")]
+        for place, foot in enumerate(bottoms):
+            y = Axis(0.0, top, foot, foot - PANEL, False)
+            body.append(tag("rect", x=left, y=foot - PANEL, width=right - left, height=PANEL, cls="plot"))
+            for (start, end), guess in zip(itertools.pairwise(edges), sketch.guesses, strict=True):
+                if abs(guess) >= GUESSES:
+                    cls = "guess-x" if guess > 0.0 else "guess-x-prime"
+                    box = {"x": x(start), "y": foot - PANEL, "width": x(end) - x(start), "height": PANEL}
+                    body.append(tag("rect", cls=cls, **box))
+            for k, ((start, end), share) in enumerate(zip(itertools.pairwise(edges), shares[place], strict=True)):
+                if share > 0.0:
+                    count = (sketch.x, sketch.x_prime)[place][k]
+                    told = (
+                        f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {names[place]}"
+                    )
+                    width = max(x(end) - x(start) - 1.0, 0.8)
+                    box = {"x": x(start) + 0.5, "y": y(share), "width": width, "height": foot - y(share)}
+                    body.append(tag("rect", title=told, cls=("of-x", "of-x-prime")[place], **box))
+            body.append(path([(left, foot), (right, foot)], "edge"))
+            name = f"{('x', 'x′')[place]} = {names[place]}"
+            body.append(tag("text", name, x=left + 8.0, y=foot - PANEL + 17.0, cls="callout"))
+        for at, label in x.ticks(9 if page > 500 else 5):
+            body.append(tag("line", x1=at, x2=at, y1=last, y2=last + 4.0, cls="edge"))
+            body.append(tag("text", label, x=at, y=last + 16.0, text_anchor="middle", cls="tick"))
+        middle = (left + right) / 2.0
+        body += caption(view, middle, last + 36.0, page)
+        return Drawing(tuple(body), page, last + 47.0, description)
+
+    return drawn
+
+
+def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Say where the inputs lie: as declared by id, else inputs that are two numbers; only inputs that have a place."""
+    places: dict[str, tuple[float, float]] = {}
+    for finding in result.findings:
+        for name, value in ((finding.x_id, finding.x), (finding.x_prime_id, finding.x_prime)):
+            if name in coordinates:
+                places[name] = coordinates[name]
+            elif name not in places and _is_point(value):
+                places[name] = (float(value[0]), float(value[1]))
+    return places
+
+
+def _is_point(value: Any) -> bool:
+    def is_number(one: Any) -> bool:
+        return isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
+
+    return isinstance(value, list | tuple) and len(value) == 2 and all(is_number(one) for one in value)
+
+
+def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:
+    """Every pair as a line between its inputs, coloured by lower bound over budget; None where places are not known."""
+    places = places_of(result, coordinates)
+    drawn = [f for f in result.ranked() if f.x_id in places and f.x_prime_id in places and f.verdict != "error"][:LINES]
+    used = list(dict.fromkeys(name for finding in drawn for name in (finding.x_id, finding.x_prime_id)))
+    if len(used) < 3 or len(used) > PLACES:
+        return None
+    top = top_ratio(finding.ratio_lower for finding in result.findings)
+    violated = sum(finding.verdict == "violated" for finding in drawn)
+    rest = len(result.findings) - len(drawn)
+    missing = said("figure.map_missing", pairs=plural(rest, "more pair")) if rest else said("figure.map_whole")
+    source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
+    pairs = plural(len(drawn), "pair")
+    description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
+    shown = {name: places[name] for name in used}
+    declared = " (declared)" if any(name in coordinates for name in used) else ""
+    columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
+    rows = []
+    for finding in drawn[:ROWS]:
+        ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
+        budget = number_text(finding.parameter_budget)
+        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+    legend = ((swatch(_bar((1.0, 7.0), (21.0, 7.0), 3.0, f"k{2 * STEPS - 3}")), "a pair: thick, if it is violated"),)
+    return Figure(
+        id="map",
+        title="Loss against budget where the inputs lie",
+        description=description,
+        note=joined(said("figure.map_note", source=source), missing),
+        draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
+        scale=draw_scale(top),
+        legend=legend,
+        data=Data(columns, tuple(rows), len(result.findings) - len(rows)),
+    )
+
+
+def _place_text(place: tuple[float, float]) -> str:
+    return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
+
+
+def _draw_atlas(
+    drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
+) -> Drawing:
+    across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
+    wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
+    edge = 40.0 if page > 500 else 26.0
+    scale = min((page - 2.0 * edge) / wide, (520.0 if page > 500 else 420.0) / tall)
+    height = tall * scale + 2.0 * edge
+    left = (page - wide * scale) / 2.0
+    x = Axis(min(across), min(across) + wide, left, left + wide * scale, False)
+    y = Axis(min(up), min(up) + tall, height - edge, edge, False)
+    at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
+    body = [tag("rect", x=1.0, y=1.0, width=page - 2.0, height=height - 2.0, cls="plot")]
+    for finding in reversed(drawn):  # the worst last, on top
+        ratio = finding.ratio_lower
+        fill = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
+        thick = 3.2 if finding.verdict == "violated" else 1.4
+        body.append(_bar(at[finding.x_id], at[finding.x_prime_id], thick, fill))
+    body += [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
+    taken: list[tuple[float, float, float]] = []
+    named = 0
+    for name, (px, py) in at.items():  # in the order of the worst pairs
+        shown = name_text(name, 20)
+        reach = 6.4 * len(shown)
+        start = px + 6.0 if px + 6.0 + reach < page else px - 6.0 - reach
+        if named >= NAMED or any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
+            continue
+        taken.append((start, py, start + reach))
+        named += 1
+        body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
+    return Drawing(tuple(body), page, height, description)
+
+
+def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Mark:
+    """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
+    run, rise = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(run, rise) or 1.0
+    dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
+    corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
+    corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
+    return path(corners, cls, is_closed=True)
+
+
+# --- Errors against stated bounds -----------------------------------------------------------------------------------
+
+
+def errors(result: UtilityResult) -> Figure | None:
+    """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
+    usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
+    if not usable:
+        return None
+    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
+    shown = ranked[:INTERVALS]
+    violated = sum(finding.verdict == "violated" for finding in usable)
+    facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
+    description = said("figure.errors", **facts)
+    values = [one for f in shown for one in (f.ratio, f.ratio_lower, f.ratio_upper) if one and math.isfinite(one)]
+    x = Scale.log("measured / stated bound (logarithmic)", [*values, 1.0], 3.0)
+    names = [clean(f"{finding.bound} · {finding.input_id}", 60) for finding in reversed(shown)]
+    y = Scale("", 0.5, len(shown) + 0.5, names=tuple(names))
+    places = list(zip(range(len(shown), 0, -1), shown, strict=True))
+    series = [
+        Series(
+            f"interval {f.told}",
+            [(f.ratio_lower or 0.0, at), (math.inf if f.ratio_upper is None else f.ratio_upper, at)],
+        )
+        for at, f in places
+    ]
+    for verdict in VERDICTS:
+        if of := [(f.ratio or 0.0, float(at)) for at, f in places if f.told == verdict]:
+            series.append(Series(verdict, of, VERDICT_WORDS[verdict], "marks", titles=[""] * len(of), r=3.6))
+    series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "measured = stated bound"))
+    columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
+    data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    heights = (62.0 + 21.0 * len(shown), 62.0 + 38.0 * len(shown))
+    plot = Plot(x, y, tuple(series), heights, margins=((300.0, *MARGINS[1:]), (12.0, *MARGINS[1:])))
+    return plot.figure("errors", "Measured error over the stated bound", description, said("figure.errors_note"), data)
+
+
+def error_row(finding: UtilityFinding) -> tuple[str, ...]:
+    """A row of the table of errors."""
+    lower, allowed = compared(finding.lower, finding.allowed)
+    numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
+    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else VERDICT_WORDS[finding.told]
+    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

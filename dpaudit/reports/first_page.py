@@ -8,21 +8,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dpaudit.reports import wording
+from dpaudit.conformance.result import CheckResult
+from dpaudit.reports import doubles, wording
+from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier, Line
+from dpaudit.reports.dossier import Dossier, Line, Source
 from dpaudit.reports.items import Item
 from dpaudit.reports.measured_picture import picture
-from dpaudit.reports.rows import KINDS, NAMED, ranked
+from dpaudit.reports.rows import CLAIM, KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
 from dpaudit.reports.wording import clean, compared, listed, number_text, percent_text, plural, some
 from dpaudit.reports.words import joined, said, words
+from dpaudit.results.utility_result import UtilityResult
 
 ROWS = 10  # of the table; others are in their chapters
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
+SUBJECTS = 3  # named, of those that a sentence is about
+LINES = 20  # that run a finding again
+PAIRS = 3  # violated pairs of a result with such a line
+NOTHING = "no broken promise found"
 
 
 def quoted(name: str) -> str:
@@ -49,7 +56,7 @@ def blocks(dossier: Dossier, found: Sequence[Item], to_sign: bool = True) -> tup
 
 
 def words_of(lines: Sequence[Line]) -> str:
-    """What the words and letters of these rows mean, those that they have; empty where they have none of them."""
+    """Say what the words and letters of these rows mean, those that they have; empty where they have none of them."""
     private = [line for line in lines if line.kind in PRIVATE]
     if not private:
         return ""
@@ -72,7 +79,7 @@ def statements(
 
 
 def release_sentence(lines: Sequence[Line]) -> str:
-    """Whether the results speak against a release, by rule: the gravest result decides, and a person signs.
+    """Tell whether the results speak against a release, by rule: the gravest result decides, and a person signs.
 
     A broken promise: no. Failed checks, errors and inconclusive tests: not yet, and what would settle them. Else
     nothing was found of what would have been found, in the promise that was tested least well.
@@ -92,7 +99,7 @@ def release_sentence(lines: Sequence[Line]) -> str:
 
 
 def _promised(lines: Sequence[Line]) -> Iterator[str]:
-    """What was tested, and what was promised of privacy where something was."""
+    """Say what was tested, and what was promised of privacy where something was."""
     subjects = len({line.subject for line in lines})
     kinds = [f"{count:,} on {kind}" for kind in KINDS if (count := sum(line.kind == kind for line in lines))]
     counted = {"results": plural(len(lines), "result"), "mechanisms": plural(subjects, "mechanism")}
@@ -149,7 +156,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
 
 
 def _unseen(worst: Line) -> str:
-    """What may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
+    """Say what may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
     found = worst.learned_with
     which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
     often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
@@ -187,7 +194,7 @@ def _gaps(dossier: Dossier, found: Sequence[Item]) -> str:
 
 
 def _fewer(dossier: Dossier) -> Iterator[str]:
-    """Which audits asked only some of the pairs that others with the same claim asked."""
+    """Say which audits asked only some of the pairs that others with the same claim asked."""
     asked = [(one, {finding.id for finding in one.findings}) for one in dossier.audits if one.universe is None]
     told = []
     for result, pairs in asked:
@@ -261,3 +268,81 @@ def severity_section(dossier: Dossier) -> tuple[Block, ...]:
     columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
     table = [Table("Severity of what is broken", columns, rows)] if rows else []
     return (*table, Paragraph(f"The rule. {RULE}", "note"))
+
+
+def title(dossier: Dossier, width: int = 100) -> str:
+    """The name of the deployment, or else the subjects: of many, the first ones and a count."""
+    name = dossier.deployment.name if dossier.deployment is not None else ""
+    return clean(name, width) if name else some([clean(one, 60) for one in dossier.subjects], SUBJECTS)
+
+
+def headline(dossier: Dossier) -> str:
+    """The verdict over all results, in one line; it counts the rows of page one."""
+    lines = ranked(dossier)
+    count = plural(len(lines), "result")
+    broken, unsettled = sum(line.is_broken for line in lines), sum(line.verdict == "inconclusive" for line in lines)
+    without = sum(line.verdict == "error" for line in lines)
+    if dossier.verdict == "not_refuted":
+        is_proof = bool(lines) and all(line.kind == "proof" for line in lines)
+        return f"Proved for the pairs that are listed, in {count}" if is_proof else f"Not refuted: {NOTHING} in {count}"
+    rest = [f"{unsettled:,} not settled"] if unsettled else []
+    if dossier.verdict == "inconclusive":
+        return f"Inconclusive: too little evidence in {unsettled:,} of {count}"
+    if dossier.verdict == "error":
+        return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
+    rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]
+    records = [record for one in dossier.checks for record in one.records]
+    failed = [clean(record.name, 60) for record in records if record.status == "violated"]
+    checks = f"{len(failed):,} of {plural(len(records), 'check')}"
+    if broken:
+        failures = [f"{checks} failed"] if failed else []
+        return "; ".join([f"Violated: a promise is broken in {broken:,} of {count}", *failures, *rest])
+    return "; ".join(
+        [
+            f"Checks failed: {checks} ({some(list(dict.fromkeys(failed)), SUBJECTS)})",
+            _claim_text(dossier),
+            *rest,
+        ]
+    )
+
+
+def _claim_text(dossier: Dossier) -> str:
+    """Say how the privacy claims stand of which none is violated."""
+    found: set[str] = {result.verdict for result in dossier.audits} | {one.line.verdict for one in dossier.judged}
+    found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
+    if "xfail" in found:
+        return "the privacy claim is a known failure"
+    if not found.isdisjoint(("error", "inconclusive")):
+        return "the privacy claim itself could not be fully judged"
+    return f"the privacy claim itself was {'not refuted' if 'not_refuted' in found else 'not audited'}"
+
+
+def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
+    """Lines that run findings again (the worst violated pairs, low bits, failed checks), and what has none there."""
+    lines: list[Again] = []
+    rest = []
+    for source in dossier.sources:
+        found, pairs = _replays(source)
+        lines += found
+        if pairs:
+            rest.append(
+                f"{clean(source.name, 300)} holds {plural(pairs, 'more violated pair')}: the same line with another "
+                "--pair runs one."
+            )
+    if len(lines) > LINES:
+        rest.append(f"{plural(len(lines) - LINES, 'more line')} are left out.")
+    return lines[:LINES], rest
+
+
+def _replays(source: Source) -> tuple[list[Again], int]:
+    """The lines of one result, and how many violated pairs have none."""
+    result, path = source.result, source.name
+    if isinstance(result, UtilityResult):
+        return [], 0
+    if isinstance(result, CheckResult):
+        checks = [check_again(result, mechanism) for mechanism in result.mechanisms]
+        return [line for line in checks if line is not None], 0
+    known = [finding for finding in result.violated if finding.witness]
+    doubled = doubles.replay_of_worst(result, path)
+    lines = [*(again(result, finding.id, path) for finding in known[:PAIRS]), *([doubled] if doubled else [])]
+    return lines, max(0, len(known) - PAIRS)

@@ -69,10 +69,7 @@ class ReportFormat:
 def added_formats() -> dict[str, ReportFormat]:
     """The formats that other packages add, by name.
 
-    Raises
-    ------
-    UsageError
-        If what a package adds is no `ReportFormat`, or its name or suffix is taken.
+    `UsageError` if what a package adds is no `ReportFormat`, or its name or suffix is taken.
     """
     found: dict[str, ReportFormat] = {}
     taken = {*SUFFIXES.values(), *OTHER_SUFFIXES}
@@ -99,7 +96,7 @@ def check_format(format: str) -> None:
     if format not in SUFFIXES:
         added_formats()  # an audit must not run for a report that cannot be written
     if format in OWN and OWN[format].is_dated:
-        from dpaudit.reports.written import date_text
+        from dpaudit.reports.wording import date_text
 
         date_text()  # an audit must not run for a report that cannot be written
     if format == "pdf" and importlib.util.find_spec("reportlab") is None:

@@ -19,15 +19,14 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
+from dpaudit.reports.deployment import Stated
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
-from dpaudit.reports.stated import Stated
-from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, number_text, plural
 from dpaudit.reports.words import said
-from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
 
@@ -76,10 +75,7 @@ class Point:
 def read_history(path: str | os.PathLike[str], redact: bool = False) -> tuple[Release, ...]:
     """The releases of a folder or a store, the earliest first; redacted, if that is asked for, under one key.
 
-    Raises
-    ------
-    UsageError
-        If there is no such folder or store, it holds no release, or one of them cannot be read.
+    `UsageError` if there is no such folder or store, it holds no release, or one of them cannot be read.
     """
     place = Path(path)
     if place.is_dir():
@@ -122,7 +118,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _facts(file: Path) -> dict[str, str]:
-    """What a release says of itself; nothing where there is no file."""
+    """Say what a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
     stated = Stated(read_toml("release", file), KEYS, f" at {str(file)!r}")
@@ -251,9 +247,9 @@ def document(releases: Sequence[Release], title: str) -> Document:
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=verdict,
-        summary=(("What is this?", answers),),
         sections=(Section("subjects", "Subjects", (table,)), *chapters),
         footer=f"Written by dpaudit {__version__}.",
+        first=tuple(map(Paragraph, answers)),
     )
 
 
@@ -283,7 +279,7 @@ def _ratio(low: float | None) -> str:
 
 
 def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
-    """What changed from one release of a subject to the next."""
+    """Say what changed from one release of a subject to the next."""
     for earlier, later in itertools.pairwise(course):
         parts = []
         if earlier.mark != later.mark:
@@ -321,8 +317,8 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the promise"))
     for (place, low), point in zip(places, measured, strict=True):
         if (blind := point.line.blind) is not None and point.line.verdict != "violated":
-            label = "not proven, and not excluded" if series[-1].cls != "blind-band" else ""
-            series.append(Series("blind-band", [(place - 0.06, low), (place + 0.06, max(low, blind))], label, "box"))
+            corners = [(place - 0.06, low), (place + 0.06, max(low, blind))]
+            series.append(Series("blind-band", corners, "not proven, and not excluded", "box"))
     series.append(Series("curve other", places))
     for verdict in VERDICTS:
         of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]

@@ -9,21 +9,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dpaudit.environment import __version__
 from dpaudit.reports import figures
-from dpaudit.reports.document import Block, Document, Table
+from dpaudit.reports.document import Document, Table
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.glossary import Linker, slug
+from dpaudit.reports.items import Status, status_word
+from dpaudit.reports.words import TEMPLATES, words
 
-TEMPLATES = Path(__file__).parent / "templates"
-STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
+STATUSES = get_args(Status)
 WORDY = 24  # characters of a cell from which a table is read as text
+TERMS: Mapping[str, Mapping[str, str]] = words("terms")  # `forms`, linked at their first use, and `text`
 
 
 def render(document: Document) -> str:
@@ -43,7 +45,7 @@ def script() -> Markup:
 
 @cache
 def script_source() -> str:
-    """What the policy of a page allows to run: this script, by its digest, and nothing else."""
+    """Say what the policy of a page allows to run: this script, by its digest, and nothing else."""
     digest = hashlib.sha256(script().encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
@@ -53,8 +55,8 @@ def environment() -> Environment:
     """The templates of the pages; whatever is put into one is escaped."""
     loader = FileSystemLoader(TEMPLATES)
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters.update(breakable=breakable, kind=_kind, words=_words, is_status=_is_status)
-    found.filters.update(is_wordy=_is_wordy, is_items=_is_items, slug=slug)
+    found.filters.update(breakable=breakable, words=status_word, is_status=STATUSES.__contains__, slug=slug)
+    found.filters.update(is_wordy=_is_wordy, is_items=_is_items, kind=lambda block: type(block).__name__)
     found.globals.update(script=script, script_source=script_source)
     return found
 
@@ -75,21 +77,38 @@ def style() -> Markup:
     return Markup(environment().get_template("style.css.j2").render(palettes))
 
 
-def _kind(block: Block) -> str:
-    return type(block).__name__
-
-
-def _words(mark: str) -> str:
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(mark, mark.replace("_", " "))
-
-
-def _is_status(mark: str) -> bool:
-    return mark in STATUSES
-
-
 def _is_items(table: Table) -> bool:
     return table.kind == "table" and bool(table.marks) and all(mark in STATUSES for mark in table.marks)
 
 
 def _is_wordy(table: Table) -> bool:
     return any(len(cell) > WORDY for row in table.rows for cell in row[1:])
+
+
+def slug(term: str) -> str:
+    """The anchor of a term."""
+    return {"ε": "epsilon", "δ": "delta"}.get(term, term.replace(" ", "-"))
+
+
+class Linker:
+    """Links each term at its first use in one page. Texts are escaped here."""
+
+    def __init__(self) -> None:
+        self._open = dict(TERMS)
+
+    def __call__(self, text: str) -> Markup:
+        """The text, escaped, in which terms that were not linked before link to their explanations."""
+        found = {}
+        for term, about in self._open.items():
+            match = re.search(rf"(?<![\w-])(?:{about['forms']})(?![\w-])", text, re.IGNORECASE)
+            if match is not None:
+                found[match.span()] = term
+        parts, place = [], 0
+        for (start, end), term in sorted(found.items()):
+            if start < place:  # within another term: "loss" in "privacy loss"
+                continue
+            link = Markup('<a class="term" href="#term-{}">{}</a>').format(slug(term), text[start:end])
+            parts += [escape(text[place:start]), link]
+            place = end
+            del self._open[term]
+        return Markup("").join([*parts, escape(text[place:])])

@@ -13,81 +13,61 @@ import json
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports.cases import Case, cases
-from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, subject_of, subjects_of
+from dpaudit.reports.cases import cases
+from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
+from dpaudit.reports.words import filled, form, json_text
 from dpaudit.results.model import AuditResult, to_json
 
-STATEMENT = "https://in-toto.io/Statement/v1"
-PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
+STATEMENT, PREDICATE = (form("intoto.statement")[name] for name in ("_type", "predicateType"))
 PAIRS_NAMED = 10  # of which a statement has the names
 SIGNED_ON = "dpauditSignedOn"  # when a statement was signed, a field beside those of the predicate
-FAILED, WARNED = ("violated", "error"), ("inconclusive", "warning", "xfail")
+# Statuses of cases by what the predicate calls them, the gravest first.
+RESULTS = {"failed": ("violated", "error"), "warned": ("inconclusive", "warning", "xfail"), "passed": ("not_refuted",)}
 
 
 def render(dossier: Dossier) -> str:
     """The statement, as JSON with a line end."""
-    found = cases(dossier)
-    status = {case.status for case in found}
-    failed = not status.isdisjoint(FAILED) or dossier.verdict in FAILED
-    warned = not status.isdisjoint(WARNED) or dossier.verdict in WARNED
-    statement = {
-        "_type": STATEMENT,
-        "subject": _subjects(dossier),
-        "predicateType": PREDICATE,
-        "predicate": {
-            "result": "FAILED" if failed else "WARNED" if warned else "PASSED",
-            "configuration": [entry for source in dossier.sources for entry in _configuration(source)]
-            + [
-                {
-                    "name": clean(one.name, 200),
-                    "digest": {"dpauditKeyedSha256" if one.is_keyed else "sha256": one.digest},
-                    "mediaType": "application/json",
-                }
-                for one in dossier.attachments
-                if one.judged is not None
-            ],
-            "passedTests": _names(found, ("not_refuted",)),
-            "warnedTests": _names(found, WARNED),
-            "failedTests": _names(found, FAILED),
-        },
-    }
-    return json.dumps(statement, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _names(found: tuple[Case, ...], statuses: tuple[str, ...]) -> list[str]:
-    return [f"{case.subject_name}: {case.name}" for case in found if case.status in statuses]
+    named: dict[str, list[str]] = {word: [] for word in RESULTS}
+    for case in cases(dossier):
+        for word in (word for word, statuses in RESULTS.items() if case.status in statuses):
+            named[word].append(f"{case.subject_name}: {case.name}")
+    result = next((word for word, of in RESULTS.items() if named[word] or dossier.verdict in of), "passed")
+    files = [entry for source in dossier.sources for entry in (_file(source), _settings(source))]
+    files += [_file(one) for one in dossier.attachments if one.judged is not None]
+    facts = {"result": result.upper(), "configuration": files, "subjects": _subjects(dossier)}
+    return json_text(filled("intoto.statement", **facts, **named))
 
 
 def _subjects(dossier: Dossier) -> list[dict[str, Any]]:
-    """What was tested, each once: its name, and dpaudit's fingerprint of it as a digest of its own kind."""
-    seen: dict[tuple[str, str], dict[str, Any]] = {}
+    """Subjects that were tested, each once: name, and dpaudit's fingerprint as a digest of its own kind."""
     every = [subject for source in dossier.sources for subject in subjects_of(source.result)]
-    for subject in [*every, *(one.subject for one in dossier.judged)]:
-        name = clean(str(subject.get("target") or subject_of(subject)), 200)
-        mark = clean(str(subject.get("fingerprint") or "unknown"), 128)
-        seen.setdefault((name, mark), {"name": name, "digest": {"dpauditFingerprint": mark}})
-    return list(seen.values())
+    every += [one.subject for one in dossier.judged]
+    named = [
+        (clean(str(one.get("target") or subject_of(one)), 200), clean(str(one.get("fingerprint") or "unknown"), 128))
+        for one in every
+    ]
+    return [filled("intoto.subject", name=name, fingerprint=mark) for name, mark in dict.fromkeys(named)]
 
 
-def _configuration(source: Source) -> list[dict[str, Any]]:
-    kind = "dpauditKeyedSha256" if source.is_keyed else "sha256"
+def _file(one: Source | Attachment) -> dict[str, Any]:
+    """A saved result by its digest, which may be keyed."""
+    digest, keyed = ("", one.digest) if one.is_keyed else (one.digest, "")
+    found: dict[str, Any] = filled("intoto.file", name=clean(one.name, 200), digest=digest, keyed=keyed, content="")
+    return found
+
+
+def _settings(source: Source) -> dict[str, Any]:
+    """The settings of a result, with their own digest."""
     text = json.dumps(to_json(settings_of(source.result)), sort_keys=True, ensure_ascii=False, allow_nan=False)
     content = text.encode("utf-8", "backslashreplace")
-    name = clean(source.name, 200)
-    return [
-        {"name": name, "digest": {kind: source.digest}, "mediaType": "application/json"},
-        {
-            "name": f"settings of {name}",
-            "digest": {"sha256": hashlib.sha256(content).hexdigest()},
-            "content": base64.b64encode(content).decode("ascii"),
-            "mediaType": "application/json",
-        },
-    ]
+    facts = {"digest": hashlib.sha256(content).hexdigest(), "content": base64.b64encode(content).decode("ascii")}
+    found: dict[str, Any] = filled("intoto.file", name=f"settings of {clean(source.name, 200)}", keyed="", **facts)
+    return found
 
 
 def settings_of(result: Result) -> dict[str, Any]:
-    """What a run was asked to do, and of what: mechanism and fingerprint, claim, pairs, confidence, seed, versions."""
+    """The settings of a run, and its subjects: mechanism and fingerprint, claim, pairs, confidence, seed, versions."""
     subjects = [
         {key: clean(str(one.get(key) or ""), 200) for key in ("name", "target", "fingerprint")}
         for one in subjects_of(result)
@@ -102,7 +82,7 @@ def settings_of(result: Result) -> dict[str, Any]:
 
 
 def _pairs(result: Result) -> dict[str, Any] | None:
-    """How many pairs were tested, the first names, and a digest of the names of all; None of what has no pairs."""
+    """The number of pairs, the first names, and a digest of the names of all; None where there are no pairs."""
     if not isinstance(result, AuditResult):
         return None
     names = [finding.id for finding in result.findings]

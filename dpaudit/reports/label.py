@@ -14,16 +14,15 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
-from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import Drawing, Mark, tag
-from dpaudit.reports.first_page import together
+from dpaudit.reports.first_page import headline, title, together
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text, percent_text
-from dpaudit.reports.written import date_text
+from dpaudit.reports.wording import clean, date_text, number_text, percent_text
+from dpaudit.reports.words import TEMPLATES
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."
@@ -73,7 +72,7 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
-    """What tests found, how sure they are, and what they cannot tell."""
+    """Say what tests found, how sure they are, and what they cannot tell."""
     if not lines:
         return "No audit was run."
     texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
@@ -99,11 +98,6 @@ def head(dossier: Dossier) -> str:
     return f"{SYMBOLS[dossier.verdict]} {headline(dossier)}"
 
 
-def _title(dossier: Dossier) -> str:
-    name = dossier.deployment.name if dossier.deployment is not None else ""
-    return clean(name, 100) if name else ", ".join(clean(one, 60) for one in dossier.subjects[:SHOWN])
-
-
 def _foot() -> str:
     return f"Written {date_text()} by dpaudit {__version__}. {SOURCE} Declared means said by the owner, not checked."
 
@@ -114,7 +108,7 @@ def render_page(dossier: Dossier) -> str:
         environment()
         .get_template("label.html.j2")
         .render(
-            title=_title(dossier),
+            title=title(dossier),
             verdict=dossier.verdict,
             head=head(dossier),
             categories=categories(dossier),
@@ -128,7 +122,7 @@ def render_drawing(dossier: Dossier) -> str:
     """The label as one SVG file with its own colours, for a page or a README."""
     body: list[Mark] = []
     y = 40.0
-    body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
+    body.append(tag("text", f"Privacy label: {clean(title(dossier), 60)}", x=18.0, y=y, cls="title"))
     for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
         y += 21.0
         body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {dossier.verdict}"))
@@ -148,16 +142,6 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    style, title = Markup("<style>{}</style>").format(Markup(STYLE)), f"Privacy label: {_title(dossier)}"
-    drawn = str(Drawing((frame, *body), WIDTH, height, title, style).__html__())
+    style = Markup("<style>{}</style>").format(Markup((TEMPLATES / "label.css").read_text("utf-8")))
+    drawn = str(Drawing((frame, *body), WIDTH, height, f"Privacy label: {title(dossier)}", style).__html__())
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
-
-
-STYLE = (
-    "text{font-family:system-ui,sans-serif;fill:#16191d}.title{font-size:19px;font-weight:700}"
-    ".verdict{font-size:15px;font-weight:700}.verdict.violated,.verdict.error{fill:#a5281b}.verdict.inconclusive"
-    "{fill:#7a5200}"
-    ".name{font-size:14px;font-weight:700}.text{font-size:13px}.foot{font-size:11px;fill:#59616b}"
-    ".kind{font-size:12px;font-weight:700}.kind.measured{fill:#1f5a96}.kind.declared{fill:#7a5200}.kind.not{fill:#59616b}"
-    ".rule{stroke:#16191d;stroke-width:1}.frame{fill:#fff;stroke:#16191d;stroke-width:2}"
-)

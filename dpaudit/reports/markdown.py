@@ -25,8 +25,6 @@ def render(document: Document) -> str:
     parts = [f"# {escaped(document.headline)}", escaped(document.kicker)]
     for block in document.first:
         parts += _block(block, 2)
-    for question, answer in document.summary:
-        parts += [f"## {escaped(question)}", *(escaped(text) for text in answer)]
     size = sum(len(part.encode()) + 2 for part in parts)
     left_out = 0
     for section in document.sections:
@@ -40,7 +38,7 @@ def render(document: Document) -> str:
     if left_out:
         parts.append(f"{left_out:,} more sections are in the other formats of this report: they did not fit.")
     content = "\n\n".join([*parts, escaped(document.footer)]) + "\n"
-    assert len(content.encode()) < LIMIT  # the summary is short, and sections are added as long as they fit
+    assert len(content.encode()) < LIMIT  # page one is short, and sections are added as long as they fit
     return content
 
 

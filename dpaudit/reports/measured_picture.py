@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, path, swatch, tag
-from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
+from dpaudit.reports.drawing import Axis, Data, Figure, Mark, Plot, Scale, Series, path, tag
+from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural
 from dpaudit.reports.words import joined, said
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
 MIN_TOP = 1.5  # the axis goes on so far at least
+STEPS, HALF = (34.0, 50.0), 0.19  # heights of a row, wide and narrow, and half of its bar as a share of it
+HEAD_AND_FOOT = 26.0, 46.0
+PROVEN = {
+    "violated": "proven, over the promise",
+    "error": "proven, in a run that broke",
+    "inconclusive": "proven, within it, not settled",
+    "not_refuted": "proven, within it",
+}
 
 
 def picture(bars: Sequence[Line]) -> Figure | None:
@@ -30,25 +39,23 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         said("figure.promises_blind", where=where) if blind else "",
         said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
-    rows = tuple(
-        (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))
-        for bar in drawn
-    )
-    columns = ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from")
-    colours = [("proven violated", "proven, over the promise"), ("proven not_refuted", "proven, within it")]
-    if blind or any(bar.high is not None for bar in drawn):
-        colours.append(("blind-band", "not proven, and not excluded"))
-    legend = [(swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls=cls)), text) for cls, text in colours]
-    legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "the promise"))
-    return Figure(
-        id="promises",
-        title="Promise against measurement",
-        description=description,
-        note=note,
-        draw=lambda page: _draw(drawn, page, description),
-        legend=tuple(legend),
-        data=Data(columns, rows, 0),
-    )
+    rows = tuple((_name(bar), compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind)) for bar in drawn)
+    data = Data(("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
+    x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
+    y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(map(_name, reversed(drawn))))
+    series = [Series("over", [(1.0, y.low), (x.high, y.high)], kind="box")]
+    for place, bar in zip(range(len(drawn), 0, -1), drawn, strict=True):
+        series += _bars(bar, place - HALF, place + HALF)
+    series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "the promise"))
+    heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in STEPS)
+    margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
+    plot = Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
+    return plot.figure("promises", "Promise against measurement", description, note, data)
+
+
+def _name(bar: Line) -> str:
+    return f"{bar.subject}: {bar.kind}"
 
 
 def _number(value: float | None) -> str:
@@ -56,76 +63,35 @@ def _number(value: float | None) -> str:
 
 
 def _edge(bar: Line) -> float:
-    """How far the row reaches to the right."""
+    """The right end of the row."""
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 
-def _draw(bars: Sequence[Line], page: float, description: str) -> Drawing:
-    is_wide = page > 500
-    step, head = (34.0, 24.0) if is_wide else (50.0, 24.0)
-    left, right = (250.0, page - 150.0) if is_wide else (8.0, page - 12.0)
-    bottom = head + step * len(bars) + 4.0
-    reach = max(edge for bar in bars if math.isfinite(edge := min(_edge(bar), TOP)))
-    top = min(TOP, max(MIN_TOP, 1.1 * reach))
-    x = Axis(0.0, top, left, right, False)
-    body = [tag("rect", x=left, y=head, width=right - left, height=bottom - head, cls="plot")]
-    body.append(tag("rect", x=x(1.0), y=head, width=right - x(1.0), height=bottom - head, cls="over"))
-    for at, label in x.ticks(8 if is_wide else 5):
-        body.append(tag("line", x1=at, x2=at, y1=head, y2=bottom, cls="grid"))
-        body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
-    for row, bar in enumerate(bars):
-        body += _row(bar, x, head + step * row, step, is_wide)
-    body.append(path([(x(1.0), head - 4.0), (x(1.0), bottom)], "limit"))
-    body.append(tag("text", "promised", x=x(1.0), y=head - 9.0, text_anchor="middle", cls="callout"))
-    label = "times what was promised"
-    body.append(tag("text", label, x=(left + right) / 2, y=bottom + 33.0, text_anchor="middle", cls="label"))
-    return Drawing(tuple(body), page, bottom + 40.0, description)
-
-
-def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Mark]:
-    """The name, the bars and the number of one promise, in the strip that begins at y."""
-    low = bar.low or 0.0
-    height = 13.0
-    middle = y + (step / 2.0 if is_wide else step - 16.0)
-    name = f"{bar.subject}: {bar.kind}"
-    parts = [
-        tag("text", clean(name, 36), x=x.start - 10.0, y=middle + 4.0, text_anchor="end", cls="name")
-        if is_wide
-        else tag("text", clean(name, 50), x=x.start + 4.0, y=y + 15.0, cls="name")
-    ]
-    end = x(min(low, x.high))
-    title = f"{name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
-    width = max(2.0, end - x.start)
-    further = bar.high if bar.high is not None else bar.blind
-    far = end
+def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
+    """Series of what was proven, and of what was not excluded."""
+    low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
-        far = x(min(further, x.high))
-        parts.append(tag("rect", x=end, y=middle - height / 2, width=far - end, height=height, cls="blind-band"))
-    parts.append(
-        tag(
-            "rect",
-            title=title,
-            x=x.start,
-            y=middle - height / 2,
-            width=width,
-            height=height,
-            cls=f"proven {bar.verdict}",
-        )
-    )
-    if bar.verdict == "violated" and bar.high is None:  # the truth may be larger
-        for k in (3.0, 9.0):
-            at = min(end + k, x.end - 6.0)
-            parts.append(path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more"))
-    text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
-    if bar.high is not None:
-        text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
-    if is_wide:
-        parts.append(tag("text", text, x=x.end + 10.0, y=middle + 4.0, cls=f"figure-number {bar.verdict}"))
-    else:
-        parts.append(
-            tag("text", text, x=x.end - 4.0, y=y + 15.0, text_anchor="end", cls=f"figure-number {bar.verdict}")
-        )
-    return parts
+        yield Series("blind-band", [(low, foot), (further, head)], "not proven, and not excluded", "box")
+    title = f"{_name(bar)}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
+    yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], PROVEN[bar.verdict], "box", title)
+
+
+def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
+    """The number of each bar, a sign where the truth may be larger, and the name of the line."""
+    marks = [tag("text", "promised", x=x(1.0), y=y.end - 9.0, text_anchor="middle", cls="callout")]
+    for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
+        low, middle, cls = bar.low or 0.0, y(place), f"figure-number {bar.verdict}"
+        if bar.verdict == "violated" and bar.high is None:
+            ends = [min(x(min(low, x.high)) + k, x.end - 6.0) for k in (3.0, 9.0)]
+            marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
+        text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
+        if bar.high is not None:
+            text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
+        at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
+        if x.end - x.start < 400.0:
+            at = {"x": x.end - 4.0, "y": middle - 11.0, "text_anchor": "end"}
+        marks.append(tag("text", text, cls=cls, **at))
+    return marks
 
 
 def _rest(bar: Line) -> str:

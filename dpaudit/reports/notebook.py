@@ -73,8 +73,7 @@ def document(result: Any) -> Document:
     if isinstance(result, ScoresResult):
         from dpaudit.reports.scores import document as scores_document
 
-        page = scores_document(result)
-        return dataclasses.replace(page, first=page.sections[0].blocks, sections=page.sections[1:])
+        return scores_document(result)
     if isinstance(result, AuditResult):
         page = compliance.audit_document(result)
         kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
@@ -97,7 +96,7 @@ def html(result: Any) -> str:
 
 def markdown(result: Any) -> str:
     """The same as Markdown, without the chapters."""
-    return render_markdown(dataclasses.replace(document(result), sections=(), summary=()))
+    return render_markdown(dataclasses.replace(document(result), sections=()))
 
 
 def plot(result: Any, name: str | None = None) -> Picture:

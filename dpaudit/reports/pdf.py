@@ -6,19 +6,20 @@ font lacks is shown as its escape.
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.drawing import WIDE, Figure
-from dpaudit.reports.html import JOINTS
+from dpaudit.reports.drawing import WIDE, Drawing, Figure, Mark
+from dpaudit.reports.html import JOINTS, style
 from dpaudit.reports.wording import plural
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
@@ -37,15 +38,15 @@ CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
 COLOURS = {"violated": "#a81220", "error": "#63348a", "inconclusive": "#7a5200", "not_refuted": "#1f5a96"}
 BACKS = {"violated": "#fcecec", "error": "#f4ecfa", "inconclusive": "#fdf4dd", "not_refuted": "#eaf2fa"}
+NESTED = re.compile(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")  # rules for the dark, for phones and for paper
+CSS_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+SELECTOR = re.compile(r"(?:svg )?((?:\.[\w-]+)+)")  # of marks: by their classes alone
 
 
 def render(document: Document) -> bytes:
     """The file; the same bytes for the same document.
 
-    Raises
-    ------
-    UsageError
-        If reportlab is not installed.
+    `UsageError` if reportlab is not installed.
     """
     try:
         from reportlab.lib.pagesizes import A4
@@ -163,25 +164,20 @@ def _first(document: Document, width: float) -> list[Any]:
     story = [box, Spacer(1.0, 8.0)]
     for block in document.first:
         story += _page_one(block, width)
-    return story if document.first else [*story, *_questions(document)]
+    return story
 
 
 def _page_one(block: Block, width: float) -> list[Any]:
     """A block of page one: a figure without its data, statements as text."""
+    from reportlab.platypus import KeepTogether
+
     if isinstance(block, Facts) and block.kind == "statements":
         lead, *rest = block.rows
         return [_text(f"{lead[0]} {lead[1]}", "h4"), *_grid(("", ""), rest, width, with_head=False)]
     if isinstance(block, Figure):
-        return [_text(block.title, "h4"), *_drawn(block, width), _text(block.note, "note")]
+        drawing, *rest = _drawn(block, width)
+        return [KeepTogether([_text(block.title, "h4"), drawing]), *rest, _text(block.note, "note")]
     return _block(block, width)
-
-
-def _questions(document: Document) -> list[Any]:
-    return [
-        part
-        for question, answer in document.summary
-        for part in (_text(question, "h3"), *(_text(text, "text") for text in answer))
-    ]
 
 
 def _section(section: Section, width: float, most: int) -> list[Any]:
@@ -197,7 +193,8 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
     ):  # one block with the drawing, so that no page parts them
         together, *rest = parts[0]
         return [KeepTogether([heading, *together._content]), *rest, *itertools.chain(*parts[1:])]
-    return [CondPageBreak(ROOM), heading, *itertools.chain(*parts)]
+    room = 1.6 * ROOM if section.blocks and isinstance(section.blocks[0], Table) else ROOM  # for its own heading too
+    return [CondPageBreak(room), heading, *itertools.chain(*parts)]
 
 
 def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
@@ -237,8 +234,6 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
 def _drawn(figure: Figure, width: float) -> list[Any]:
     """A drawing with its scale and its legend, two entries beside each other."""
     from reportlab.platypus import Table as Grid
-
-    from dpaudit.reports.pdf_drawing import convert
 
     known = functools.partial(_known, font=NORMAL)
     scale = [convert(figure.scale, 0.45 * width, known)] if figure.scale else []
@@ -332,3 +327,102 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
         style.append(("BACKGROUND", (0, 0), (-1, 0), PANEL))
     grid.setStyle(style)
     return [grid, Spacer(1.0, 7.0)]
+
+
+@functools.cache
+def _rules() -> list[tuple[frozenset[str], Mapping[str, str]]]:
+    """Classes that a mark must have, with what they set, those of fewer classes first."""
+    css = NESTED.sub("", style())
+    values = dict(re.findall(r"(--[\w-]+):([^;}]+)", css))
+    found = []
+    for selectors, body in CSS_RULE.findall(re.sub(r"var\((.*?)\)", lambda name: values[name[1]], css)):
+        settings = dict(re.findall(r"([\w-]+):([^;]+)", body))
+        matches = filter(None, (SELECTOR.fullmatch(one.strip()) for one in selectors.split(",")))
+        found += [(frozenset(match[1].strip(".").split(".")), settings) for match in matches]
+    return sorted(found, key=lambda rule: len(rule[0]))
+
+
+def _settings(mark: Mark) -> dict[str, str]:
+    """Say what the page sets for a mark: colours, widths, sizes."""
+    classes = set(str(mark.at.get("class", "")).split())
+    found: dict[str, str] = {}
+    for needed, settings in _rules():
+        found |= settings if needed <= classes else {}
+    return found | dict(re.findall(r"([\w-]+):([^;]+)", str(mark.at.get("style", ""))))
+
+
+def _colour(text: str | None, opacity: str = "1") -> Any:
+    """A colour on white paper: `#rgb`, `#rrggbb` or `#rrggbbaa`; None where nothing is painted."""
+    from reportlab.lib import colors
+
+    if text is None or text == "none":
+        return None
+    digits = text[1:] if len(text) > 4 else "".join(2 * digit for digit in text[1:])
+    *parts, alpha = (int(digits.ljust(8, "f")[k : k + 2], 16) / 255.0 for k in (0, 2, 4, 6))
+    share = alpha * float(opacity)
+    return colors.Color(*(1.0 - share * (1.0 - part) for part in parts))
+
+
+def convert(drawing: Drawing, width: float, known: Callable[[str], str]) -> Any:
+    """The drawing scaled to a width in points (never enlarged); `known` makes a text that the font can show."""
+    from reportlab.graphics import shapes
+
+    factor = min(width / drawing.width, 1.0)
+    group = shapes.Group(transform=(factor, 0.0, 0.0, -factor, 0.0, drawing.height * factor))
+    for mark in drawing.body:
+        group.add(_shape(mark, known))
+    shown = shapes.Drawing(drawing.width * factor, drawing.height * factor)
+    shown.add(group)
+    return shown
+
+
+def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
+    from reportlab.graphics import shapes
+
+    at, settings = mark.at, _settings(mark)
+    if mark.name == "text":
+        return _words(mark, settings, known)
+    if mark.name == "image":  # the group is mirrored: an image hangs from its upper edge
+        image = shapes.Image(at["x"], 0.0, at["width"], at["height"], _opened(at["href"]))
+        return shapes.Group(image, transform=(1.0, 0.0, 0.0, -1.0, 0.0, at["y"] + at["height"]))
+    paint: dict[str, Any] = {
+        "fillColor": _colour(settings.get("fill"), settings.get("fill-opacity", "1")),
+        "strokeColor": _colour(settings.get("stroke"), settings.get("stroke-opacity", "1")),
+        "strokeWidth": float(settings.get("stroke-width", "1")),
+    }
+    dashes = settings.get("stroke-dasharray", "none")
+    paint |= {} if dashes == "none" else {"strokeDashArray": [float(dash) for dash in dashes.split()]}
+    if mark.name == "rect":
+        return shapes.Rect(at["x"], at["y"], max(at["width"], 0.0), max(at["height"], 0.0), **paint)
+    if mark.name == "circle":
+        return shapes.Circle(at["cx"], at["cy"], at["r"], **paint)
+    if mark.name == "line":
+        del paint["fillColor"]
+        return shapes.Line(at["x1"], at["y1"], at["x2"], at["y2"], **paint)
+    line = shapes.Path(**paint)
+    (x, y), *rest = at["d"].places
+    line.moveTo(x, y)
+    for x, y in rest:
+        line.lineTo(x, y)
+    if at["d"].is_closed:
+        line.closePath()
+    return line
+
+
+def _opened(uri: str) -> Any:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
+
+
+def _words(mark: Mark, settings: Mapping[str, str], known: Callable[[str], str]) -> Any:
+    """A text, upright in the mirrored group, or up the page."""
+    from reportlab.graphics import shapes
+
+    size = float(settings.get("font-size", "11px").removesuffix("px"))
+    anchor = mark.at.get("text_anchor", settings.get("text-anchor", "start"))
+    font = BOLD if settings.get("font-weight", "400") >= "600" else NORMAL
+    text = shapes.String(0.0, 0.0, known(mark.says), fontName=font, fontSize=size, textAnchor=anchor)
+    text.fillColor = _colour(settings.get("fill", "#16191d"))
+    upright = (0.0, -1.0, -1.0, 0.0) if mark.turned else (1.0, 0.0, 0.0, -1.0)
+    return shapes.Group(text, transform=(*upright, mark.at["x"], mark.at["y"]))

@@ -22,7 +22,7 @@ NONE = "none"  # no loss is found, or no number of samples is enough
 
 
 def plan_blocks(plan: Plan) -> list[Block]:
-    """What the planned audit finds, what the excess needs, and what both rest on."""
+    """Say what the planned audit finds, what the excess needs, and what both rest on."""
     names = {"name": clean(plan.subject.get("target") or plan.subject.get("name"), 60), "claim": clean(plan.claim, 60)}
     size = {"pairs": plural(plan.pairs, "pair"), "inputs": plural(plan.inputs, "input")}
     opening = said("plan.opening", **names, **size, sure=percent_text(plan.confidence))
@@ -42,7 +42,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
 
 
 def too_slow_text(plan: Plan) -> str:
-    """What a time limit leaves of the samples that were wanted."""
+    """Say what a time limit leaves of the samples that were wanted."""
     assert plan.samples_wanted is not None and plan.time_limit is not None
     run = number_text(plan.seconds / plan.runs if plan.runs else 0.0, DIGITS)
     limit = number_text(plan.time_limit, DIGITS)
@@ -52,10 +52,7 @@ def too_slow_text(plan: Plan) -> str:
 def share(name: str, text: str) -> float:
     """A share that an option states, as `10%` or `0.1`.
 
-    Raises
-    ------
-    UsageError
-        If it is neither.
+    `UsageError` if it is neither.
 
     Examples
     --------
@@ -75,10 +72,7 @@ def share(name: str, text: str) -> float:
 def excess(text: str) -> float:
     """The share of the claim that `--over` states.
 
-    Raises
-    ------
-    UsageError
-        If it is no share, or a number of at least 2 without `%`: most likely percent were meant.
+    `UsageError` if it is no share, or a number of at least 2 without `%`: most likely percent were meant.
 
     Examples
     --------
@@ -148,7 +142,7 @@ def _needed(plan: Plan) -> Table:
 
 
 def _sentences(plan: Plan) -> Iterator[str]:
-    """What the figures mean and rest on."""
+    """Say what the figures mean and rest on."""
     often, measured = percent_text(probability_measured()), probability_measured()
     above = said("plan.above", often=often) if plan.power > measured else ""
     yield said("plan.losses", often=often, above=above, share=percent_text(plan.error_share))

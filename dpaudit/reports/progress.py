@@ -1,4 +1,4 @@
-"""Where an audit stands, while it runs: a live line on a terminal or in a notebook, plain ones, a file of JSON lines.
+"""Progress of an audit while it runs: a live line on a terminal or in a notebook, plain ones, a file of JSON lines.
 
 Draws are labelled draws a pair, of those planned; a sequential pair that is decided takes no more, so the time left is
 at most about what is said. The wealth is the largest log e-value of a pair (sequential audits), the ratio the largest
@@ -51,10 +51,7 @@ def live_progress(
     file : path, optional
         A file that gets a line of JSON each time, with `seconds` and `seconds_left` (null while unknown).
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be written.
+    `UsageError` if the file cannot be written.
     """
     console = Console(stderr=True)
     clock = Clock()
@@ -189,7 +186,7 @@ def state_text(state: Progress) -> str:
 
 
 def status_line(label: str, state: Progress, times: str, width: int) -> str:
-    """Where an audit stands, in at most `width` characters: the label is cut, then what matters least is left out.
+    """Say where an audit stands, in at most `width` characters: the label is cut, then what matters least is left out.
 
     Examples
     --------

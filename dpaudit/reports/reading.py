@@ -18,12 +18,18 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.files import opened, parsed_json, read_bytes
 from dpaudit.privacy.claims import Budget
-from dpaudit.reports.attachments import check_record, plan_attachment, session_attachment, side_attachment
+from dpaudit.reports.attachments import (
+    certificate_attachment,
+    check_record,
+    plan_attachment,
+    scores_attachment,
+    session_attachment,
+    side_attachment,
+)
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import store_document
-from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import answers, cases, first_page
-from dpaudit.reports.dossier import Dossier, Line, Result, kind_of
-from dpaudit.reports.items import items
+from dpaudit.reports import cases, first_page
+from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
+from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.scope import SOURCE
+from dpaudit.reports.words import json_text
 from dpaudit.results.codec import to_json
-from dpaudit.results.saving import utf8
+from dpaudit.results.saving import Saved, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
@@ -21,63 +20,37 @@ SCHEMA = "dpaudit.compliance/1"
 
 def record_of(dossier: Dossier) -> dict[str, Any]:
     """The dossier as strict JSON values, the saved results included."""
-    found = items(dossier)
-    deployment = dossier.deployment
+    declared, found, lines = dossier.deployment, items(dossier), ranked(dossier)
+    statements = first_page.statements(dossier, lines, found)
     return {
         "schema": SCHEMA,
         "dpaudit": __version__,
         "verdict": dossier.verdict,
-        "headline": answers.headline(dossier),
-        "summary": [
-            {"question": question, "answer": [text]}
-            for question, text in first_page.statements(dossier, ranked(dossier), found)
-        ],
-        "promises": [_promise(line) for line in ranked(dossier)],
+        "headline": first_page.headline(dossier),
+        "summary": [{"question": question, "answer": [text]} for question, text in statements],
+        "promises": [_fields(line, "word", "sentence") for line in lines],
         "false_alarm_rate": to_json(first_page.together(dossier)),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,
-        "items": [
-            {
-                "key": item.key,
-                "name": item.name,
-                "sections": item.sections,
-                "status": item.status,
-                "evidence": item.evidence,
-                "declared": item.declared,
-            }
-            for item in found
-        ],
-        "deployment": None if deployment is None else to_json(dataclasses.asdict(deployment)),
+        "items": [_fields(item, "part", "w3c") for item in found],
+        "deployment": None if declared is None else _fields(declared),
         "is_redacted": dossier.is_redacted,
         "cases": cases.counts(dossier),
-        "results": [
-            {
-                "name": source.name,
-                "kind": kind_of(source.result),
-                "digest": source.digest,
-                "digest_is_keyed": source.is_keyed,
-                "result": source.result.to_dict(),
-            }
-            for source in dossier.sources
-        ],
-        "attachments": [
-            {
-                "name": one.name,
-                "kind": one.kind,
-                "digest": one.digest,
-                "digest_is_keyed": one.is_keyed,
-                "result": one.result.to_dict(),
-            }
-            for one in dossier.attachments
-            if one.result is not None
-        ],
+        "results": [_file(one, kind_of(one.result), one.result) for one in dossier.sources],
+        "attachments": [_file(one, one.kind, one.result) for one in dossier.attachments if one.result is not None],
     }
 
 
-def _promise(line: Line) -> dict[str, Any]:
-    """A row of page one; ratios as multiples of the promise."""
-    found: dict[str, Any] = to_json(dataclasses.asdict(line))
-    return {name: value for name, value in found.items() if name not in ("word", "sentence")}
+def _fields(one: Any, *unsaid: str) -> dict[str, Any]:
+    """The fields of a dataclass as strict JSON, without these; ratios are multiples of the promise."""
+    found: dict[str, Any] = to_json(dataclasses.asdict(one))
+    return {name: value for name, value in found.items() if name not in unsaid}
+
+
+def _file(one: Source | Attachment, kind: str, result: Saved) -> dict[str, Any]:
+    """A saved result with its digest."""
+    facts = {"name": one.name, "kind": kind, "digest": one.digest, "digest_is_keyed": one.is_keyed}
+    return {**facts, "result": result.to_dict()}
 
 
 def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes:
@@ -88,4 +61,4 @@ def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes
     if profile == "plain" and not isinstance(alone, Dossier):
         return alone.to_bytes()
     dossier = result if isinstance(result, Dossier) else Dossier.of(result)
-    return utf8(json.dumps(record_of(dossier), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    return utf8(json_text(record_of(dossier)))

@@ -35,8 +35,8 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reports.attachments import certificate_attachment, scores_attachment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
-from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,
@@ -68,7 +68,7 @@ def _count(value: int) -> int:
 
 
 def _hidden(text: str) -> str:
-    """What stands in the place of a text, if there is one."""
+    """Say what stands in the place of a text, if there is one."""
     return REDACTED if text else ""
 
 

@@ -16,23 +16,20 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports import wording
-from dpaudit.reports.answers import headline
-from dpaudit.reports.deployment import Deployment
+from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import together
+from dpaudit.reports.first_page import headline, together
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.words import fill, form
 from dpaudit.results.model import AuditResult
 
-UNKNOWN = "Not stated."
 LINE = 4000  # characters of a line of a text
-NO_DATE = "1900-01-01"  # the registry's own template has it where a date is to be filled in
-MODEL = ("release_type", "data_source_type", "access_type")
 LIMITS = (
     "These are empirical lower bounds: they can refute a stated parameter and cannot prove it. Inputs and code other "
     "than those that ran were not looked at."
@@ -56,36 +53,27 @@ def record_of(dossier: Dossier) -> tuple[dict[str, Any], tuple[str, ...]]:
     facts, said = declared.registry, {key: item.declared for key, item in found.items()}
     variant, parameters = _promise(dossier.audits)
     curator, author = facts.get("curator", "") or declared.owner, facts.get("author", "")
-    notes = f"Bounds, verdicts and error rates were measured by dpaudit {__version__}. {LIMITS}"
+    values = {
+        **dict.fromkeys(REGISTRY, ""),
+        **{key: getattr(declared, key) for key in (*TEXTS, "published")},
+        **facts,
+        "name": name,
+        "curators": [curator] if curator else "",
+        "authors": [author] if author else "",
+        "variant": variant,
+        "parameters": parameters,
+        "unit": said["unit"],
+        "tested": _unit(found["unit"]),
+        "measured": _measured(dossier),
+        "trust": said["trust"],
+        "composition": _composition(declared, found["queries"]),
+        "mechanisms": _mechanisms(dossier, found),
+        "validated": _validated(dossier),
+        "version": __version__,
+        "limits": LIMITS,
+    }
     # Field, what is stated, and what stands there where nothing is; a field that needs no statement has no third entry.
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
-        ("basic.name", name),
-        ("basic.data_curators", [curator] if curator else "", [UNKNOWN]),
-        ("basic.intended_use", declared.purpose, UNKNOWN),
-        ("basic.data_product_type", facts.get("product_type", ""), "Summary statistics"),
-        ("basic.data_product_region", declared.region, UNKNOWN),
-        ("basic.description", declared.description, UNKNOWN),
-        ("basic.publication_date", declared.published, NO_DATE),
-        ("basic.data_product_sector", facts.get("sector", ""), ""),
-        ("dp_variant.variant_name", variant, ""),
-        ("dp_variant.data_domain", declared.data_source, ""),
-        ("dp_variant.unprotected_quantities", facts.get("unprotected", ""), ""),
-        ("privacy_loss.privacy_unit", said["unit"], ""),
-        ("privacy_loss.privacy_unit_details", _unit(found["unit"])),
-        ("privacy_loss.privacy_parameters", parameters),
-        ("privacy_loss.privacy_parameters_details", _measured(dossier)),
-        ("deployment_model.model_name", facts.get("model", ""), ""),
-        ("deployment_model.actors", said["trust"], ""),
-        *((f"deployment_model.{key}", facts.get(key, ""), "") for key in MODEL),
-        ("accounting.post_processing", facts.get("post_processing", ""), ""),
-        ("accounting.composition", _composition(declared, found["queries"]), ""),
-        ("implementation.preprocessing_and_hyperparameter_tuning", facts.get("preprocessing", ""), ""),
-        ("implementation.mechanisms", _mechanisms(dossier, found)),
-        ("implementation.justification", _validated(dossier)),
-        ("administrative.sources", facts.get("sources", ""), ""),
-        ("administrative.notes", notes),
-        ("administrative.registry_authors", [author] if author else "", [UNKNOWN]),
-    ]
+    fields = [(field, fill(value, values), *otherwise) for field, value, *otherwise in form("registry.fields")]
     deployment: dict[str, dict[str, Any]] = {}
     for field, value, *otherwise in fields:
         part, _, key = field.partition(".")
@@ -112,15 +100,9 @@ def _promise(audits: Sequence[AuditResult]) -> tuple[str, dict[str, float]]:
     if len(claims) != 1:
         return ("Custom" if claims else "", {})
     claim = _claim(claims.pop())
-    if isinstance(claim, PureDP):
-        name, values = "Pure DP", {"epsilon": claim.epsilon}
-    elif isinstance(claim, ApproxDP):
-        name, values = "Approximate DP", {"epsilon": claim.epsilon, "delta": claim.delta}
-    elif isinstance(claim, ZeroConcentratedDP):
-        name, values = "Zero-concentrated DP", {"rho": claim.rho}
-    else:
-        name, values = "Renyi DP" if isinstance(claim, RenyiDP) else "Custom", {}
-    return name, {key: float(value) for key, value in values.items() if math.isfinite(value)}
+    name, of = form("registry.variants").get(type(claim).__name__, ("Custom", ()))
+    values = {key: float(getattr(claim, key)) for key in of}
+    return name, {key: value for key, value in values.items() if math.isfinite(value)}
 
 
 def _claim(text: str) -> Claim | None:
@@ -173,7 +155,7 @@ def _mechanisms(dossier: Dossier, found: Mapping[str, Item]) -> str:
 
 
 def _validated(dossier: Dossier) -> str:
-    """Whether and how the process was validated and verified."""
+    """Tell whether and how the process was validated and verified."""
     kinds = [
         f"{wording.plural(len(dossier.audits), 'statistical audit')}" * bool(dossier.audits),
         f"{wording.plural(len(dossier.checks), 'run')} of a conformance suite" * bool(dossier.checks),

@@ -32,7 +32,7 @@ def ranked(dossier: Dossier) -> tuple[Line, ...]:
 
 
 def line_of(source: Source) -> Line:
-    """What a result says of its promise."""
+    """Say what a result says of its promise."""
     result = source.result
     if isinstance(result, AuditResult):
         return _privacy(result)
@@ -75,7 +75,7 @@ def _privacy(result: AuditResult) -> Line:
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
-    """What the audit could have missed in words, and `blind` and `learned_with` of a line.
+    """Say what the audit could have missed in words, and `blind` and `learned_with` of a line.
 
     They are those of the pair whose loss that would have been noticed is the largest for its promise.
     """
@@ -142,5 +142,5 @@ def _behaviour(result: CheckResult) -> Line:
 
 
 def breaks_claim(record: CheckRecord) -> bool:
-    """Whether a violated check is of the privacy claim, or of what follows from it."""
+    """Tell whether a violated check is of the privacy claim, or of what follows from it."""
     return record.name in CLAIM or record.name.startswith(LAW)

@@ -2,62 +2,44 @@
 
 Pairs of one claim make one result, which names the worst and counts the others: its fingerprint is over the subject,
 the claim and the check, never over the pair or the witness that a run happened to find, so that an alert stays the
-same alert from night to night. Every result is anchored to a file and a line (`dpaudit.reports.anchors`).
+same alert from night to night. Every result is anchored to a file and a line (`dpaudit.reports.sarif`).
 """
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from dpaudit.environment import __version__
-from dpaudit.reports.anchors import anchor_of
-from dpaudit.reports.cases import Case, cases
+from dpaudit.reports.cases import Case, cases, grouped
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import plural
+from dpaudit.reports.words import filled, form, json_text
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-HELP = (
-    "dpaudit runs the mechanism and tries to break its promise; see the report for the evidence and how to replay it."
-)
-# Rule, level and sentence of each status that is a result. Others are counted in the run's properties.
-RULES: dict[str, tuple[str, str, str]] = {
-    "violated": ("dpaudit/violated", "error", "A promise of the mechanism is broken."),
-    "error": ("dpaudit/error", "error", "The mechanism or the audit broke."),
-    "warning": ("dpaudit/beside-the-claim", "warning", "Something was found beside the claim."),
-    "inconclusive": ("dpaudit/inconclusive", "note", "Too little evidence to judge a promise."),
-}
+CONFIGURATION = "pyproject.toml"
+SECTION = "[tool.dpaudit"
 
 
 def render(dossier: Dossier) -> str:
     """The log, as JSON with a line end."""
-    found: dict[tuple[str, str, str, str], list[Case]] = {}
-    everything = cases(dossier)
-    for case in everything:
-        if case.status in RULES:
-            subject = str(case.subject.get("target") or case.subject_name)
-            found.setdefault((subject, case.claim, case.check, case.status), []).append(case)
-    total: dict[str, int] = {}
-    for case in everything:
-        total[case.status] = total.get(case.status, 0) + 1
-    rules = list(RULES)
-    driver = {
-        "name": "dpaudit",
-        "version": __version__,
-        "semanticVersion": __version__,
-        "rules": [_rule(status) for status in rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "automationDetails": {"id": "dpaudit/"},
-        "results": [_result(key, group, rules.index(key[3])) for key, group in found.items()],
-        "properties": {"verdict": dossier.verdict, "cases": total},
-    }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    rules = form("sarif.rules")  # of the statuses that are a result: others are counted in the run's properties
+    groups = grouped(dossier, rules, lambda case: str(case.subject.get("target") or case.subject_name))
+    log = filled(
+        "sarif.log",
+        version=__version__,
+        rules=[filled("sarif.rule", **rule) for rule in rules.values()],
+        results=[_result(*group) for group in groups],
+        verdict=dossier.verdict,
+        cases=dict(Counter(case.status for case in cases(dossier))),
+    )
+    return json_text(log)
 
 
 def fingerprint(subject: str, claim: str, check: str) -> str:
@@ -66,37 +48,89 @@ def fingerprint(subject: str, claim: str, check: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _rule(status: str) -> dict[str, Any]:
-    name, level, sentence = RULES[status]
-    return {
-        "id": name,
-        "shortDescription": {"text": sentence},
-        "fullDescription": {"text": sentence},
-        "help": {"text": HELP},
-        "defaultConfiguration": {"level": level},
-        "properties": {"tags": ["privacy"]},
-    }
-
-
-def _unlinked(text: str) -> str:
-    """The text without `[words](target)`, which viewers of SARIF show as a link even in plain text."""
-    return text.replace("](", "] (")
-
-
-def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dict[str, Any]:
+def _result(key: tuple[str, ...], group: Sequence[Case], more: str) -> dict[str, Any]:
     subject, claim, check, status = key
-    worst = group[0]  # cases of an audit come the worst first
-    more = f" And {plural(len(group) - 1, 'more case')} of this check." if len(group) > 1 else ""
+    worst, rules = group[0], form("sarif.rules")
     promise = f" ({claim})" if claim else ""
     word = "Found beside the claim" if status == "warning" else status_word(status).capitalize()
-    place = anchor_of(worst.subject)
-    region = {"startLine": place.line}
-    location = {"physicalLocation": {"artifactLocation": {"uri": place.uri}, "region": region}}
-    return {
-        "ruleId": RULES[status][0],
-        "ruleIndex": rule,
-        "level": RULES[status][1],
-        "message": {"text": _unlinked(f"{word}: {worst.subject_name}{promise}: {worst.name}: {worst.message}{more}")},
-        "locations": [location],
-        "partialFingerprints": {"dpauditCheck/v1": fingerprint(subject, claim, check)},
-    }
+    message = f"{word}: {worst.subject_name}{promise}: {worst.name}: {worst.message}{more}"
+    found: dict[str, Any] = filled(
+        "sarif.result",
+        **rules[status],
+        **dataclasses.asdict(anchor_of(worst.subject)),
+        index=list(rules).index(status),
+        message=message.replace("](", "] ("),  # viewers of SARIF show `[words](target)` as a link even in plain text
+        fingerprint=fingerprint(subject, claim, check),
+    )
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Anchor:
+    """A file, as a relative URI reference, and a line in it, from 1."""
+
+    uri: str
+    line: int
+
+
+def anchor_of(subject: Mapping[str, Any], root: Path | None = None) -> Anchor:
+    """Say where the subject is defined: its `location` ("path:line") if any, else its target, else pyproject.toml."""
+    base = Path.cwd() if root is None else root
+    stated = str(subject.get("location") or "")
+    path, _, line = stated.rpartition(":")
+    if path and line.isascii() and line.isdigit() and int(line) > 0 and _is_inside(path):
+        return Anchor(_uri(path), int(line))
+    target = str(subject.get("target") or "")
+    place, colon, attribute = target.rpartition(":")
+    if colon and place:
+        for file in _files(place):
+            if _is_inside(file) and (base / file).is_file():
+                return Anchor(_uri(file), _line(base / file, attribute))
+    return Anchor(CONFIGURATION, _section(base / CONFIGURATION))
+
+
+def _files(place: str) -> list[str]:
+    """The files that a target's first half may mean: a path, or a module in the folder or in its src."""
+    if place.endswith(".py"):
+        return [place]
+    path = place.replace(".", "/")
+    return [f"{folder}{path}{ending}" for folder in ("", "src/") for ending in (".py", "/__init__.py")]
+
+
+def _is_inside(path: str) -> bool:
+    """Tell whether a path is relative and stays below the folder it starts from."""
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts:
+        return False
+    return ":" not in path and "\0" not in path
+
+
+def _uri(path: str) -> str:
+    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part != "."]
+    return "/".join(quote(part, errors="replace") for part in parts)
+
+
+def _line(file: Path, attribute: str) -> int:
+    """The line where a module defines the name; 1 where that cannot be seen."""
+    name = attribute.partition(".")[0].partition("(")[0]
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return 1
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return node.lineno
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return node.lineno
+    return 1
+
+
+def _section(file: Path) -> int:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return 1
+    return next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(SECTION)), 1)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.formats import check_format
-from dpaudit.reports.trade_off_figure import trade_off_figure
-from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
-from dpaudit.reports.written import UNDATED, date_text
+from dpaudit.reports.wording import UNDATED, clean, date_text, number_text, percent_text, plural, symbol
 from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
@@ -25,10 +24,8 @@ DIGITS = 4
 def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
     """Formats of a report of scores, checked together with their folder.
 
-    Raises
-    ------
-    UsageError
-        If one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be written.
+    `UsageError` if one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be
+    written.
     """
     for name in names:
         if name not in SCORE_FORMATS:
@@ -109,7 +106,7 @@ def brief(result: ScoresResult) -> list[Block]:
 
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:
-    """How many canaries a claim needs in one run, for a terminal."""
+    """Say how many canaries a claim needs in one run, for a terminal."""
     sure = percent_text(plan.confidence)
     needed = f"{plan.needed:,.0f}" if math.isfinite(plan.needed) else "more than ten million"
     guessed = (f"accuracy needed,\n{percent_text(share)} guessed" for share in SHARES)
@@ -131,24 +128,16 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
 def document(result: ScoresResult) -> Document:
     """The whole report."""
     notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
-    sections = [
-        Section("found", "What was found", (Facts(tuple(facts(result))),), mark=result.verdict),
-        Section("trade-off", "The trade-off function", (trade_off_figure(result.trade_off, result.confidence),)),
-        Section(
-            "assumed",
-            "What the bounds rest on",
-            (
-                Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions)),
-                *notes,
-            ),
-        ),
-        Section("provenance", "Provenance", (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))),
-    ]
+    assumed = Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions))
+    provenance = (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))
     return Document(
         kicker=f"Audit from scores. Written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
-        summary=(),
-        sections=tuple(sections),
+        sections=(
+            Section("assumed", "What the bounds rest on", (assumed, *notes)),
+            Section("provenance", "Provenance", provenance),
+        ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+        first=(Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
     )

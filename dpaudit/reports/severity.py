@@ -1,4 +1,4 @@
-"""How bad a broken promise is, as far as the result tells: marginal, clear or severe, with the rule that says so.
+"""Severity of a broken promise, as far as the result tells: marginal, clear or severe, with the rule that says so.
 
 A grade rests on a lower bound that holds at the confidence of the result, so that it is too high only where the bound
 is. One rule is no bound: a guessing rule that was hardly ever wrong is reported as what was observed.
@@ -29,19 +29,10 @@ RULE = said(
 
 @dataclasses.dataclass(frozen=True)
 class Severity:
-    """The grade of a violated pair.
+    """The grade of a violated pair, and what of the rule decided it (`reason`).
 
-    Attributes
-    ----------
-    grade : {"marginal", "clear", "severe"}
-    is_least : bool
-        Whether the audit stopped at the first proof, so that the true grade may be higher.
-    ratio : float
-        The proven loss over the promise; of a promise of 0 over 0.1 nats.
-    reason : str
-        What of the rule decided.
-    harm : str
-        What the proven loss lets somebody conclude from one answer, beside what the promise allows; else empty.
+    `is_least`: the audit stopped at the first proof, so that the true grade may be higher. `ratio` is the proven loss
+    over the promise (of a promise of 0 over 0.1 nats); `harm` what that tells somebody from one answer, or empty.
     """
 
     grade: Grade
@@ -63,7 +54,7 @@ class Severity:
 
     @property
     def meaning(self) -> str:
-        """What the grade says, for a reader who does not know the rule."""
+        """Say what the grade says, for a reader who does not know the rule."""
         return said(f"severity.{self.grade}")
 
 
@@ -150,7 +141,7 @@ def _precision(finding: Finding) -> float:
 
 
 def _tell(finding: Finding) -> str:
-    """What was observed of a rule that is hardly ever wrong; empty where no rule is."""
+    """Say what was observed of a rule that is hardly ever wrong; empty where no rule is."""
     witness = finding.witness
     guesses = witness.correct + witness.wrong if witness is not None else 0
     if witness is None or guesses < TELL_GUESSES or witness.wrong > TELL_WRONG * guesses:

@@ -25,8 +25,8 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
+from dpaudit.reports.deployment import Stated
 from dpaudit.reports.dossier import Decision, Dossier, SignOff
-from dpaudit.reports.stated import Stated
 
 DECISIONS = ("accept", "accept with conditions", "reject")
 KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")
@@ -44,11 +44,8 @@ def results_digest(dossier: Dossier) -> str:
 def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     """Read a decision about the results of a dossier.
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, a key is unknown or missing or of the wrong type, the conditions do not fit a
-        decision, a mechanism is not in the report or has no decision, or the file was made on other results.
+    `UsageError` if the file cannot be read, a key is unknown or missing or of the wrong type, the conditions do not fit
+    a decision, a mechanism is not in the report or has no decision, or the file was made on other results.
     """
     file = Path(path)
     where = f" at {str(file)!r}"

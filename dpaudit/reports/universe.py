@@ -57,7 +57,7 @@ def _share(count: int, asked: int) -> str:
 
 
 def sentence(result: AuditResult) -> str:
-    """What the table is, in words."""
+    """Say what the table is, in words."""
     table = result.universe
     assert table is not None
     pairs, deep = plural(len(result.findings), "pair"), result.options.get("selected", 0)
@@ -101,7 +101,7 @@ def p_value_text(log10: float) -> str:
 
 
 def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
-    """What a report says of all pairs: a sentence, the verdicts, two images, the worst pairs."""
+    """Say what a report says of all pairs: a sentence, the verdicts, two images, the worst pairs."""
     table = result.universe
     assert table is not None
     rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]

@@ -1,4 +1,4 @@
-"""How a result is said: numbers, names and sentences that every report shares.
+"""Numbers, names and sentences that every report shares.
 
 Conventions: what cannot be printed is shown as an escape (`\\u202e`); lower bounds are rounded down; what is
 missing or NaN is an en dash. Names, inputs, messages and rules come from the subject and are treated as hostile:
@@ -8,12 +8,15 @@ missing or NaN is an en dash. Names, inputs, messages and rules come from the su
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
+import os
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
 from dpaudit.audits.findings import STANDS
+from dpaudit.errors import UsageError
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import at_least as at_least
 from dpaudit.numerals import compared as compared
@@ -22,7 +25,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reports.words import joined, said
+from dpaudit.reports.words import joined, said, words
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -31,14 +34,14 @@ DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "d
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
-VERDICT_WORDS: Mapping[Verdict, str] = {
-    "violated": "violated",
-    "error": "error",
-    "inconclusive": "inconclusive",
-    "not_refuted": "not refuted",
-}
+VERDICT_WORDS: Mapping[Verdict, str] = words("verdicts")
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
+VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
+UNDATED = (
+    "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
+    "audit writes has the date of its end; one that is made later has its own."
+)
 
 
 def clean(value: Any, width: int = 120) -> str:
@@ -117,12 +120,12 @@ def largest_bound(result: AuditResult) -> LargestBound:
 
 
 def is_weaker(finding: Finding) -> bool:
-    """Whether a pair is violated and its epsilon is within the promise all the same: that says nothing."""
+    """Tell whether a pair is violated and its epsilon is within the promise all the same: that says nothing."""
     return finding.verdict == "violated" and not finding.epsilon_lower > finding.budget.epsilon
 
 
 def is_line(finding: Finding) -> bool:
-    """Whether the claim's parameter is the epsilon of the pair's own line (epsilon, delta)."""
+    """Tell whether the claim's parameter is the epsilon of the pair's own line (epsilon, delta)."""
     return finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget
 
 
@@ -168,7 +171,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def symbol(parameter: str) -> str:
-    """How reports write the claim's parameter: a Greek letter where it has one."""
+    """Say how reports write the claim's parameter: a Greek letter where it has one."""
     return SYMBOLS.get(parameter, clean(parameter, 20))
 
 
@@ -201,12 +204,12 @@ def verdict_level(finding: Finding) -> float:
 
 
 def asked_count(result: AuditResult) -> int:
-    """How many pairs were asked: those of the universe, where there is one."""
+    """Say how many pairs were asked: those of the universe, where there is one."""
     return len(result.findings) if result.universe is None else result.universe.asked
 
 
 def verdict_count(result: AuditResult, verdict: Verdict) -> int:
-    """How many of them have this verdict."""
+    """Say how many of them have this verdict."""
     if result.universe is not None:
         return result.universe.count(verdict)
     return sum(finding.verdict == verdict for finding in result.findings)
@@ -229,22 +232,22 @@ def headline(result: AuditResult) -> str:
 
 
 def has_controls_alone(result: AuditResult) -> bool:
-    """Whether all pairs are of an input with itself, where no number of draws would find anything."""
+    """Tell whether all pairs are of an input with itself, where no number of draws would find anything."""
     return bool(result.findings) and all(SAME_INPUT in finding.notes for finding in result.findings)
 
 
 def is_weak(result: AuditResult) -> bool:
-    """Whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
+    """Tell whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
     return bool(result.findings) and not has_controls_alone(result) and not has_changed(result)
 
 
 def has_changed(result: AuditResult) -> bool:
-    """Whether draws were found to depend on each other, which more draws would not mend."""
+    """Tell whether draws were found to depend on each other, which more draws would not mend."""
     return any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
 
 
 def notes(result: AuditResult) -> list[str]:
-    """What else is to be known of pairs, each note once, with the pairs that it is about."""
+    """Say what else is to be known of pairs, each note once, with the pairs that it is about."""
     about: dict[str, list[str]] = {}
     for finding in result.findings:
         for note in finding.notes:
@@ -266,14 +269,14 @@ def least_powerful(result: AuditResult) -> Finding | None:
 
 
 def weak_text(findings: Sequence[Finding]) -> str:
-    """What alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
+    """Say what alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
     zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
     which = "weak_zero" if zero and all(zero) else "weak_some" if any(zero) else "weak"
     return said(f"power.{which}", loss=nats_text(ZERO_BUDGET_LOSS))
 
 
 def _learned_text(power: Power) -> str:
-    """What an audit finds that does not know the outputs, as the end of a sentence."""
+    """Say what an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
         return said("power.unlearned")
     if power.is_planted:
@@ -289,21 +292,27 @@ def _learned_text(power: Power) -> str:
 
 
 def _planted_text(power: Power) -> str:
-    """What was found of leaks planted into the audit's own outputs, as the end of a sentence."""
+    """Say what was found of leaks planted into the audit's own outputs, as the end of a sentence."""
     decide = [one for one in power.learned if one.decides]
     finite = [one for one in decide if math.isfinite(one.loss)]
     lost = [f"“{one.form}” ({one.found} of {one.plants})" for one in decide if not math.isfinite(one.loss)]
     often, found = percent_text(power.probability), ""
     if finite:
         forms, most = ", ".join(f"“{one.form}”" for one in finite), nats_text(max(one.loss for one in finite))
-        found = said("power.planted_found", loss=most, often=often, forms=forms)
+        found = said("power.planted_found", loss=most, often=often, forms=forms, more=more_than(power))
     but = ", but" if finite else ":"
     rest = said("power.planted_lost", but=but, forms=", ".join(lost)) if lost else ""
     return said("power.planted", found=found, lost=rest)
 
 
+def more_than(power: Power) -> str:
+    """Say how the shares of plants that were found compare with the probability: files of old may hold that share."""
+    found = (one for one in power.learned if one.decides and math.isfinite(one.loss))
+    return "more than" if all(one.found > power.probability * one.plants + 1e-9 for one in found) else "at least"
+
+
 def settling_sentence(result: AuditResult) -> str:
-    """What would settle an audit that is inconclusive for want of draws."""
+    """Say what would settle an audit that is inconclusive for want of draws."""
     if has_controls_alone(result):
         return said("settling.controls")
     weakest = least_powerful(result)
@@ -323,7 +332,7 @@ def rarest_text(power: Power) -> str:
 
 
 def power_sentence(result: AuditResult) -> str:
-    """What the audit would have found, for the pair that was tested least well; of a universe, for how many pairs."""
+    """Say what would have been found of the pair that was tested least well; of a universe, for how many pairs."""
     if result.universe is not None:
         judged, unclear = (plural(result.universe.count(one), "pair") for one in ("not_refuted", "inconclusive"))
         return said("power.universe", judged=judged, unclear=unclear)
@@ -347,7 +356,7 @@ def power_sentence(result: AuditResult) -> str:
 
 
 def counts_sentence(finding: Finding) -> str:
-    """How often the witness was right, wrong and silent on the draws that it was tested on, and what these are not."""
+    """Say how often the witness was right, wrong and silent on the draws it was tested on, and what these are not."""
     witness = finding.witness
     if witness is None:
         return said("counts.no_rule")
@@ -413,7 +422,7 @@ def evidence_text(finding: Finding) -> str:
 
 
 def evidence_name(result: AuditResult) -> str:
-    """What `evidence_cell` shows for this result: "log wealth", "p-value" or both."""
+    """Say what `evidence_cell` shows for this result: "log wealth", "p-value" or both."""
     wealth = any(finding.log_wealth is not None for finding in result.findings)
     p_value = any(finding.log_wealth is None and finding.p_value is not None for finding in result.findings)
     if wealth and p_value:
@@ -430,7 +439,7 @@ def evidence_cell(finding: Finding, name: str) -> str:
 
 
 def dependence_sentence(result: AuditResult) -> str:
-    """What follows for every figure of an audit whose calls were found to share noise; empty where they were not."""
+    """Say what follows for every figure of an audit whose calls share noise; empty where they do not."""
     # Validity: error rates, confidence and bounds suppose independent draws, so a report must not state them unsaid.
     found = {side.kind for side in result.side_findings if side.status == "found"}
     how = next((words for kind, words in DEPENDENCE.items() if kind in found), "")
@@ -440,13 +449,13 @@ def dependence_sentence(result: AuditResult) -> str:
 
 
 def violation_stands(result: AuditResult) -> bool:
-    """Whether pairs are violated whatever calls remember: then these are seen to depend, and no power is stated."""
+    """Tell whether pairs are violated whatever calls remember: then these depend, and no power is stated."""
     has_changed = any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
     return has_changed and bool(result.violated) and all(pair.power is None for pair in result.violated)
 
 
 def is_unreliable(result: AuditResult) -> bool:
-    """Whether the figures suppose independent draws, and these were found to be none."""
+    """Tell whether the figures suppose independent draws, and these were found to be none."""
     return bool(dependence_sentence(result)) and not violation_stands(result)
 
 
@@ -500,3 +509,27 @@ def short_count(count: int) -> str:
         if count >= 0.9995 * size:
             return f"{count / size:.3g}{suffix}"
     return str(count)
+
+
+def date_text() -> str:
+    """The date of a report that is written now, such as "2026-11-24 20:15 UTC": that of SOURCE_DATE_EPOCH if it is set.
+
+    `UsageError` if SOURCE_DATE_EPOCH is no whole number of seconds of a year up to 9999.
+    """
+    return _date().strftime("%Y-%m-%d %H:%M UTC")
+
+
+def iso_text() -> str:
+    """The same date in ISO 8601, such as "2026-11-24T20:15:00+00:00"; errors as of `date_text`."""
+    return _date().isoformat(timespec="seconds")
+
+
+def _date() -> datetime.datetime:
+    stated = os.environ.get(VARIABLE, "")
+    now = datetime.datetime.now(datetime.UTC)
+    try:
+        return datetime.datetime.fromtimestamp(int(stated), datetime.UTC) if stated else now
+    except (OverflowError, OSError, ValueError) as error:
+        raise UsageError(
+            f"{VARIABLE} must be a whole number of seconds since 1970, in the years to 9999, got {stated!r}."
+        ) from error

@@ -1,4 +1,4 @@
-"""Sentences of the reports: all in `templates/words.toml`, by their names; what they hold is computed elsewhere.
+"""Sentences of the reports, and the forms of those that programs read: files of `templates/`, by their names.
 
 A sentence has places in braces, which are filled as they are: what stands in a value is never read as a place.
 """
@@ -6,18 +6,20 @@ A sentence has places in braces, which are filled as they are: what stands in a 
 from __future__ import annotations
 
 import functools
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-WORDS = Path(__file__).parent / "templates" / "words.toml"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
 def words(name: str) -> Any:
-    """A text, or a table of texts, by its dotted name."""
+    """A text, or a table of texts, of words.toml by its dotted name."""
     if not name:
-        return tomllib.loads(WORDS.read_text(encoding="utf-8"))
+        return tomllib.loads((TEMPLATES / "words.toml").read_text(encoding="utf-8"))
     table, _, key = name.rpartition(".")
     return words(table)[key]
 
@@ -36,3 +38,38 @@ def said(name: str, /, **values: object) -> str:
 def joined(*texts: str) -> str:
     """The sentences that there are, behind each other."""
     return " ".join(text for text in texts if text)
+
+
+@functools.cache
+def form(name: str) -> Any:
+    """A form of a format, as "oscal.risk", or all forms of one."""
+    file, _, part = name.partition(".")
+    return form(file)[part] if part else json.loads((TEMPLATES / f"{file}.json").read_text(encoding="utf-8"))
+
+
+def filled(name: str, /, **values: Any) -> Any:
+    """The form of this name with its values, as strict JSON."""
+    return fill(form(name), values)
+
+
+def fill(shape: Any, values: Mapping[str, Any]) -> Any:
+    """A form filled: the text "$a" becomes the value of a; an entry whose key ends in "?" goes where that is empty.
+
+    Examples
+    --------
+    >>> fill({"a": "$x", "b?": ["$y"], "c?": "$y", "d": "at {x}"}, {"x": 1, "y": None})
+    {'a': 1, 'b': [None], 'd': 'at 1'}
+    """
+    if isinstance(shape, str):
+        return values[shape[1:]] if shape.startswith("$") else shape.format_map(values)
+    if isinstance(shape, list):
+        return [fill(one, values) for one in shape]
+    if not isinstance(shape, dict):
+        return shape
+    found = {key: fill(one, values) for key, one in shape.items()}
+    return {key.removesuffix("?"): one for key, one in found.items() if one or not key.endswith("?")}
+
+
+def json_text(value: Any) -> str:
+    """Strict JSON with a line end."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""What was found: the result models, how they are saved, and how they are read back.
+"""Result models, and how they are saved and read back.
 
 Names of the model are here as well (`dpaudit.results.Finding`); they are imported where they are first used.
 """

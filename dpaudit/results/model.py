@@ -1,4 +1,4 @@
-"""What was found: verdicts, findings and the one versioned result that every report is rendered from.
+"""Results: verdicts, findings and the one versioned result that every report is rendered from.
 
 Conventions: epsilon, budgets and losses in nats; `samples` counts runs of the mechanism; wealth is a natural logarithm.
 The saved form (`audit.json`, schema `dpaudit.audit/1`, published in `dpaudit/schemas/`) is strict JSON: infinities are
@@ -78,7 +78,7 @@ SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a no
 
 @dataclasses.dataclass(frozen=True)
 class LearnedLoss(Form):
-    """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised.
+    """Loss in nats that the check finds of an event of one form that it has to learn; inf: none is promised.
 
     Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
     found. `decides` says whether "not refuted" rests on the form.
@@ -91,7 +91,7 @@ class LearnedLoss(Form):
     decides: bool = True
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What is of plants is left out where there are none."""
+        """Say what is of plants is left out where there are none."""
         return record if self.plants or not self.decides else {"form": self.form, "loss": record["loss"]}
 
     @classmethod
@@ -110,13 +110,13 @@ class PlantedCell:
     plants: int
 
     def suffices(self, probability: float) -> bool:
-        """Whether more than this share was found: 10 of 10, or 37 of 40, at .9 (`dpaudit.audits.planted` says why)."""
+        """Tell whether more than this share was found: 10 of 10, 37 of 40 at .9 (`dpaudit.audits.planted` says why)."""
         return self.found > probability * self.plants + 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
 class Power(Form):
-    """What the check would have found: the alternative is of randomised-response type.
+    """Power of the check: the alternative is of randomised-response type.
 
     The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
     inside it the log-odds of the label are `detectable`, symmetrically in both directions; outside it the two laws
@@ -144,7 +144,7 @@ class Power(Form):
 
     @property
     def is_planted(self) -> bool:
-        """Whether learned figures are of leaks planted into the outputs of this audit."""
+        """Tell whether learned figures are of leaks planted into the outputs of this audit."""
         return self.planted_draws > 0
 
     @property
@@ -182,13 +182,13 @@ class Power(Form):
         return max(self.detectable / limit, self.deciding / (allowance * limit))
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What is of plants is left out where there are none."""
+        """Say what is of plants is left out where there are none."""
         unknown = {"cells", "planted_draws"} if not self.is_planted else set()
         unknown |= {name for name in ("by_mass", "samples_needed") if not record[name]}
         return {name: value for name, value in record.items() if name not in unknown}
 
     def suffices(self, inconclusive_factor: float) -> bool:
-        """Whether a pair that is not violated is "not refuted": else it is inconclusive."""
+        """Tell whether a pair that is not violated is "not refuted": else it is inconclusive."""
         return self.excess(inconclusive_factor) <= 1.0
 
 
@@ -270,7 +270,7 @@ class Keys:
 
 @dataclasses.dataclass(frozen=True)
 class Severity:
-    """How bad a violated pair is, on draws that the verdict does not rest on (`dpaudit.audits.severity`).
+    """Severity of a violated pair, on draws that the verdict does not rest on (`dpaudit.audits.severity`).
 
     Attributes
     ----------
@@ -538,7 +538,7 @@ class AuditResult(Saved, Shown):
         return tuple(sorted(self.findings, key=key))
 
     def __repr__(self) -> str:
-        """What a prompt shows of a result: `str`, in brackets; `to_dict` has all that it holds."""
+        """Say what a prompt shows of a result: `str`, in brackets; `to_dict` has all that it holds."""
         return f"<AuditResult {self}>"
 
     def __str__(self) -> str:
@@ -624,10 +624,7 @@ def _line(text: Any, width: int = 120) -> str:
 def load(path: str | os.PathLike[str]) -> AuditResult:
     """Read a result that `AuditResult.save` wrote.
 
-    Raises
-    ------
-    UsageError
-        If there is no such file, it is not an audit result of a known schema, or a field is of another type.
+    `UsageError` if there is no such file, it is not an audit result of a known schema, or a field is of another type.
     """
     result: AuditResult = read_saved(path, {SCHEMA: AuditResult.from_dict})[0]
     return result

@@ -35,7 +35,7 @@ class Needed:
 
 @dataclasses.dataclass(frozen=True)
 class PlannedPower:
-    """What the planned audit finds of one pair, if its loss sits inside an event of one mass.
+    """Power of the planned audit on one pair, if its loss sits inside an event of one mass.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class PlannedBudget:
 
 @dataclasses.dataclass(frozen=True)
 class Plan(Saved):
-    """What an audit would cost and could find.
+    """Cost and power of an audit that was not run.
 
     Attributes
     ----------

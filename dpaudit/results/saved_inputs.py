@@ -45,23 +45,20 @@ def saved_input(value: Any) -> Any:
 
 
 def is_digest(saved: Any) -> bool:
-    """Whether a saved input is the digest of one."""
+    """Tell whether a saved input is the digest of one."""
     return isinstance(saved, dict) and set(saved) == DIGEST
 
 
 def is_redacted(value: object) -> bool:
-    """Whether this stands in the place of an input that was taken out (an input may be an array, or anything)."""
+    """Tell whether this stands in the place of an input that was taken out (an input may be an array, or anything)."""
     return isinstance(value, str) and value == REDACTED
 
 
 def types_of(value: Any) -> Any:
-    """What has to be made of the JSON form of an input: a tree of strict JSON, None where it is the input.
+    """Say what has to be made of the JSON form of an input: a tree of strict JSON, None where it is the input.
 
-    Raises
-    ------
-    NotHeldError
-        If a part of the input is there by its printed form or by what stands for it: an object of another class, a key
-        that is no text.
+    `NotHeldError` if a part of the input is there by its printed form or by what stands for it: an object of another
+    class, a key that is no text.
 
     Examples
     --------
@@ -98,7 +95,7 @@ def types_of(value: Any) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Whether no two lone surrogates stand beside each other in a text, which JSON reads as one character."""
+    """Tell whether no two lone surrogates stand beside each other in a text, which JSON reads as one character."""
     return not SURROGATES.search(value)
 
 
@@ -117,7 +114,7 @@ def kept(value: Any) -> tuple[Any, Any, bool]:
 
 
 def may_be_infinite(saved: Any) -> bool:
-    """Whether the JSON form of an input, without its types, holds what may be an infinity or a text."""
+    """Tell whether the JSON form of an input, without its types, holds what may be an infinity or a text."""
     if isinstance(saved, dict):
         return any(map(may_be_infinite, saved.values()))
     if isinstance(saved, list):
@@ -128,10 +125,7 @@ def may_be_infinite(saved: Any) -> bool:
 def restored(saved: Any, types: Any) -> Any:
     """The input of its JSON form and its types.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If they do not belong together: files come from other people.
+    `TypeError` or `ValueError` if they do not belong together: files come from other people.
 
     Examples
     --------

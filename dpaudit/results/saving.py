@@ -1,4 +1,4 @@
-"""How results are saved: strict JSON values, and files that are written complete or not at all.
+"""Files of results: strict JSON values, and files that are written complete or not at all.
 
 Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not apply are null.
 """
@@ -33,12 +33,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     Inputs may be records of people: by default nobody else may read the file. The umask is respected, and a file that
     is there already keeps its mode, so that whoever opens it to others does so once.
 
-    Raises
-    ------
-    UsageError
-        If nothing can be written at this place, which the caller can know: no permission, or something in the way.
-    OutputError
-        If it cannot be written to its end, as on a full disk. What was there before stays.
+    `UsageError` if nothing can be written at this place, which the caller can know: no permission, or something in the
+    way. `OutputError` if it cannot be written to its end, as on a full disk. What was there before stays.
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
@@ -73,7 +69,7 @@ def _mode(target: Path, mode: int) -> int:
 
 
 def writing_error(said: str, path: str | os.PathLike[str], error: OSError) -> DpauditError:
-    """What `error` is to whoever wanted a file at `path`: the wrong place (`UsageError`), or a machine that refuses."""
+    """Say what `error` is to whoever wanted a file at `path`: a wrong place (`UsageError`), or a refusing machine."""
     text = f"{said}, got {os.fspath(path)!r} ({error.strerror or error})."
     if error.errno in WRONG_PLACE:
         return UsageError(text)
@@ -106,7 +102,7 @@ def utf8(text: str) -> bytes:
 
 
 def _shown(said: object) -> str:
-    """What is said of a file, shortened where it repeats much of what stands in there."""
+    """Say what is said of a file, shortened where it repeats much of what stands in there."""
     text = str(said)
     return text if len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
 
@@ -167,10 +163,7 @@ def read_saved(
     readers : mapping of a schema to a function
         That makes the result of the content of a file of that schema.
 
-    Raises
-    ------
-    UsageError
-        If there is no such file, it is of none of these schemas, or a field is of another type.
+    `UsageError` if there is no such file, it is of none of these schemas, or a field is of another type.
     """
     name = os.fspath(path)
     content = read_bytes("result", path)

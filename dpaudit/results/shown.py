@@ -1,4 +1,4 @@
-"""How results and running audits show themselves at a prompt or in a notebook.
+"""Faces of results and running audits at a prompt or in a notebook.
 
 What renders them lies above this room. It attaches its faces here (`attach`), as functions that import it, so that
 nothing is imported until somebody looks; `dpaudit/__init__.py` does so for the room of reports.
@@ -46,7 +46,7 @@ class Shown:
 
     @property
     def exit_status(self) -> int:
-        """What the command line returns: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
+        """Say what the command line returns: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
         return EXIT_STATUS[self.verdict]
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What was found beside the claim: the low bits of the outputs, and whatever else was looked at.
+"""Findings beside the claim: the low bits of the outputs, and whatever else was looked at.
 
 None of it is a part of the verdict, the bounds or the ratio of an audit; each finding has an error rate of its own.
 """
@@ -21,7 +21,7 @@ SIDE_STATUSES: tuple[SideStatus, ...] = ("found", "nothing_found", "not_applicab
 
 @dataclasses.dataclass(frozen=True)
 class FloatingPointPair:
-    """What the low bits of the outputs gave away about one pair.
+    """Finding about the low bits of the outputs of one pair.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class FloatingPointPair:
 
 @dataclasses.dataclass(frozen=True)
 class FloatingPointFinding(Form):
-    """What the floating-point check found: a finding of its own, never a part of the verdict, the bounds or the ratio.
+    """Result of the floating-point check: a finding of its own, never a part of the verdict, the bounds or the ratio.
 
     Attributes
     ----------

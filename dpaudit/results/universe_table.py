@@ -131,18 +131,18 @@ class UniverseTable:
         return np.where(np.isneginf(matrix), np.nan, matrix)
 
     def having(self, verdict: Verdict | None) -> NDArray[np.bool_]:
-        """Which pairs have this verdict, shape (pairs,); None: those of which the claim asks nothing."""
+        """Say which pairs have this verdict, shape (pairs,); None: those of which the claim asks nothing."""
         if verdict is not None and verdict not in VERDICTS:
             raise UsageError(f"verdict must be one of {', '.join(VERDICTS)} or None, got {verdict!r}.")
         return np.asarray(self.verdict == (NOT_ASKED if verdict is None else VERDICTS.index(verdict)))
 
     def count(self, verdict: Verdict | None) -> int:
-        """How many pairs have this verdict; None counts those of which the claim asks nothing."""
+        """Say how many pairs have this verdict; None counts those of which the claim asks nothing."""
         return int(np.count_nonzero(self.having(verdict)))
 
     @property
     def asked(self) -> int:
-        """How many pairs the claim asks something of."""
+        """Say how many pairs the claim asks something of."""
         return len(self) - self.count(None)
 
     @property
@@ -185,10 +185,7 @@ class UniverseTable:
     def finding(self, i: int | str, j: int | str) -> PairRow:
         """The row of two inputs, in either order, by position or id.
 
-        Raises
-        ------
-        UsageError
-            If there is no such pair.
+        `UsageError` if there is no such pair.
         """
         names = {name: position for position, name in enumerate(self.ids)}
         a, b = (names.get(value, -1) if isinstance(value, str) else value for value in (i, j))
@@ -230,11 +227,8 @@ class UniverseTable:
     def from_dict(cls, record: Mapping[str, Any]) -> UniverseTable:
         """The table that `to_dict` wrote.
 
-        Raises
-        ------
-        UsageError
-            If its lists are not as long as its pairs, or a verdict is not that of its bound: "violated" exactly where
-            the bound is above the budget.
+        `UsageError` if its lists are not as long as its pairs, or a verdict is not that of its bound: "violated"
+        exactly where the bound is above the budget.
         """
         ids = tuple(record["inputs"])
         pairs = np.triu_indices(len(ids), 1) if record["pairs"] == "all" else record["pairs"]

@@ -1,4 +1,4 @@
-"""What the test of a mechanism's error bounds found, and its saved form (schema `dpaudit.utility/1`)."""
+"""Result of the test of a mechanism's error bounds, and its saved form (schema `dpaudit.utility/1`)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 import dpaudit
 from dpaudit.reports import by_form, wording
-from dpaudit.reports.mass_figure import mass_figure
+from dpaudit.reports.by_form import mass_figure
 from dpaudit.results.model import load
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism prints and warns while it is called thousands of times, and commands that say less."""
+"""Prints and warnings of a mechanism that is called thousands of times, and commands that say less."""
 
 import io
 import re

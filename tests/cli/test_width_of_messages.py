@@ -1,4 +1,4 @@
-"""What commands write to a terminal fits its width; a file or a program gets one message a line."""
+"""Text that commands write to a terminal fits its width; a file or a program gets one message a line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WHOLE = ("  replay  ", "Written: ", "report/")  # to be copied, and names of fil
 
 
 def on_a_terminal(folder, *arguments):
-    """What the command writes to a terminal of 80 columns: text, without its colours."""
+    """Say what the command writes to a terminal of 80 columns: text, without its colours."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "dpaudit", *arguments]

@@ -1,4 +1,4 @@
-"""How a session's error rate is split: sums that are known exactly, without any audit."""
+"""Shares of a session's error rate: sums that are known exactly, without any audit."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What becomes of a saved witness that was not confirmed: the table of cases, on objects; sessions around it."""
+"""Fates of a saved witness that was not confirmed: the table of cases, on objects; sessions around it."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import math
 from fractions import Fraction
@@ -10,9 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
+from dpaudit.reports import terminal
 from dpaudit.reports.reading import read_dossier
 from dpaudit.results.model import (
     INTERVALS,
@@ -415,6 +418,13 @@ MAKERS = {
 }
 
 
+def terminal_page(blocks):
+    """Say what a terminal of 80 columns shows."""
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(terminal.show(blocks), crop=False)
+    return console.file.getvalue()
+
+
 @pytest.fixture
 def synthetic():
     """The factory: `synthetic.finding(...)`, `synthetic.result(...)`, `synthetic.make(name)`, `synthetic.names`."""
@@ -432,6 +442,7 @@ def synthetic():
         unclear=make_unclear,
         scores=make_scores,
         judged=make_judged,
+        page=terminal_page,
     )
 
 

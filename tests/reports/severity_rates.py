@@ -1,4 +1,4 @@
-"""How near the printed bound of a broken promise is to the truth, for 30 faulty mechanisms of known loss.
+"""Distance of the printed bound of a broken promise from the truth, for 30 faulty mechanisms of known loss.
 
     python tests/reports/severity_rates.py --samples 20000
 

@@ -1,17 +1,15 @@
 """The table of what would have been found by form, in each format."""
 
 import dataclasses
-import io
 import math
 import types
 
 import numpy as np
-from rich.console import Console
 
 import dpaudit
 from dpaudit import reports
 from dpaudit.inference.learned_power import forms
-from dpaudit.reports import by_form, terminal, wording
+from dpaudit.reports import by_form, wording
 from dpaudit.reports.plan import plan_blocks
 
 
@@ -23,12 +21,6 @@ def audited(mechanism=released):
     return dpaudit.audit(mechanism, "eps=1", [(0.0, 1.0)], samples=5_000, seed=1, floating_point=False)
 
 
-def printed(shown):
-    console = Console(file=io.StringIO(), width=80)
-    console.print(shown)
-    return console.file.getvalue()
-
-
 def test_a_violated_claim_has_no_such_table():
     result = audited(lambda data, size, rng: np.full(size, data))
     assert result.verdict == "violated"
@@ -36,11 +28,11 @@ def test_a_violated_claim_has_no_such_table():
     assert 'id="found"' not in reports.render(result, "html")
 
 
-def test_a_plan_promises_what_the_audit_reports():
+def test_a_plan_promises_what_the_audit_reports(synthetic):
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=5_000, seed=1)
     power = audited().findings[0].power
     assert planned.budgets[0].by_form == power.learned
-    text = printed(terminal.show(plan_blocks(planned)))
+    text = synthetic.page(plan_blocks(planned))
     assert all(form in text for form in forms())
 
 

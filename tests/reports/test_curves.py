@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.privacy.claims import Budget, GaussianDP
-from dpaudit.reports import curves, figures, geometry
+from dpaudit.reports import curves, figures
 from dpaudit.reports.drawing import NARROW, WIDE
 from dpaudit.results.model import Look, WitnessRecord
 
@@ -99,16 +99,16 @@ def test_a_map_needs_places(synthetic):
         synthetic.finding(a, b, ratio, x=[float(i), 0.0], x_prime=[float(j), 1.0])
         for a, b, i, j, ratio in (("a", "b", 0, 1, 0.5), ("b", "c", 1, 2, 1.5), ("a", "c", 0, 2, 0.7))
     ]
-    figure = geometry.atlas(synthetic.result(findings), {})
+    figure = figures.atlas(synthetic.result(findings), {})
     assert "3 inputs and 3 pairs" in figure.description and "1 violated" in figure.description
     declared = {name: (float(k), 0.0) for k, name in enumerate("abc")}
-    assert "as declared" in geometry.atlas(synthetic.result(findings), declared).note
-    assert geometry.atlas(synthetic.make("single"), {}) is None
-    assert geometry.atlas(synthetic.result([synthetic.finding("a", "b", x=[math.nan, 1.0])]), {}) is None
+    assert "as declared" in figures.atlas(synthetic.result(findings), declared).note
+    assert figures.atlas(synthetic.make("single"), {}) is None
+    assert figures.atlas(synthetic.result([synthetic.finding("a", "b", x=[math.nan, 1.0])]), {}) is None
 
 
 def test_errors_are_drawn_with_their_intervals(synthetic):
-    figure = geometry.errors(synthetic.utility())
+    figure = figures.errors(synthetic.utility())
     assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
     assert 'class="interval violated"' in figure.wide and "; 1 violated." in figure.description
 
@@ -117,10 +117,10 @@ def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
     result = synthetic.cities(8, violated=False)
     names = sorted({name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)})
     places = {name: (float(k), float(k % 3)) for k, name in enumerate(names)}
-    assert "were not audited as a pair" in geometry.atlas(result, places).note
+    assert "were not audited as a pair" in figures.atlas(result, places).note
     broken = dataclasses.replace(result.findings[0], verdict="error", message="broke")
     some = dataclasses.replace(result, findings=(broken, *result.findings[1:]))
-    note = geometry.atlas(some, places).note
+    note = figures.atlas(some, places).note
     assert "1 more pair not drawn" in note and "were not audited" not in note
 
 

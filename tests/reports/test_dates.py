@@ -1,4 +1,4 @@
-"""When a report was written: in every format that people read, in UTC, and nowhere in what programs read."""
+"""The date of a report: in every format that people read, in UTC, and nowhere in what programs read."""
 
 import datetime
 import re
@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from dpaudit import UsageError, reports
 from dpaudit.cli import main
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.written import date_text
+from dpaudit.reports.wording import date_text
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 

@@ -1,4 +1,4 @@
-"""Where draws depend on each other, no report states the confidence of the audit without saying so."""
+"""No report states the confidence of an audit whose draws depend on each other without saying so."""
 
 import dataclasses
 import io
@@ -19,7 +19,7 @@ def dependent(synthetic, request):
 
 
 def confidences(text):
-    """What stands behind every statement of 95% confidence."""
+    """Say what stands behind every statement of 95% confidence."""
     return re.findall(r"95%(?: confidence| \|)?(.{0,80})", re.sub(r"\s+", " ", text.replace("\\", "")))
 
 

@@ -9,7 +9,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.evidence_figure import evidence_figure
+from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import AuditResult
 

@@ -1,4 +1,4 @@
-"""What can be filed elsewhere: registry record, label, OSCAL and signed statement, against their schemas."""
+"""Formats that are filed elsewhere: registry record, label, OSCAL and signed statement, against their schemas."""
 
 from __future__ import annotations
 

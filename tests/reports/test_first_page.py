@@ -18,7 +18,7 @@ from dpaudit.reports import compliance, first_page
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.glossary import TERMS, Linker
+from dpaudit.reports.html import TERMS, Linker
 from dpaudit.reports.severity import severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power, WitnessRecord

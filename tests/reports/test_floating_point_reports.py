@@ -1,4 +1,4 @@
-"""What reports say of the floating-point finding: in a section of its own, apart from the verdict."""
+"""The floating-point finding in reports: in a section of its own, apart from the verdict."""
 
 from __future__ import annotations
 

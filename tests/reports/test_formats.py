@@ -15,11 +15,11 @@ import pytest
 
 from dpaudit import reports
 from dpaudit.errors import UsageError
-from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import cases
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.html import script
 from dpaudit.reports.reading import read_dossier
+from dpaudit.reports.sarif import anchor_of
 from dpaudit.results.model import load
 
 DATA = Path(__file__).parent / "data"

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import io
 import os
 import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from dpaudit import reports
 from dpaudit.environment import __version__
-from dpaudit.reports import brief, compliance, html, markdown, scores, terminal
+from dpaudit.reports import brief, compliance, html, markdown, scores
 from dpaudit.reports.check import check_blocks
 from dpaudit.reports.deployment import read_deployment
 from dpaudit.reports.difference import difference
@@ -53,13 +51,6 @@ releases = [{name = "2025", date = 2025-01-31, spent = 1.5}, {name = "2026", dat
 model = "Central"
 """
 SIGNED = 'name = "A. Person"\nrole = "Officer"\ndate = 2026-11-25\ndecision = "accept"\n'
-
-
-def page(blocks):
-    """What a terminal of 80 columns shows."""
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(terminal.show(blocks), crop=False)
-    return console.file.getvalue()
 
 
 def laid_out(source):
@@ -97,6 +88,7 @@ def releases(synthetic, folder):
 
 def written(synthetic, folder):
     """The files by their names."""
+    page = synthetic.page
     for name in AUDITS:
         result = synthetic.make(name)
         yield f"{name}.txt", page(brief.page(result, Path("o/audit.json")))

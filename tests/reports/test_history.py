@@ -133,6 +133,6 @@ def test_a_difference_between_two_mechanisms_says_that_they_are_two(synthetic):
     second = dataclasses.replace(first, subject={**first.subject, "target": "other.py:f"})
     told = difference(Source("a", "", first), Source("b", "", second))
     assert told.headline == "Different mechanisms: still violated"
-    assert "different mechanisms, release.py:mechanism and other.py:f" in told.summary[0][1][0]
+    assert "different mechanisms, release.py:mechanism and other.py:f" in told.first[1].text
     changed = dataclasses.replace(first, subject={**first.subject, "fingerprint": "other"})
     assert difference(Source("a", "", first), Source("b", "", changed)).headline == "Still violated"

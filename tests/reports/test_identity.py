@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import identity
+from dpaudit.reports import envelope
 from dpaudit.reports.dossier import Dossier, Source
 
 pytest.importorskip("sigstore", reason="needs the extra sigstore")
@@ -35,7 +35,7 @@ from sigstore.models import TransparencyLogEntry, TrustedRoot
 from sigstore.sign import SigningContext
 from sigstore_models.trustroot.v1 import TrustedRoot as Root
 
-SIGN = identity.signed
+SIGN = envelope.signed_by_identity
 WHO, ISSUER = "https://github.com/some/body/.github/workflows/audit.yml@refs/heads/main", "https://issuer.example"
 NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
 
@@ -204,7 +204,7 @@ def statement(synthetic):
 def test_a_bundle_is_verified_under_its_root_and_says_who_signed(instance, statement, tmp_path):
     sign, root = instance()
     (tmp_path / "s.json").write_text(sign(statement))
-    found = identity.verified(tmp_path / "s.json", WHO, ISSUER, root)
+    found = envelope.verified_by_identity(tmp_path / "s.json", WHO, ISSUER, root)
     assert found.result == json.loads(statement)["predicate"]["result"] == "FAILED"
     assert found.signer == f"by {WHO}, for whom {ISSUER} vouches"
     # What the tools of others look for: the saved results, by the digests of their files.
@@ -218,10 +218,10 @@ def test_another_signer_issuer_or_root_does_not_verify(instance, statement, tmp_
     (tmp_path / "s.json").write_text(sign(statement))
     for who, issuer, own in ((WHO + "x", ISSUER, root), (WHO, ISSUER + "x", root), (WHO, ISSUER, other)):
         with pytest.raises(UsageError, match="verify must be a bundle that is signed by"):
-            identity.verified(tmp_path / "s.json", who, issuer, own)
+            envelope.verified_by_identity(tmp_path / "s.json", who, issuer, own)
     for who, issuer in (("", ISSUER), (WHO, " ")):
         with pytest.raises(UsageError, match="identity and issuer must name somebody"):
-            identity.verified(tmp_path / "s.json", who, issuer, root)
+            envelope.verified_by_identity(tmp_path / "s.json", who, issuer, root)
 
 
 def _changed(bundle, change):
@@ -255,7 +255,7 @@ def test_what_was_changed_in_a_bundle_does_not_verify(instance, statement, tmp_p
     sign, root = instance()
     (tmp_path / "s.json").write_text(_changed(sign(statement), change))
     with pytest.raises(UsageError, match="verify must"):
-        identity.verified(tmp_path / "s.json", WHO, ISSUER, root)
+        envelope.verified_by_identity(tmp_path / "s.json", WHO, ISSUER, root)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "[" * 100_000, '{"mediaType": 1e999}', "null", '"a"', "\x00"])
@@ -264,9 +264,9 @@ def test_what_is_no_bundle_and_no_root_is_a_usage_error(instance, statement, tmp
     (tmp_path / "bad").write_text(content)
     (tmp_path / "s.json").write_text(sign(statement))
     with pytest.raises(UsageError, match="verify must"):
-        identity.verified(tmp_path / "bad", WHO, ISSUER, root)
+        envelope.verified_by_identity(tmp_path / "bad", WHO, ISSUER, root)
     with pytest.raises(UsageError, match="trusted_root must"):
-        identity.verified(tmp_path / "s.json", WHO, ISSUER, tmp_path / "bad")
+        envelope.verified_by_identity(tmp_path / "s.json", WHO, ISSUER, tmp_path / "bad")
 
 
 def test_a_good_bundle_on_something_else_is_refused(instance, statement, tmp_path):
@@ -275,7 +275,7 @@ def test_a_good_bundle_on_something_else_is_refused(instance, statement, tmp_pat
     other["predicateType"] = "https://example.org/other"
     (tmp_path / "s.json").write_text(sign(json.dumps(other)))
     with pytest.raises(UsageError, match="verify must hold a test result of in-toto"):
-        identity.verified(tmp_path / "s.json", WHO, ISSUER, root)
+        envelope.verified_by_identity(tmp_path / "s.json", WHO, ISSUER, root)
 
 
 def test_what_is_redacted_or_has_no_identity_is_not_signed(instance, statement, monkeypatch):
@@ -290,14 +290,14 @@ def test_what_is_redacted_or_has_no_identity_is_not_signed(instance, statement, 
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sigstore.oidc.detect_credential", lambda: None)
     with pytest.raises(UsageError, match="sign_identity must be run where there is an identity"):
-        identity.signed(statement)
+        envelope.signed_by_identity(statement)
     with pytest.raises(UsageError, match="sign_identity must be certified and logged"):
-        identity.signed(statement, "no token")
+        envelope.signed_by_identity(statement, "no token")
 
 
 def test_the_command_signs_by_an_identity_and_verifies_it(instance, synthetic, project, monkeypatch):
     sign, root = instance()
-    monkeypatch.setattr(identity, "signed", sign)
+    monkeypatch.setattr(envelope, "signed_by_identity", sign)
     synthetic.make("single").save("audit.json")
 
     def run(*arguments):
@@ -319,6 +319,6 @@ def test_the_command_signs_by_an_identity_and_verifies_it(instance, synthetic, p
 
 def test_without_sigstore_the_message_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "sigstore.models", None)
-    for call in (lambda: identity.signed("{}"), lambda: identity.verified(tmp_path, "a", "b")):
+    for call in (lambda: envelope.signed_by_identity("{}"), lambda: envelope.verified_by_identity(tmp_path, "a", "b")):
         with pytest.raises(UsageError, match=r"Use pip install 'dpaudit\[sigstore\]'"):
             call()

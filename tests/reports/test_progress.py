@@ -1,4 +1,4 @@
-"""Where an audit stands: the live line, plain lines, JSON lines, and the time that is left."""
+"""Progress of an audit: the live line, plain lines, JSON lines, and the time that is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report takes: sessions of tests, stores of evidence, plans and replays on the same randomness."""
+"""Results that a report takes: sessions of tests, stores of evidence, plans and replays on the same randomness."""
 
 from __future__ import annotations
 

@@ -1,32 +1,23 @@
-"""What a terminal shows: everything within 80 columns, names as text, and the failure message in its order."""
+"""Terminal pages: everything within 80 columns, names as text, and the failure message in its order."""
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from dpaudit.errors import UsageError
-from dpaudit.reports import brief, terminal
+from dpaudit.reports import brief
 from dpaudit.reports.wording import short_count
 
 
-def shown(blocks):
-    console = Console(file=io.StringIO(), width=80, color_system=None, force_terminal=False)
-    console.print(terminal.show(blocks), crop=False)
-    return console.file.getvalue()
-
-
 def test_the_summary_of_several_subjects_fits_eighty_columns(synthetic):
-    text = shown([brief.summary([synthetic.make(name) for name in synthetic.names])])
+    text = synthetic.page([brief.summary([synthetic.make(name) for name in synthetic.names])])
     assert max(len(line) for line in text.split("\n")) <= 80
     for word in ("violated", "not refuted", "inconclusive", "error", "8/396", "1.911", "7.92M"):
         assert word in text
 
 
-def test_a_table_of_pairs_fits_eighty_columns(any_result):
-    text = shown([brief.pairs(any_result)])
+def test_a_table_of_pairs_fits_eighty_columns(synthetic, any_result):
+    text = synthetic.page([brief.pairs(any_result)])
     assert max(len(line) for line in text.split("\n")) <= 80
 
 
@@ -35,12 +26,12 @@ def test_limit_must_be_at_least_one(synthetic):
         ([brief.pairs(synthetic.make("single"), limit=0)])
 
 
-def test_a_violation_fits_eighty_columns_but_for_the_command(any_result):
+def test_a_violation_fits_eighty_columns_but_for_the_command(synthetic, any_result):
     if any_result.verdict != "violated":
         with pytest.raises(UsageError, match="result must have a violated pair, got verdict"):
             (brief.violation(any_result))
         return
-    lines = shown(brief.violation(any_result)).split("\n")
+    lines = synthetic.page(brief.violation(any_result)).split("\n")
     assert [line for line in lines if len(line) > 80 and "--pair" not in line and "--target" not in line] == []
 
 
@@ -51,7 +42,7 @@ def test_names_are_never_markup_or_control_sequences(synthetic):
         ([brief.pairs(result)]),
         (brief.violation(result)),
     ):
-        text = shown(blocks)
+        text = synthetic.page(blocks)
         assert "\x1b" not in text and "\u202e" not in text and "\x00" not in text
         assert "\\x1b[31" in text.replace("\n", "").replace(" ", "")
 
@@ -66,7 +57,7 @@ def test_names_are_never_markup_or_control_sequences(synthetic):
     ],
 )
 def test_the_command_quotes_the_pair_for_a_shell(synthetic, pair, command):
-    text = shown(brief.violation(synthetic.result([synthetic.finding(ratio=1.5, id=pair)])))
+    text = synthetic.page(brief.violation(synthetic.result([synthetic.finding(ratio=1.5, id=pair)])))
     assert f"--pair {command} " in text and text.endswith("--target release.py:mechanism\n")
 
 

@@ -17,7 +17,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import answers, compliance, figures, markdown, rows, wording
+from dpaudit.reports import compliance, figures, first_page, markdown, rows, wording
 from dpaudit.reports.dossier import Dossier
 from dpaudit.results.model import Finding
 from dpaudit.results.utility_result import UtilityFinding
@@ -72,7 +72,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
     ]
     check = dataclasses.replace(check, records=(*kept, *failed * 8))
     dossier = Dossier.of(synthetic.make("single"), check, errors(synthetic, EXCESS))
-    headline = answers.headline(dossier)
+    headline = first_page.headline(dossier)
     assert headline == "Violated: a promise is broken in 2 of 3 results; 24 of 47 checks failed; 1 not settled"
     lines = rows.ranked(dossier)
     assert sum(line.words.startswith("✗ Broken") for line in lines) == 2
@@ -81,7 +81,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
     assert behaviour.promised.startswith("47 checks") and behaviour.measured.startswith("24 failed (")
     alone = Dossier.of(check)  # nothing that contradicts a broken claim
     assert "no promise of privacy was found broken" not in markdown.render(compliance.build(alone))
-    assert answers.headline(alone) == "Violated: a promise is broken in 1 of 1 result; 24 of 47 checks failed"
+    assert first_page.headline(alone) == "Violated: a promise is broken in 1 of 1 result; 24 of 47 checks failed"
 
 
 @pytest.mark.parametrize("name", ["single", "error", "inconclusive", "not_refuted"])

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.reports.trade_off_figure import steps_below
+from dpaudit.reports.curves import steps_below
 from dpaudit.scores.reading import as_scores
 
 VALUES = [0.5, -1.0, float("inf"), float("nan")]

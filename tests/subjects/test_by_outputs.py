@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.reports import scope
+from dpaudit.reports import items
 
 
 def warns(data, rng):
@@ -42,11 +42,11 @@ def test_what_a_call_says_is_found_where_it_is_looked_at(leak, capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         without = audited(leak)
-    assert without.verdict != "violated" and "was not looked at" in scope.side_channels(without)[1]
+    assert without.verdict != "violated" and "was not looked at" in items.side_channels(without)[1]
     capfd.readouterr()
     found = audited(dpaudit.with_by_outputs(leak))
     assert found.verdict == "violated" and "value 1" in found.findings[0].witness.description
-    assert "was not looked at (" not in scope.side_channels(found)[1]
+    assert "was not looked at (" not in items.side_channels(found)[1]
     assert capfd.readouterr() == ("", "")
 
 

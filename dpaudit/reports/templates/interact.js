@@ -45,6 +45,14 @@
       });
     });
   });
+  function measure() {
+    document.querySelectorAll(".scroll").forEach(function (box) {
+      box.classList.toggle("is-wide", box.scrollWidth > box.clientWidth + 1);
+    });
+  }
+  measure();
+  addEventListener("resize", measure);
+  document.addEventListener("toggle", measure, true);
   function value(cell) {
     var text = cell.textContent.trim();
     var number = text.replace(/,/g, "").match(/^[≥≤p= ]*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞)/);
@@ -63,8 +71,9 @@
   document.querySelectorAll("table").forEach(function (table) {
     if (!table.tHead || !table.tBodies.length || table.tBodies[0].rows.length < 3) { return; }
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, column) {
-      var button = document.createElement("button");
-      button.type = "button";
+      var button = document.createElement("span"); // the head of a page on paper shows no button
+      button.setAttribute("role", "button");
+      button.tabIndex = 0;
       button.className = "sort";
       while (head.firstChild) { button.appendChild(head.firstChild); }
       head.appendChild(button);
@@ -73,6 +82,11 @@
         Array.prototype.forEach.call(table.tHead.rows[0].cells, function (one) { one.removeAttribute("aria-sort"); });
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         sorted(table, column, down);
+      });
+      button.addEventListener("keydown", function (event) {
+        if (event.key !== "Enter" && event.key !== " ") { return; }
+        event.preventDefault();
+        button.click();
       });
     });
   });
