@@ -98,5 +98,9 @@ def _rest(bar: Line) -> str:
     if bar.high is not None:
         return f", at most {_number(bar.high)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        return f"; from {_number(bar.blind)} times on 9 of 10 audits find it"
+        return (
+            "; no excess is sure to be found"
+            if bar.blind == math.inf
+            else f"; found from {_number(bar.blind)} times on"
+        )
     return ""

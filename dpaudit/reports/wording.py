@@ -334,8 +334,15 @@ def rarest_text(power: Power) -> str:
 def power_sentence(result: AuditResult) -> str:
     """Say what would have been found of the pair that was tested least well; of a universe, for how many pairs."""
     if result.universe is not None:
-        judged, unclear = (plural(result.universe.count(one), "pair") for one in ("not_refuted", "inconclusive"))
-        return said("power.universe", judged=judged, unclear=unclear)
+        count = result.universe.count
+        judged, unclear, others = (
+            count("not_refuted"),
+            count("inconclusive"),
+            "Of the others, a" * bool(count("violated")),
+        )
+        known = said("power.judged", others=others or "A", judged=plural(judged, "pair"))
+        weak = said("power.unclear", unclear=plural(unclear, "pair"))
+        return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
     weakest = least_powerful(result)
     if has_controls_alone(result) or has_changed(result):
         return said("power.controls" if has_controls_alone(result) else "power.dependent")
