@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.failures import Returned
 from dpaudit.inference.tasks import Request, Task, TaskResult
@@ -21,7 +21,6 @@ from dpaudit.running.checkpoint import (
     temporary_checkpoint,
 )
 from dpaudit.running.plain_data import block
-from dpaudit.running.workers import Raised
 
 HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
 PURPOSE = 1
@@ -89,15 +88,6 @@ def test_what_was_noted_is_found_before_the_file_is_closed_and_goes_on_after_it(
     last = reopened(path)
     assert [same(last.find(PURPOSE, task(i)), 5 + i) for i in range(3)] == [True] * 3
     last.close()
-
-
-def test_an_exception_is_a_result_too(kept, path):
-    kept.note(PURPOSE, [(task(), Raised(SubjectError("not today")))])
-    kept.close()
-    again = reopened(path)
-    found = again.find(PURPOSE, task())
-    assert isinstance(found, Raised) and str(found.error) == "not today"
-    again.close()
 
 
 def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
