@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.audits import low_bits as check
-from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine
+from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, examine
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule
@@ -435,13 +435,3 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     assert drawn.omitted == 2
     assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(SIZES.error_rate)
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)
-
-
-def test_the_number_of_draws_follows_the_samples_of_the_audit():
-    assert draws_of(999, True) == draws_of(999, False) == 0
-    assert draws_of(1_000, True) == draws_of(1_000, False) == 1_000
-    assert (draws_of(10**6, True), draws_of(10**6, False)) == (20_000, 5_000)
-    assert (draws_of(12_000, True), draws_of(12_000, False)) == (6_000, 3_000)
-    # Of a violation that is found in 72 draws the check takes no share, but what it takes at least.
-    assert draws_of(12_000, True, 36) == draws_of(12_000, False, 36) == 1_000
-    assert draws_of(12_000, True, 30_000) == 15_000 and draws_of(999, True, 30_000) == 0

@@ -21,8 +21,6 @@ from dpaudit.audits.many_pairs import (
     played_as,
     playing_of,
     replaceable_games,
-    selected,
-    table_draws,
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
@@ -129,19 +127,6 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
     assert replaceable_games(subject, METRIC, [*pairs, *as_pairs([(POINTS[0], POINTS[0])])], None, 1_000) == 0
     with isolated(as_subject(lambda data, rng: data + rng.laplace()), dpaudit.Isolation()) as contained:
         assert replaceable_games(contained, METRIC, pairs, None, 1_000) == 0
-
-
-def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
-    sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
-    assert [selected(METRIC, pairs) for pairs in sizes] == [3, 21, 30, 32, 44, 20, 20]
-    free = dpaudit.ZeroConcentratedDP(0.5)  # whose games take longer
-    assert [selected(free, pairs) for pairs in sizes] == [3, 5, 16, 32, 44, 3, 3]
-
-
-def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
-    assert table_draws(100_000, 4_000, 2_000) == 50_000
-    assert table_draws(100_000, 4_000, 2_001) == 5_000  # 20 million over all inputs
-    assert table_draws(150, 10, 45) == 100
 
 
 # --- what a user gets ---
