@@ -158,13 +158,6 @@ def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
     assert found.epsilon_lower > 2.0  # measured: 6.8 with AVX-512, 7.4 without
 
 
-def test_a_rule_says_what_it_looks_at_with_counts_that_add_up():
-    found = run(rounded_noise(2), (0.0, 1.0 / 3.0), Budget(1.0, 0.0)).pairs[0]
-    assert found.description.startswith("Outputs with at most 6 decimal places: ")
-    assert "on x = 0.0, 0 of" in found.description
-    assert (found.wrong, found.abstained) == (0, 0) and found.correct == 13_744
-
-
 def test_outputs_of_other_forms_are_looked_into():
     def as_list(data, size, rng):
         return [[float(rng.normal()), data + rng.laplace(scale=10.0)] for _ in range(size)]
@@ -294,21 +287,6 @@ def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
         assert found.wrong > 100  # it guesses, and is wrong at times
         assert found.correct + found.wrong + found.abstained == 2 * (4_000 - int(0.3 * 4_000) - probed)
         assert found.p_value == pytest.approx(p_of(found, delta, SIZES.error_rate), rel=1e-9)
-
-
-def test_a_record_is_of_both_inputs_and_the_rest_is_abstained():
-    counts = np.zeros((2, N_BINS + 1), dtype=np.int64)  # of x, of x_prime
-    counts[:, 70], counts[:, 5], counts[:, 41], counts[:, N_BINS] = (50, 15), (20, 55), (17, 41), (13, 9)
-    candidate = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
-    rule = dataclasses.replace(LowBitRule(None, ()), guesses=GuessRule(60, 10, 0, 0.0))
-    test = LowBitTest(candidate, 220, rule)
-    test.start(0.01)
-    test.add(*counts)
-    # What holds no number is abstained from, whatever the rule guesses.
-    assert test.counts == (50 + 55, 20 + 15, 17 + 41 + 13 + 9)
-    everything = LowBitTest(candidate, 220, dataclasses.replace(rule, guesses=GuessRule(0, 0, 0, 0.0)))
-    everything.add(*counts)
-    assert everything.counts[2] == 13 + 9
 
 
 def test_a_rule_is_counted_again_at_the_whole_level():

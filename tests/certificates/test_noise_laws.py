@@ -10,11 +10,10 @@ import math
 
 import numpy as np
 import pytest
-from noise_programs import program
 
 import dpaudit
 from dpaudit.subjects.callables import as_subject
-from dpaudit.symbolic import noise_laws, real_runs
+from dpaudit.symbolic import noise_laws
 from dpaudit.symbolic.noise_laws import noise_law
 from dpaudit.symbolic.piecewise import ExpSum
 from dpaudit.symbolic.tape import Tape
@@ -193,23 +192,3 @@ def test_paths_that_do_not_add_up_to_1_are_refused(monkeypatch):
 
 
 LEVEL = 1e-10  # of one law: 50 right ones are all said to be right but with probability 5e-9
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_random_programs_that_compare_noise_have_the_laws_of_their_runs(monkeypatch):
-    # A law with a quarter of its mass at another outcome passes 1,000 runs with probability below 1e-16: Hoeffding, as
-    # what the level asks for is a difference of 0.113.
-    monkeypatch.setattr(real_runs, "RUNS", 1_000)
-    decided = 0
-    for seed in range(25):
-        subject = as_subject(program(seed))
-        for x in (0, 1):
-            try:
-                law = noise_law(subject, x).law
-            except Untraceable:
-                continue
-            (counts,) = real_runs.real_outcomes(subject, "numpy", [x], math.inf)
-            assert not real_runs.misfit(real_runs.atoms(law), counts, LEVEL), seed
-            decided += 1
-    assert decided >= 12
