@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 from fractions import Fraction
@@ -287,50 +286,3 @@ def test_a_plan_has_the_seed_of_the_file_that_it_goes_on_from(path):
     path.unlink()
     open_checkpoint(path, {**HEADER, "seed": "3"}, resume=False, replayable=True).close()
     assert CheckpointPlan(path, True).seed() is None
-
-
-def told(path, before):
-    said = []
-    before()
-    plan = CheckpointPlan(path, True, on_resume=said.append)
-    checkpoint = plan.open(HEADER, replayable=True)
-    assert checkpoint is plan.checkpoint
-    plan.close(finished=False)
-    (text,) = said
-    return text.replace(repr(str(path)), "FILE")
-
-
-def test_a_plan_without_a_place_keeps_its_checkpoint_open_until_the_audit_has_ended(path):
-    plan = CheckpointPlan()
-    plan.close(finished=True)  # nothing was opened
-    said = []
-    plan.on_trouble = said.append
-    kept = plan.open(HEADER, replayable=True)
-    assert kept.path is None and kept.on_trouble is plan.on_trouble
-    plan.close(finished=False)
-    kept.note(PURPOSE, [(task(), result(1))])
-    assert kept.save(path).exists()
-    plan.close(finished=True)
-    assert kept._journal.is_closed
-    placed = CheckpointPlan(path.with_name("second"), False)
-    opened = placed.open(HEADER, replayable=True)
-    placed.close(finished=False)
-    assert opened._journal.is_closed and opened.path.exists()
-
-
-def test_the_digest_of_a_statistic_is_its_own_however_many_there_were(kept):
-    """64 digests are kept, of the last statistics."""
-    statistics = [Counts(number) for number in range(200)]
-    tasks = [Task(number, 0, 0, 0, 1, (Request(1, one),), 0) for number, one in enumerate(statistics)]
-    for one in tasks:
-        kept.note(PURPOSE, [(one, TaskResult((np.array([1]),), None))])
-    assert all(kept.find(PURPOSE, one) is not None for one in tasks)
-    other = Task(5, 0, 0, 0, 1, (Request(1, statistics[6]),), 0)
-    with pytest.raises(UsageError, match="another course at round 0 of input 5"):
-        kept.find(PURPOSE, other)
-    kept.close()
-
-
-@dataclasses.dataclass(frozen=True)
-class Counts:
-    number: int
