@@ -165,6 +165,15 @@ def test_equal_budgets_of_records_are_ordinary_differential_privacy(elements, re
 
 
 @pytest.mark.claim("DX-C22")
+def test_the_smaller_of_two_personal_budgets_is_no_metric():
+    data = entry("DX-C22").counterexample
+    personal = np.array(data["epsilon"])
+    budgets = np.minimum(personal[:, None], personal) * (1.0 - np.eye(3))
+    u, w, v = data["u"], data["w"], data["v"]
+    assert budgets[u, v] == data["d_uv"] > budgets[u, w] + budgets[w, v] == data["detour"]
+
+
+@pytest.mark.claim("DX-C22")
 @FIXED
 @given(st.lists(st.floats(0.01, 5.0), min_size=2, max_size=6))
 def test_the_corrected_personal_budgets_are_the_closure(personal):
