@@ -234,18 +234,6 @@ def test_conditioning_costs_at_most_one_and_gamma(seed, worlds):
 # ---- post-processing of conditioned mechanisms (Lemma 3.4) ----------------------------------------------------------
 
 
-@pytest.mark.claim("CD-L3.4.1", "CD-TAB1")
-@FIXED
-@given(SEEDS, st.sampled_from(FACTORS))
-def test_a_function_of_a_conditioned_output_loses_no_more(seed, factor):
-    rng = np.random.default_rng(seed)
-    law = fractions(rng, 2, 4)
-    event = events(4, smallest=1)[rng.integers(15)]
-    inside = conditioned(law, event)
-    h = rng.integers(0, 3, size=4)
-    assert profile(pushed(inside, h, 3), factor) <= profile(inside, factor)
-
-
 @pytest.mark.claim("CD-L3.4.2", "CD-TAB1")
 @pytest.mark.parametrize("worlds", [2, 3, 4])
 def test_conditioning_and_a_function_commute_where_the_event_is_the_preimage(worlds):
