@@ -145,3 +145,11 @@ def test_the_ratio_is_the_bound_over_the_budget():
     assert pair.ratio_lower == math.inf
     pair.main.known_lower = 0.0
     assert pair.ratio_lower is None
+
+
+def test_nothing_is_counted_or_known_at_first():
+    pair = PairGame(PureDP(1.0), (3, 5), True, DRAWS)
+    assert (pair.labelled, pair.labelled_before, pair.pilot_more, pair.trained_on, pair.labelled_at_fit) == (0,) * 5
+    assert (pair.looks, pair.failures, pair.remarks, pair.unseen) == ([], [], (), "")
+    assert not (pair.repeats or pair.is_fair or pair.is_broken or pair.is_violated) and pair.hint == 1.0
+    assert pair.inputs == (3, 5) and math.isnan(pair.level)
