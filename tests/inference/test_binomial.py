@@ -134,6 +134,23 @@ def test_a_p_value_with_delta_is_never_below_what_is_spent_on_the_mass():
     assert LEVEL * MASS_SHARE <= p <= LEVEL * MASS_SHARE + 1e-12
 
 
+@pytest.mark.parametrize("level", [0.05, 1e-6])
+def test_the_limits_are_those_of_statsmodels(level):
+    """Its `proportion_confint(method="beta")` splits alpha in two halves; both call the inverse of the beta law."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is an extra")
+    for trials in (1, 10, 1_000, 100_000):
+        for successes in {0, 1, trials // 3, trials - 1, trials}:
+            low, high = proportion.proportion_confint(successes, trials, alpha=2.0 * level, method="beta")
+            lower, upper = (
+                binomial.binomial_lower(successes, trials, level),
+                binomial.binomial_upper(successes, trials, level),
+            )
+            assert lower == pytest.approx(low, rel=1e-9, abs=1e-300)  # two routines of the same function
+            assert 1.0 - upper == pytest.approx(1.0 - high, rel=1e-7, abs=1e-12)
+            each = binomial.binomial_lower_each(np.array([successes]), np.array([trials]), np.array([level]))
+            assert each[0] == lower
+
+
 @pytest.mark.parametrize("correct, guesses, draws", [(60, 70, 1_000), (9, 10, 400), (30, 60, 60), (0, 5, 50)])
 @pytest.mark.parametrize("delta_cost", [0.001, 0.02, 0.1])
 def test_the_p_value_of_a_line_with_a_delta_is_that_of_its_parts(correct, guesses, draws, delta_cost):
