@@ -11,7 +11,6 @@ from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
-from dpaudit.audits.options import BAND_SHARE
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.running.worker_pool import WorkerPool
@@ -82,24 +81,6 @@ def test_a_loss_above_the_claim_shows_in_the_band_and_the_draws_are_those_that_w
     assert runs == 2 * sum(stage.draws_of(1_200, is_vectorised=True)) == 2_400
     upper = [point.upper for point in band.points]
     assert upper == sorted(upper, reverse=True) and all(p.thresholds_lower <= p.upper for p in band.points)
-
-
-def test_the_band_and_the_bounds_share_one_error_rate():
-    result = dpaudit.audit(laplace, **{**QUICK, "pairs": [(0.0, 1.0), (0.0, 0.5)]}, band=True)
-    shares = sum(finding.error_share for finding in result.findings)
-    assert shares == pytest.approx(0.05 * (1.0 - BAND_SHARE))
-    assert shares + result.trade_off.error_rate == pytest.approx(0.05)
-    assert result.trade_off.pair in {finding.id for finding in result.findings}
-    assert result.options["band"] is True
-
-
-def test_an_audit_without_a_band_is_as_before():
-    """The stage has streams of its own: draws and counts are the same, only levels differ."""
-    without, with_band = (dpaudit.audit(laplace, **QUICK, mode="fixed", band=band) for band in (False, True))
-    assert without.trade_off is None and "trade_off" not in without.to_dict() and "band" not in without.options
-    assert without.findings[0].samples == with_band.findings[0].samples
-    assert without.findings[0].parameter_lower >= with_band.findings[0].parameter_lower
-    assert with_band.samples == without.samples + 2 * 600
 
 
 def test_the_result_is_saved_and_reported(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.audits import low_bits as check
-from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine
+from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, examine
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule
@@ -158,13 +158,6 @@ def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
     assert found.epsilon_lower > 2.0  # measured: 6.8 with AVX-512, 7.4 without
 
 
-def test_a_rule_says_what_it_looks_at_with_counts_that_add_up():
-    found = run(rounded_noise(2), (0.0, 1.0 / 3.0), Budget(1.0, 0.0)).pairs[0]
-    assert found.description.startswith("Outputs with at most 6 decimal places: ")
-    assert "on x = 0.0, 0 of" in found.description
-    assert (found.wrong, found.abstained) == (0, 0) and found.correct == 13_744
-
-
 def test_outputs_of_other_forms_are_looked_into():
     def as_list(data, size, rng):
         return [[float(rng.normal()), data + rng.laplace(scale=10.0)] for _ in range(size)]
@@ -296,21 +289,6 @@ def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
         assert found.p_value == pytest.approx(p_of(found, delta, SIZES.error_rate), rel=1e-9)
 
 
-def test_a_record_is_of_both_inputs_and_the_rest_is_abstained():
-    counts = np.zeros((2, N_BINS + 1), dtype=np.int64)  # of x, of x_prime
-    counts[:, 70], counts[:, 5], counts[:, 41], counts[:, N_BINS] = (50, 15), (20, 55), (17, 41), (13, 9)
-    candidate = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
-    rule = dataclasses.replace(LowBitRule(None, ()), guesses=GuessRule(60, 10, 0, 0.0))
-    test = LowBitTest(candidate, 220, rule)
-    test.start(0.01)
-    test.add(*counts)
-    # What holds no number is abstained from, whatever the rule guesses.
-    assert test.counts == (50 + 55, 20 + 15, 17 + 41 + 13 + 9)
-    everything = LowBitTest(candidate, 220, dataclasses.replace(rule, guesses=GuessRule(0, 0, 0, 0.0)))
-    everything.add(*counts)
-    assert everything.counts[2] == 13 + 9
-
-
 def test_a_rule_is_counted_again_at_the_whole_level():
     found = run(two_values(3.0), (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
     rule = LowBitRule.from_dict(found.rule, 0.0, 1.0)
@@ -435,13 +413,3 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     assert drawn.omitted == 2
     assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(SIZES.error_rate)
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)
-
-
-def test_the_number_of_draws_follows_the_samples_of_the_audit():
-    assert draws_of(999, True) == draws_of(999, False) == 0
-    assert draws_of(1_000, True) == draws_of(1_000, False) == 1_000
-    assert (draws_of(10**6, True), draws_of(10**6, False)) == (20_000, 5_000)
-    assert (draws_of(12_000, True), draws_of(12_000, False)) == (6_000, 3_000)
-    # Of a violation that is found in 72 draws the check takes no share, but what it takes at least.
-    assert draws_of(12_000, True, 36) == draws_of(12_000, False, 36) == 1_000
-    assert draws_of(12_000, True, 30_000) == 15_000 and draws_of(999, True, 30_000) == 0

@@ -17,19 +17,11 @@ import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.many_pairs import (
     MAX_GAMES,
-    Playing,
-    played_as,
     playing_of,
-    replaceable_games,
-    selected,
-    table_draws,
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.privacy.pairs import as_pairs
-from dpaudit.reports.progress import Clock
 from dpaudit.reports.wording import largest_bound, notes, symbol
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.isolation import isolated
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
 POINTS = [0.5 * k for k in range(6)]  # 15 pairs
@@ -66,13 +58,6 @@ def cheap(monkeypatch):
 # --- what decides ---
 
 
-@pytest.mark.parametrize(("mode", "most"), [("sequential", 20), ("adaptive", 30), ("fixed", 150)])
-def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most):
-    assert played_as(most, mode) == Playing(mode, False)
-    assert played_as(most + 1, mode) == Playing("fixed", mode == "fixed")
-    assert played_as(151, mode).is_universe and not played_as(0, mode).is_universe
-
-
 class ByPair(dpaudit.GaussianDP):
     """A claim of the user's own, with a budget for each pair."""
 
@@ -103,45 +88,6 @@ def test_pairs_that_are_promised_different_parameters_have_games_up_to_two_thous
     assert str(playing_of(subject, Either(1.0), pairs[:501], "sequential", 1_000)) == "sequential mode"
     with pytest.raises(dpaudit.UsageError, match=r"one parameter for a table of all pairs, got mu and, for .* epsilon"):
         dpaudit.audit(laplace, Either(1.0), pairs, samples=100, seed=1)
-
-
-def test_pairs_that_fall_into_few_pools_are_few_games():
-    class Family:
-        translation_family = True
-
-        def sample(self, data, size, rng):
-            return data + rng.laplace(size=size)
-
-    few, many = (dpaudit.all_pairs([float(k) ** power for k in range(8)]) for power in (1, 3))
-    subject = as_subject(Family())
-    assert replaceable_games(subject, dpaudit.PureDP(1.0), few, None, 1_000) == 7  # shifts 1 to 7
-    assert replaceable_games(subject, dpaudit.PureDP(1.0), few, False, 1_000) == 28
-    assert replaceable_games(subject, dpaudit.PureDP(1.0), many, None, 1_000) > 20
-    assert replaceable_games(as_subject(laplace), dpaudit.PureDP(1.0), few, None, 1_000) == 28
-
-
-def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
-    subject, pairs = as_subject(laplace), dpaudit.all_pairs(POINTS)
-    assert replaceable_games(subject, METRIC, pairs, None, 1_000) == 15
-    assert replaceable_games(subject, METRIC, pairs, None, 1_000, needs_games=True) == 0
-    assert replaceable_games(subject, METRIC, pairs, True, 1_000) == 0
-    assert replaceable_games(subject, METRIC, pairs, None, 199) == 0  # a table and a depth take 100 each, at least
-    assert replaceable_games(subject, METRIC, [*pairs, *as_pairs([(POINTS[0], POINTS[0])])], None, 1_000) == 0
-    with isolated(as_subject(lambda data, rng: data + rng.laplace()), dpaudit.Isolation()) as contained:
-        assert replaceable_games(contained, METRIC, pairs, None, 1_000) == 0
-
-
-def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
-    sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
-    assert [selected(METRIC, pairs) for pairs in sizes] == [3, 21, 30, 32, 44, 20, 20]
-    free = dpaudit.ZeroConcentratedDP(0.5)  # whose games take longer
-    assert [selected(free, pairs) for pairs in sizes] == [3, 5, 16, 32, 44, 3, 3]
-
-
-def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
-    assert table_draws(100_000, 4_000, 2_000) == 50_000
-    assert table_draws(100_000, 4_000, 2_001) == 5_000  # 20 million over all inputs
-    assert table_draws(150, 10, 45) == 100
 
 
 # --- what a user gets ---
@@ -201,20 +147,6 @@ def test_jobs_and_a_checkpoint_change_no_bit(cheap, tmp_path):
     resumed = evidence(audited(moved, checkpoint=place, resume=True))
     assert resumed.pop("options") | {"resumed": None} == alone.pop("options") | {"resumed": None}
     assert resumed == alone
-
-
-def test_between_the_table_and_the_depth_nobody_is_told_that_it_is_over(cheap):
-    told, clock = [], Clock()
-
-    def show(progress):
-        clock.see(progress)
-        told.append((progress, clock.left(progress)))
-
-    found = audited(moved, on_progress=show)
-    behind = next(k for k, (progress, _) in enumerate(told) if progress.draws > 0)
-    state, left = told[behind]
-    assert state.open_pairs == found.options["selected"] > 0 and left is None  # the pairs of the depth, for how long
-    assert len(told) > behind + 1 and told[-1][0].open_pairs == 0 and told[-1][1] == 0.0
 
 
 def test_a_store_a_band_and_pools_play_games(cheap, tmp_path):

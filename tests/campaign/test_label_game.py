@@ -20,7 +20,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import learning_state
 from dpaudit.inference.order import LATER
 from dpaudit.inference.tasks import TaskResult
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
 
 
@@ -132,33 +132,6 @@ def test_an_adaptive_game_draws_more_where_the_evidence_grows():
     assert min(labelled) > 0.3 * 2 * 200  # half of all draws are spread evenly
 
 
-def test_who_plays_in_an_adaptive_game_does_not_depend_on_what_the_round_will_show():
-    """The sizes of a round are the same whatever its draws are: they are asked for before."""
-
-    def sizes(last):
-        def outputs(i, size, rng):
-            return rng.normal(size=size).tolist() if game_rounds[0] < last else revealing(i, size, rng)
-
-        game_rounds = [0]
-        game, _, coins = game_of(outputs, [PureDP(1.0)] * 6, many_pairs(6), samples=100, mode="adaptive")
-        game.start()
-        for k in range(last + 1):
-            game_rounds[0] = k
-            game.round()
-        final = max(key[0] for key in coins.quotas)
-        return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
-
-    def honest(last):
-        game, _, coins = game_of(noise, [PureDP(1.0)] * 6, many_pairs(6), samples=100, mode="adaptive")
-        game.start()
-        for _ in range(last + 1):
-            game.round()
-        final = max(key[0] for key in coins.quotas)
-        return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
-
-    assert sizes(5) == honest(5)
-
-
 @MODES
 @pytest.mark.parametrize("samples", [10, 11, 13, 40, 333, 5_000])
 @pytest.mark.parametrize("inputs", [[(0, 1)], TRIANGLE], ids=["one pair", "three pairs"])
@@ -172,12 +145,6 @@ def test_a_sound_pair_takes_all_of_its_labelled_draws_and_no_more(mode, samples,
         assert counted == pair.labelled
         assert fitted_on == game.pilot
         assert fitted_on + counted == 2 * samples
-
-
-@MODES
-def test_runs_are_the_outputs_that_were_drawn(mode):
-    game, deck, _ = played(noise, [PureDP(1.0)] * 3, TRIANGLE, mode=mode)
-    assert game.runs == sum(len(batch) for batch in deck.handed.values()) == sum(task.size for task in deck.tasks)
 
 
 def test_a_fixed_game_looks_once():
@@ -276,27 +243,6 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
             assert counts == statistic.count(read).tolist()
 
 
-def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
-    game, deck, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=500)
-    seen = []
-    fit = game.pairs[0].fit
-
-    def watched(first, second, level, **how):
-        seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
-        fit(first, second, level, **how)
-
-    game.pairs[0].fit = watched
-    game.start()
-    while True:
-        before = len(seen)
-        if not game.round():
-            break
-        counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
-        # all fits so far were made before this round's draws; those made after may use them
-        assert not any(counted & fitted for fitted in seen[:before])
-    assert len(seen) > 2
-
-
 @pytest.mark.parametrize("all_to", [0, 1])
 @pytest.mark.parametrize("claim", [PureDP(1.0), ZeroConcentratedDP(0.5)])
 def test_a_round_whose_coins_all_fall_on_one_side_is_counted(all_to, claim):
@@ -336,27 +282,6 @@ def test_an_input_that_is_revealed_is_found():
 # --- levels ---
 
 
-@MODES
-@pytest.mark.parametrize("pairs", [1, 2, 3])
-def test_levels_are_positive_and_sum_to_the_error_rate(mode, pairs):
-    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * pairs, TRIANGLE[:pairs], mode=mode, confidence=0.9)
-    game.start()
-    levels = [pair.level for pair in game.pairs]
-    assert min(levels) >= 0.5 * 0.1 / pairs - 1e-12
-    assert sum(levels) == pytest.approx(0.1, abs=1e-12)
-
-
-def test_the_levels_are_half_even_and_half_by_the_rank_in_the_pilot():
-    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, confidence=0.95)
-    game.start()
-    merits = [pair.main.merit for pair in game.pairs]
-    order = sorted(range(3), key=lambda k: merits[k], reverse=True)
-    assert order[-1] == 0  # the pair of two equal laws comes last
-    harmonic = 1.0 + 1.0 / 2.0 + 1.0 / 3.0
-    for rank, k in enumerate(order, start=1):
-        assert game.pairs[k].level == pytest.approx(0.05 * (0.5 / 3.0 + 0.5 / rank / harmonic), abs=1e-12)
-
-
 def test_levels_do_not_move_once_draws_are_counted():
     game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE)
     game.start()
@@ -365,28 +290,7 @@ def test_levels_do_not_move_once_draws_are_counted():
     assert [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs] == before
 
 
-@pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)])
-def test_a_claim_without_an_epsilon_pays_for_two_bounds(claim):
-    game, _, _ = game_of(noise, [claim], [(0, 1)])
-    game.start()
-    pair = game.pairs[0]
-    assert [use.level for _, use in pair.uses] == pytest.approx([0.8 * 0.05, 0.2 * 0.05])
-    assert pair.uses[1][1].claim == ApproxDP(claim.budget.epsilon, claim.budget.delta)
-
-
-def test_a_claim_with_an_epsilon_pays_once():
-    game, _, _ = game_of(noise, [ApproxDP(1.0, 0.1)], [(0, 1)])
-    game.start()
-    assert [use.level for _, use in game.pairs[0].uses] == pytest.approx([0.05])
-
-
 # --- training draws ---
-
-
-def test_training_draws_of_an_input_are_bounded(monkeypatch):
-    monkeypatch.setitem(schedules.TRAINING_DRAWS, "sequential", 100)
-    game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
-    assert all(sum(len(part) for part in parts) <= 100 for parts in game.draws.kept.values())
 
 
 def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
@@ -434,20 +338,6 @@ def test_a_pilot_ends_soon_after_the_first_call_that_returns_and_none_of_it_is_c
     assert pair.main.draws == pair.labelled == sum(pair.main.counts)
 
 
-def test_a_pilot_is_longer_for_the_pairs_that_raise_alone():
-    def one_pair_raises(i, size, rng):
-        return [Failed("ValueError", "no")] * size if i < 2 else rng.normal(size=size).tolist()
-
-    def none_raises(i, size, rng):
-        return rng.normal(size=size).tolist()
-
-    claims, pairs = [PureDP(1.0)] * 2, [(0, 1), (2, 3)]
-    game, _, _ = played(one_pair_raises, claims, pairs, samples=2_000)
-    other, _, _ = played(none_raises, claims, pairs, samples=2_000)
-    assert [pair.is_broken for pair in game.pairs] == [True, False]
-    assert game.labelled(game.pairs[1]) == game.labelled(other.pairs[1]) == 4_000
-
-
 def test_what_ends_its_process_at_every_call_is_not_called_again():
     for ended in (Failed(PROGRAM_DIED, "exit status 3"), Ended("SIGSEGV", "")):
         game, deck, _ = played(lambda i, size, rng, ended=ended: [ended] * size, [PureDP(1.0)], [(0, 1)])
@@ -467,19 +357,6 @@ def test_a_mechanism_that_mostly_raises_is_audited(mode, seed):
 
     result = dpaudit.audit(rare, "eps=1", [(0.0, 1.0)], samples=10_000, mode=mode, seed=seed, floating_point=False)
     assert result.verdict == "violated"
-
-
-def test_a_longer_pilot_does_not_depend_on_the_workers():
-    def rare(x, rng):
-        if rng.random() < 0.98:
-            raise KeyError("too close")
-        return x + rng.laplace()
-
-    results = [
-        dpaudit.audit(rare, "eps=1", [(0.0, 1.0), (1.0, 2.0)], samples=600, seed=3, floating_point=False, jobs=jobs)
-        for jobs in (1, 2)
-    ]
-    assert results[0].findings == results[1].findings
 
 
 def test_a_pair_that_raises_on_one_side_only_is_a_leak():
@@ -503,21 +380,6 @@ def test_bounds_stand_for_what_was_counted_where_a_call_raises_later_on():
         assert pair.main.known_lower == pair.main.lower > 0.0 and pair.epsilon_lower > 0.0
         assert pair.looks[-1].parameter_lower == pair.main.lower
         assert pair.is_violated == (pair.main.lower > pair.claim.value)
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
-@pytest.mark.parametrize("outputs", [noise, leaking_third])
-@MODES
-def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
-    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
-    for pair in game.pairs:
-        assert pair.is_violated == (pair.main.lower > claim.value)
-        assert pair.ratio_lower == pair.main.lower / claim.value
-        for _, use in pair.uses:
-            assert use.is_rejected == (use.lower > use.claim.value)
-        if pair.looks:
-            assert pair.looks[-1].parameter_lower == pair.main.lower
-            assert [look.parameter_lower for look in pair.looks] == sorted(look.parameter_lower for look in pair.looks)
 
 
 # --- ratios ---
@@ -557,20 +419,3 @@ def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
         assert {result.verdict for result in results} == {"violated"}
         found[samples] = np.mean([result.findings[0].samples for result in results])
     assert found[10_000_000] <= 1.3 * found[1_000]
-
-
-def test_bets_are_fitted_again_after_the_growth_of_what_is_kept_that_their_draws_ask_for():
-    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=6_000)
-    game.start()
-    pair, seen = game.pairs[0], set()
-    trained = pair.trained_on
-    while game.round():
-        kept = min(len(game.kept(i)) for i in pair.inputs)
-        growth = label_game.REFITS.growth_at(pair.labelled)
-        if pair.trained_on != trained:
-            assert pair.trained_on == kept >= growth * trained
-            seen.add(growth)
-        elif game._left(pair) > 0:
-            assert kept < growth * trained
-        trained = pair.trained_on
-    assert seen == {1.2, 1.3, 2.0}

@@ -20,7 +20,6 @@ from dpaudit.features.low_bits import (
     OwnBits,
     SeenBefore,
     attainable,
-    bits_of,
     low_bit_views,
     lowest_set_bit,
 )
@@ -159,32 +158,6 @@ def test_what_is_attainable_does_not_depend_on_where_vectors_end(sampler):
     for start in (1, LANES - 1, LANES, LANES + 1, len(values) - 1):
         assert np.array_equal(view(values[start:]), whole[start:])
     assert set(whole.tolist()) == {0, 1, 2, 3}  # of each kind some, so that a code in a wrong place shows
-
-
-def in_the_last_bit(function, one_in):
-    """The function as other machines may compute it: off in the last bit for one value in so many, by its bits."""
-
-    def other(values):
-        found = function(values)
-        with np.errstate(all="ignore"):
-            is_off = (bits_of(found) * np.int64(0x9E3779B97F4A7C15 - (1 << 64)) >> 32) % one_in == 0
-        return np.where(is_off & np.isfinite(found) & (found != 0.0), np.nextafter(found, math.inf), found)
-
-    return other
-
-
-@pytest.mark.parametrize("one_in", [10**9, 300, 30])
-@pytest.mark.parametrize("location", [0.0, 10.0])
-def test_logarithms_that_differ_in_the_last_bit_cost_the_values_they_differ_for(location, one_in, monkeypatch):
-    # Samplers take the logarithm of the C library, recognition that of numpy. Where both agree (no AVX-512) each draw
-    # is recognised; elsewhere those for which they differ are lost, at most. Both shares are of thousands of values:
-    # the bound has six standard deviations for either (below 1e-8).
-    monkeypatch.setattr(np, "log", in_the_last_bit(np.log, one_in))
-    arguments = np.random.default_rng(1).random(64_000)
-    differing = np.mean(np.log(arguments) != [math.log(value) for value in arguments.tolist()])
-    values = location + np.random.default_rng(20_261_126).laplace(size=4_000)
-    lost = np.mean(around(location, location + 1.0, 1.0, "numpy")(values).astype(int) & 1 == 0)
-    assert lost <= differing + 7.0 * math.sqrt(differing / 4_000)
 
 
 def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():

@@ -94,16 +94,6 @@ def test_integers_that_python_does_not_print_are_looked_at():
     assert change_of(from_objects(made), [50, 50]) is None and columns_of(from_objects(made)) is not None
 
 
-def test_an_audit_of_four_keys_of_which_one_is_shared_is_no_violation():
-    def once_a_batch(data, size, rng):
-        shared = data + rng.laplace()
-        return [{"count": float(shared), **dict(zip("abc", row, strict=True))} for row in rng.normal(size=(size, 3))]
-
-    for seed in range(2):
-        result = dpaudit.audit(once_a_batch, **{**OPTIONS, "samples": 4_000, "seed": seed, "severity": False})
-        assert result.verdict == "inconclusive"
-
-
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 @pytest.mark.parametrize("form", ["dictionary", "text"])
 def test_an_audit_of_objects_whose_batches_share_noise_is_no_violation(form, mode):

@@ -20,7 +20,6 @@ from implementations import CLAIMS, FITS, TESTS, Law, Prepared, laws_on, learn_o
 
 from dpaudit.features.outcomes import join, read_outputs
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.protocols import Test as TestOfAClaim
 from dpaudit.inference.protocols import Training
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
@@ -413,17 +412,6 @@ def table():
 @pytest.mark.parametrize(("holds", "make", "claim"), list(table()))
 def test_the_contract_of_tests(holds, make, claim):
     holds(make, claim)
-
-
-@pytest.mark.parametrize("sequential", [True, False])
-@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_the_shares_of_the_uses_of_a_pair_sum_to_its_level(claim, sequential):
-    pair = PairGame(claim, (0, 1), sequential, DRAWS)
-    pair.start(LEVEL)
-    assert pair.main is pair.uses[0][1]
-    assert math.fsum(share for share, _ in pair.uses) == pytest.approx(1.0, rel=1e-12)
-    assert [test.level for _, test in pair.uses] == pytest.approx([LEVEL * share for share, _ in pair.uses])
-    assert all(share > 0.0 for share, _ in pair.uses)
 
 
 ENDS = [PureDP(0.0), PureDP(50.0), PureDP(1e6), ApproxDP(0.0, 0.2), ApproxDP(1.0, 0.999), GaussianDP(0.0),

@@ -9,8 +9,6 @@ import math
 
 import pytest
 
-from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference import pair_game
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_game import tests_of as portfolio_of
@@ -59,10 +57,6 @@ def pair_with(*uses, claim=None, inputs=(0, 1)):
     return pair
 
 
-def outcomes(size, value=0.5):
-    return read_outputs([value] * size, size)
-
-
 ONE = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "metric": MetricDP(lambda x, y: 1.0).for_pair(0, 1)}
 TWO = {"gaussian": GaussianDP(1.0), "renyi": RenyiDP(2.0, 1.0), "zcdp": ZeroConcentratedDP(0.5)}
 
@@ -96,26 +90,6 @@ def test_the_inputs_of_a_pool_are_those_of_its_members():
     pooled = PairGame(PureDP(1.0), pool, False, DRAWS)
     assert pooled.inputs == (0, 1, 2, 3) and single.inputs == (0, 1)
     assert single.is_fixed and not PairGame(PureDP(1.0), (0, 1), True, DRAWS).is_fixed
-
-
-def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
-    first, second = Use(), Use()
-    pair = pair_with((0.8, first), (0.2, second))
-    assert math.isnan(pair.level)
-    pair.fit(outcomes(30), outcomes(20), 0.01, tries=True)
-    for use, share in ((first, 0.8), (second, 0.2)):
-        ((_, training, level),) = use.asked
-        assert level == pytest.approx(share * 0.01)
-        assert training.may_try
-        assert (len(training.first), len(training.second)) == (30, 20)
-        assert math.isnan(use.level)  # until the pilot is over
-    assert pair.trained_on == 20  # what both sides have
-    pair.start(0.05)
-    assert (pair.level, first.level, second.level) == pytest.approx((0.05, 0.04, 0.01))
-    plain = pair_with((1.0, Use()))
-    plain.fit(outcomes(3), outcomes(3), 0.05)
-    ((_, training, _),) = plain.main.asked
-    assert not training.may_try
 
 
 def test_every_use_looks_and_the_main_one_is_noted_where_it_bets():
@@ -171,13 +145,6 @@ def test_the_ratio_is_the_bound_over_the_budget():
     assert pair.ratio_lower == math.inf
     pair.main.known_lower = 0.0
     assert pair.ratio_lower is None
-
-
-def test_outputs_that_are_all_the_same_are_told_beside_the_witness():
-    pair = pair_with((1.0, Use()))
-    assert pair.describe("1", "2") == "1 against 2"
-    pair.repeats = True
-    assert pair.describe("1", "2") == f"1 against 2 {pair_game.REPEATS}"
 
 
 def test_nothing_is_counted_or_known_at_first():

@@ -183,12 +183,6 @@ def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pa
     assert lower[0] == pytest.approx(of_some, rel=0.025) and (lower[0] <= of_some * 1.025).all()
 
 
-def test_losses_found_grow_with_the_budget_of_the_pair():
-    for name in ("gaussian", "curve", "group", "renyi and pure"):
-        found = PairLines(budgets(OWN[name])).losses(np.full(3, 0.2), 4_000, 1e-3, 0.9)
-        assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
-
-
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 

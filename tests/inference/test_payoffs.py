@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpaudit.inference.payoffs import SIZES, Inequalities, best_bets, growth
+from dpaudit.inference.payoffs import Inequalities, best_bets, growth
 from dpaudit.inference.tables import Predicted
 from dpaudit.privacy.claims import (
     ApproxDP,
@@ -161,27 +161,3 @@ def test_no_bets_grow_where_what_is_predicted_keeps_the_claim_and_they_do_where_
     assert abs(grown["nothing"]) < 1e-9 and grown["a leak both ways"] > 0.01
     assert min(value for kind, value in grown.items() if kind != "rare") >= 0.0
     assert grown["rare"] > -1e-2  # weights are found without bins of so little mass
-
-
-def test_what_is_worked_out_of_a_prediction_is_kept_for_it_alone():
-    inequalities = Inequalities(GaussianDP(0.8))
-    table = TABLES["a leak both ways"]
-    twin = Predicted(table.q.copy(), table.mass.copy())
-    assert inequalities.bets(0.8, table) is inequalities.bets(0.8, table)
-    assert inequalities.bets(0.8, table) is not inequalities.bets(0.8, twin)
-    for one, other in zip(inequalities.log_factors(0.8, table), inequalities.bets(0.8, twin).factors(0.8), strict=True):
-        np.testing.assert_allclose(np.exp(one), other, rtol=1e-12)  # rounding of logs and their powers
-
-
-@pytest.mark.parametrize("name", ["eps", "mu", "one direction"])
-def test_lines_at_one_anchor_are_those_at_all(name):
-    inequalities = Inequalities(FAMILIES[name])
-    values = np.array([0.3, 1.0, 2.5])
-    for anchor in range(len(SIZES.anchors) if FAMILIES[name].anchored else 1):
-        for at_one, at_all in zip(
-            inequalities.lines_at(values, anchor),
-            zip(*(inequalities.lines(value) for value in values), strict=True),
-            strict=True,
-        ):
-            expected = np.stack([each[:, anchor] for each in at_all], axis=1)
-            np.testing.assert_allclose(at_one, expected, rtol=1e-12)  # rounding: sums in another order

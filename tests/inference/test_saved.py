@@ -13,7 +13,7 @@ from support.samplers import normal
 from dpaudit.campaign import schedules
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.inference import betting, learning_state, payoffs, tables
-from dpaudit.inference.saved import StateError, at_level, claim_digest, counted, joined, pair_state, restored
+from dpaudit.inference.saved import StateError, claim_digest, counted, joined, pair_state, restored
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
@@ -168,25 +168,6 @@ def test_a_counted_view_that_is_damaged_is_refused(damage, monkeypatch):
     state["uses"][0]["table"]["views"][0] |= damage
     with pytest.raises(StateError, match="must be one that was saved"):
         read(state, "eps=8")
-
-
-def test_bounds_of_joined_states_are_made_anew_at_their_level():
-    """Of a loss above the claim: each alone is short of the level, and both together reach it."""
-    state = state_of()
-    use = state["uses"][0]
-    use["wealths"] = [[value, 4.0] for value, _ in use["wealths"]]
-    budget, level = use["wealths"][-1][0], 0.05 * math.exp(-2.0)
-    for wealth, violated in ((-math.log(level) - 1e-9, False), (-math.log(level) + 1e-9, True)):
-        use["wealths"][-1][1] = wealth
-        found = at_level({**state, "violated": True}, 0.05, keeps_bounds=False)  # 4 nats are enough at 0.05,
-        assert found["violated"] and found["uses"][0]["lower"] == budget > 1.0
-        found = at_level(state, level, keeps_bounds=False)  # and at this level not enough below the budget
-        assert not found["violated"] and found["uses"][0]["lower"] == 0.0
-        use["wealths"] = [[value, 9.0] for value, _ in use["wealths"][:-1]] + [[budget, wealth]]
-        found = at_level(state, level, keeps_bounds=False)
-        assert found["violated"] == violated and (found["uses"][0]["lower"] > 1.0) == violated
-        use["wealths"] = [[value, 4.0] for value, _ in use["wealths"]]
-    assert at_level({**state, "violated": True}, 1e-9, keeps_bounds=True)["violated"]
 
 
 # --- another engine, other claims, damage ---

@@ -12,18 +12,12 @@ import pytest
 
 import dpaudit
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.features.reader import Reader
-from dpaudit.features.views import View
 from dpaudit.inference import witness
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
-from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, Predicted, Round
-from dpaudit.learning.learned_views import Neighbours
-from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Part
-from dpaudit.learning.rank_tree import Steps
 from dpaudit.privacy.claims import PureDP
 
 
@@ -108,29 +102,6 @@ def test_the_record_is_small_plain_data_and_guesses_as_the_rule_does(mechanism):
     fresh = read_outputs(mechanism(1.0, 2_000, np.random.default_rng(2)), 2_000)
     before, after = (np.log(q / (1.0 - q)) for q in (mixture(fresh), again(fresh)))
     assert np.mean(np.abs(before - after) < 0.5) > 0.9
-
-
-def test_many_neighbours_are_thinned_evenly_until_the_record_fits():
-    rng = np.random.default_rng(1)
-    sides = (rng.normal(size=(20_000, 6)), rng.normal(size=(10_000, 6)))
-    views = tuple(View("value", (k,)) for k in range(6))
-    near = Neighbours("near", views, 8, np.ones(6), sides)
-    parts = Part(0.9, near, None), Part(0.1, near, Steps(np.zeros(1), np.array([0.4, 0.6])))
-    mixture = Mixture(Reader(6), parts, (), np.exp(NO_FORETELLING) / 3.0)
-    record = witness.rule_record(mixture, fitted(laplace, 100).rounds[-1].predicted)
-    assert len(json.dumps(record)) <= 100_000
-    (kept,) = record["mixture"]["views"]  # once, for both parts
-    zero, one = map(len, kept["learned"]["sides"])
-    assert 0 < 2 * one - 1 <= zero <= 2 * one
-
-
-def test_the_ends_of_a_saved_rule_lie_between_the_bins_that_were_reached():
-    mass = np.zeros(N_BINS)
-    mass[[10, 40, 60]] = 1.0
-    assert dataclasses.astuple(GuessRule(60, 11, 0, 1.0).apart(mass))[:2] == (50, 25)
-    assert dataclasses.astuple(GuessRule(60, 41, 0, 1.0).apart(mass))[:2] == (50, 50)  # no bin is guessed twice
-    assert dataclasses.astuple(GuessRule(N_BINS, 11, 0, 1.0).apart(mass))[:2] == (N_BINS, 25)
-    assert dataclasses.astuple(GuessRule(60, 0, 0, 1.0).apart(mass))[:2] == (50, 0)
 
 
 def test_a_rule_that_was_frozen_counts_as_the_test_that_it_is_of():

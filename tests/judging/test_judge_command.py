@@ -81,25 +81,5 @@ def test_a_broken_function_ends_with_status_3(run):
     assert found.exit_code == 3 and "no table" in found.output
 
 
-@pytest.mark.parametrize(
-    ("options", "claim", "said"),
-    [
-        ((), "eps=1", "State the inputs"),
-        (("--domain", BOX), None, "claim must be given"),
-        (("--domain", BOX, "--pairs", "0,1"), "eps=1", "one way, got --domain and --pairs"),
-        (("--domain", "{"), "eps=1", "domain must be JSON"),
-        (("--domain", '{"kind": "box"}'), "eps=1", "kind of a domain must be one of"),
-        (("--domain", "missing.json"), "eps=1", "domain must be a readable file"),
-        (("--examples", "missing.csv"), "eps=1", "example must be a readable"),
-        (("--pairs", "judgement.json"), "eps=1", "judgement.json"),
-        (("--pairs", "0,1", "--seconds", "-1"), "eps=1", "seconds must be"),
-    ],
-)
-def test_what_users_type_wrong_has_one_message_and_status_2(run, options, claim, said):
-    found = run("spread", *options, claim=claim)
-    assert found.exit_code == 2 and said in found.output, found.output
-    assert "Traceback" not in found.output
-
-
 def test_examples_are_read_from_a_file(run):
     assert run("spread", "--examples", "examples.json").exit_code == 1

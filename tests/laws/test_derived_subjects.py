@@ -170,18 +170,6 @@ def test_laplace_noise_on_a_line_and_a_plane_has_its_conditional_law():
     assert np.var(first) == pytest.approx(5.0 / 6.0, abs=0.08)  # 5 / 6 of CD-U3; 0.08 is 5 standard errors, 0.016 each
 
 
-def test_normal_noise_on_a_plane_is_its_projection():
-    def zero(data):
-        return np.zeros(3)
-
-    plane, _ = laws.linear_conditioning(zero, GaussianDP(1.0), [[1.0, 1.0, 1.0]], [0.0], noise="gaussian")
-    outputs = plane.sample(0, 20_000, stream())
-    assert stats.kstest(outputs[:, 0], stats.norm(scale=math.sqrt(2.0 / 3.0)).cdf).pvalue > LEVEL
-    assert np.allclose(outputs.sum(axis=1), 0.0, rtol=0, atol=1e-12)
-    assert np.array_equal(plane.log_density(0, outputs + 1.0), np.full(20_000, -np.inf))
-    assert np.ptp(plane.log_density(0, outputs) + 0.5 * (outputs**2).sum(axis=1)) < 1e-12
-
-
 # ---- outputs of any kind ---------------------------------------------------------------------------------------------
 
 
@@ -405,13 +393,6 @@ def test_projections_are_idempotent_and_never_move_points_apart():
             before, after = (np.linalg.norm(table[:10] - table[10:], axis=1) for table in (points, images))
             assert np.all(after <= before + 1e-7)
         assert np.allclose(laws.AffineProjection(a.tolist(), b.tolist())(points) @ a.T, b, rtol=0, atol=1e-6)
-
-
-def test_a_projection_treats_each_row_by_itself():
-    nearest = laws.AffineProjection(((1.0, 2.0, -1.0),), (0.3,))
-    points = stream().normal(size=(50, 3))
-    alone = np.concatenate([nearest(points[[k]]) for k in range(50)])
-    assert np.array_equal(nearest(points), alone)  # to the last bit: else a rule could see the batch
 
 
 BUFFER = np.zeros(1_000)

@@ -65,28 +65,6 @@ def test_continuous_targets_with_and_without_symmetry(kind):
         assert gap(nodes[:, 0], stats.gamma(2, scale=0.5).cdf) <= ROOM
 
 
-@pytest.mark.claim("CD-N1")
-def test_without_the_proposal_ratio_the_law_is_another_one():
-    """The control: multiplied leaves without their ratio have the target times 1 / leaf, as far as it is proper."""
-
-    class Forgets(Multiplied):
-        def log_ratio(self, old, new):
-            return np.zeros(len(old))
-
-    def log_target(nodes):
-        return np.where(
-            (nodes > 0.0).all(axis=1), nodes[:, 1:].sum(axis=1) * -2.0 + np.log(nodes[:, 1:]).sum(axis=1), -np.inf
-        )
-
-    rng = np.random.default_rng(20_261_561)
-    right, wrong = (
-        last(chain_states(log_target, kind(1.0), np.ones((CHAINS, 2)), FLAT.totals, rng), 80)[:, 1]
-        for kind in (Multiplied, Forgets)
-    )
-    assert gap(right, stats.gamma(2, scale=0.5).cdf) <= ROOM
-    assert gap(wrong, stats.gamma(2, scale=0.5).cdf) > 5.0 * ROOM and gap(wrong, stats.expon(scale=0.5).cdf) <= ROOM
-
-
 def exact_law(mechanism, data, reach=25):
     """Probabilities of whole leaves within `reach` of the data: e^-reach / scale beyond, which is nothing here."""
     ranges = [np.arange(v - reach, v + reach + 1.0) for v in data]

@@ -17,7 +17,6 @@ from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
-from dpaudit_mechanisms.constrained.imaging import Imaged
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron, project_onto_simplex
 from dpaudit_mechanisms.constrained.rejection import Rejected
@@ -145,16 +144,6 @@ def test_clamped_noise_loses_what_the_noise_loses(epsilon, interval, seed):
         assert atoms[1] == pytest.approx(law.sf(lower + width), rel=1e-9)
 
 
-@pytest.mark.claim("CD-S9")
-def test_a_clamp_is_the_projection_onto_a_box():
-    draws = np.random.default_rng(20_261_532).normal(scale=3.0, size=(200, 2))
-    box = Polyhedron(np.vstack([np.eye(2), -np.eye(2)]), [0.0, -1.0, -2.0, -3.0])  # [0, 2] x [-1, 3]
-    assert box.project(draws) == pytest.approx(np.clip(draws, [0.0, -1.0], [2.0, 3.0]), abs=1e-12)
-    interval = Imaged(Laplace(1.0, (1.0,)), Polyhedron([[1.0], [-1.0]], [0.0, -2.0]))
-    same = [m.sample([1.0], 50, np.random.default_rng(3)) for m in (ImagedLaplace(1.0, [0.0], [2.0]), interval)]
-    assert same[0] == pytest.approx(same[1], abs=1e-12)
-
-
 # ---- projections onto polyhedra -------------------------------------------------------------------------------------
 
 
@@ -190,20 +179,6 @@ def test_a_batch_is_projected_point_by_point():
     others = np.where(np.arange(50)[:, None] % 2, points, rng.normal(scale=30.0, size=(50, 3)))
     assert (onto.project(points)[1::2] == onto.project(others)[1::2]).all()
     assert (onto.project(points)[::2] != onto.project(others)[::2]).any()
-
-
-@pytest.mark.claim("CD-S9")
-@FIXED
-@given(SEEDS, st.integers(1, 6))
-def test_the_simplex_is_a_polyhedron_in_closed_form(seed, coordinates):
-    rng = np.random.default_rng(seed)
-    points, total = rng.normal(scale=4.0, size=(5, coordinates)), float(rng.exponential() * 5.0)
-    found = project_onto_simplex(points, np.full(5, total))
-    assert found.min() >= 0.0 and found.sum(axis=1) == pytest.approx(np.full(5, total), abs=1e-9)
-    if coordinates > 1:
-        onto = Polyhedron(np.eye(coordinates), np.zeros(coordinates), Affine(np.ones((1, coordinates)), [total]))
-        assert found == pytest.approx(onto.project(points), abs=1e-8)
-    assert project_onto_simplex([[-1.0, -2.0]], [0.0]).tolist() == [[0.0, 0.0]]
 
 
 # ---- mixtures -------------------------------------------------------------------------------------------------------

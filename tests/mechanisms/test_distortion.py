@@ -62,29 +62,6 @@ def test_the_least_distortion_is_that_of_a_linear_program(instance, c):
     assert (np.abs(w[:, :, None] - w[:, None, :]) <= allowed + 1e-12).all()
 
 
-@pytest.mark.claim("DX-O3", "DX-O4")
-@FIXED
-@given(instances(), st.floats(0.1, 100.0), st.floats(0.01, 10.0))
-def test_no_scale_on_a_grid_costs_less_than_the_best_corner(instance, weight, price):
-    queries, metric = instance
-
-    def cost(distortion, c):  # of DX-O3 and DX-O4, which differ in the constant before c^(1/3)
-        return weight * distortion + price * c ** (1.0 / 3.0)
-
-    best = best_distortion(queries, metric, cost)
-    assert best.cost == pytest.approx(cost(best.distortion, best.c), rel=1e-12)
-    largest = 1.5 * max(best.c, 1.0)
-    for c in np.linspace(0.0, largest, 300):
-        assert cost(least_distortion(queries, metric, c)[0], c) >= best.cost - 1e-9
-
-
-@pytest.mark.claim("DX-O3")
-def test_a_small_gain_is_not_bought_with_noise_and_a_large_one_is():
-    queries, metric = [[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
-    assert best_distortion(queries, metric, lambda t, c: 0.1 * t + c ** (1.0 / 3.0)).c == 0.0
-    assert best_distortion(queries, metric, lambda t, c: 10.0 * t + c ** (1.0 / 3.0)).c == 1.0
-
-
 test_what_makes_no_sense_is_refused = refusals(
     (
         lambda: least_distortion([[0.0, 1.0, 2.0]], [[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]], 1.0),

@@ -26,12 +26,6 @@ def test_the_scalar_sampler_draws_laplace_noise_about_the_answer():
     assert is_drawn_from(samples, stats.laplace(loc=10.0, scale=4.0).cdf)  # false alarm rate 1e-10
 
 
-@pytest.mark.parametrize("scale", [3.2, 5.0])  # negative controls: functions 0.041 apart, miss rate below 1e-20
-def test_the_scalar_sampler_is_told_from_one_of_another_scale(scale):
-    samples = Laplace(0.5, 2.0).sample(10.0, DRAWS, np.random.default_rng(20_261_101))
-    assert not is_drawn_from(samples, stats.laplace(loc=10.0, scale=scale).cdf)
-
-
 @pytest.mark.claim("CD-D2.5", "DX-D4")
 def test_the_vector_sampler_draws_independent_noise_of_one_scale():
     mechanism = Laplace(epsilon=1.5, coordinate_sensitivity=(1.0, 2.0))  # scale 2
@@ -90,17 +84,6 @@ def test_the_loss_is_the_supremum_of_the_log_ratio(epsilon, sensitivities, seed)
     slack = 1e-12 * (1.0 + 20.0 * len(x) / mechanism.scale)  # rounding of the log densities themselves
     assert np.abs(ratios).max() <= loss + slack
     assert ratios[-1] == pytest.approx(loss, rel=1e-12, abs=slack)  # beyond both answers
-
-
-@FIXED
-@given(EPSILONS, SENSITIVITIES.filter(lambda s: len(s) > 1))
-def test_a_forgotten_coordinate_is_lost_beyond_the_claim(epsilon, sensitivities):
-    twin = LaplaceForgetsACoordinate(epsilon, sensitivities)
-    pair = twin.pairs()[0]
-    expected = epsilon * sum(sensitivities) / sum(sensitivities[:-1])
-    assert twin.privacy_loss(pair.x, pair.x_prime) == pytest.approx(expected, rel=1e-13)
-    assert expected > twin.claim.value
-    assert f"loss {expected:g} nats" in twin.fault
 
 
 test_what_makes_no_sense_is_refused = refusals(

@@ -1,6 +1,5 @@
 """The preprocessing optimisation: feasible, never worse than the closed form, above its proved lower bound, optimal."""
 
-import itertools
 import math
 import sys
 
@@ -14,8 +13,6 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.dx_laplace import laplace_losses
 from dpaudit_mechanisms.noise_scales import noise_scales
 from dpaudit_mechanisms.preprocessing import LOSSES, loss_value, mean_largest_noise, preprocess
-from dpaudit_mechanisms.preprocessing.bounds import boxed_bound, priced_bound
-from dpaudit_mechanisms.preprocessing.problem import Problem
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -98,65 +95,6 @@ def test_two_elements_and_one_query_have_a_closed_optimum():
     assert linf.value == pytest.approx(min(records / 2.0, 1.0 / budget), rel=1e-6)
     tail = preprocess(query, metric, records, "tail", delta=0.1)
     assert tail.value == pytest.approx(min(records / 2.0, math.log(10.0) / budget), rel=1e-6)
-
-
-@pytest.mark.claim("DX-O2")
-@FIXED
-@given(instances(most_queries=1), st.floats(0.01, 1.0))
-def test_one_query_in_the_largest_norm_is_a_problem_of_lipschitz_functions(instance, delta):
-    # A second, independent solution: the function nearest to q with |B_i - B_j| <= c d(i, j) is off by half of the
-    # largest excess |q_i - q_j| - c d(i, j) (McShane), so the loss is a convex function of c alone, with kinks where an
-    # excess changes. That needs the triangle inequality and finite budgets.
-    queries, metric, records = instance
-    if not np.isfinite(metric).all() or (metric[np.triu_indices(len(metric), 1)] == 0.0).any():
-        return
-    i, j = np.triu_indices(len(metric), 1)
-    gaps, limits, price = np.abs(queries[0, i] - queries[0, j]), metric[i, j], math.log(1.0 / delta)
-
-    def at(c):
-        return records * max(0.0, float((gaps - c * limits).max())) / 2.0 + price * c
-
-    crossings = [(gaps[a] - gaps[b]) / (limits[a] - limits[b]) for a, b in itertools.combinations(range(len(gaps)), 2)
-                 if limits[a] != limits[b]]  # fmt: skip
-    best = min(at(c) for c in [0.0, *(gaps / limits), *crossings] if c >= 0.0)
-    found = preprocess(queries, metric, records, "tail", delta=delta)
-    assert found.value == pytest.approx(best, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.claim("DX-O2")
-@settings(FIXED, max_examples=12)
-@given(st.integers(0, 2**32), st.sampled_from(["squared", "l1"]))
-def test_two_queries_on_two_elements_have_an_optimum_that_a_search_over_their_gaps_finds(seed, loss):
-    # Validity of the lower bound where the problem is not convex: with gaps g_k instead of q_k, bias (q_k - g_k) / 2 on
-    # both sides, the best scales are closed: the least 2 |c|^2 subject to sum g_k / c_k = d is 2 (sum g^(2/3))^3 / d^2,
-    # of |c|_1 it is (sum g^(1/2))^2 / d. What is left is a search over two numbers.
-    rng = np.random.default_rng(seed)
-    q, budget, records = rng.uniform(0.1, 1.0, 2), rng.uniform(0.05, 2.0), int(rng.integers(1, 40))
-
-    def at(g, h):
-        if loss == "squared":
-            noise = 2.0 * (np.cbrt(g) ** 2 + np.cbrt(h) ** 2) ** 3 / budget**2
-            return records**2 * ((q[0] - g) ** 2 + (q[1] - h) ** 2) / 2.0 + noise
-        return records * (q[0] - g + q[1] - h) + (np.sqrt(g) + np.sqrt(h)) ** 2 / budget
-
-    low, high = np.zeros(2), q.copy()
-    for _ in range(6):  # a grid of 201 x 201, then finer around its best point
-        g, h = np.meshgrid(np.linspace(low[0], high[0], 201), np.linspace(low[1], high[1], 201))
-        values = at(g, h)
-        best = np.array([g.flat[values.argmin()], h.flat[values.argmin()]])
-        step = (high - low) / 200.0
-        low, high = np.maximum(best - 3.0 * step, 0.0), np.minimum(best + 3.0 * step, q)
-    optimum = float(values.min())
-    metric = [[0.0, budget], [budget, 0.0]]
-    found = preprocess([[0.0, q[0]], [0.0, q[1]]], metric, records, loss, nodes=41)
-    assert found.lower_bound <= optimum * (1.0 + 1e-7)
-    assert found.value >= optimum * (1.0 - 1e-7)  # the search over gaps is the whole problem
-    assert found.value <= optimum * 1.001  # and the descent gets there
-    # either kind of bound by itself; the boxes are tight where they are small
-    problem = Problem.of([[0.0, q[0]], [0.0, q[1]]], metric, records, loss, 0.05)
-    assert priced_bound(problem, (found.answered, found.c)) <= optimum * (1.0 + 1e-7)
-    few, many = (boxed_bound(problem, optimum * (1.0 + 1e-6), nodes) for nodes in (1, 41))
-    assert few - 1e-9 <= many <= optimum * (1.0 + 1e-5)
 
 
 @pytest.mark.claim("DX-C10")

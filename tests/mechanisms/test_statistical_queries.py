@@ -18,7 +18,6 @@ from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.statistical_queries import (
     StatisticalLaplace,
     best_marginal,
-    best_squared_query,
     sensitivities,
     undistorted,
 )
@@ -166,6 +165,15 @@ def test_equal_budgets_of_records_are_ordinary_differential_privacy(elements, re
 
 
 @pytest.mark.claim("DX-C22")
+def test_the_smaller_of_two_personal_budgets_is_no_metric():
+    data = entry("DX-C22").counterexample
+    personal = np.array(data["epsilon"])
+    budgets = np.minimum(personal[:, None], personal) * (1.0 - np.eye(3))
+    u, w, v = data["u"], data["w"], data["v"]
+    assert budgets[u, v] == data["d_uv"] > budgets[u, w] + budgets[w, v] == data["detour"]
+
+
+@pytest.mark.claim("DX-C22")
 @FIXED
 @given(st.lists(st.floats(0.01, 5.0), min_size=2, max_size=6))
 def test_the_corrected_personal_budgets_are_the_closure(personal):
@@ -234,19 +242,6 @@ def test_the_objective_does_not_separate_on_other_universes():
 
 
 @pytest.mark.claim("DX-C23")
-@FIXED
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(2, 6))
-def test_the_number_of_variables_shrinks_by_k_over_the_dimension(k, dimension, elements):
-    """Counted on the arrays that an optimiser would vary, for a query u -> A u of points of R^d."""
-    rng = np.random.default_rng(k * 100 + dimension * 10 + elements)
-    universe, query = rng.normal(size=(elements, dimension)), rng.normal(size=(dimension, k))
-    of_universe, of_query = universe.size, (universe @ query).size  # u', and q'(u) for every u
-    assert of_query / of_universe == pytest.approx(k / dimension)
-    mechanism = undistorted(universe @ query, 1.0 - np.eye(elements), records=2)
-    assert mechanism.transformed.size == of_query  # what the mechanism takes is q(u'), of either
-
-
-@pytest.mark.claim("DX-C23")
 def test_the_marginal_query_saves_no_variables():
     data = entry("DX-C23").counterexample
     universe = np.array(list(itertools.product((-1.0, 1.0), repeat=data["dimension"])))
@@ -254,18 +249,6 @@ def test_the_marginal_query_saves_no_variables():
     assert len(universe) == data["elements"]
     assert (marginal.size, universe.size) == (data["query_variables"], data["universe_variables"])
     assert marginal.size / universe.size == 1.0 != data["k"]
-
-
-@pytest.mark.claim("DX-O7")
-@FIXED
-@given(st.floats(0.01, 5.0), st.integers(1, 20))
-def test_two_values_have_the_closed_form_optimum(epsilon, records):
-    best = best_marginal([-1.0, 1.0], [[0.0, epsilon], [epsilon, 0.0]], records)
-    s = records * epsilon
-    assert best.cost == pytest.approx(min(1.0, 2.0 / s), rel=1e-12)
-    for c, middle in itertools.product(np.linspace(0.0, 4.0 / s, 41), np.linspace(-1.0, 1.0, 9)):
-        low, high = middle - s / 2.0, middle + s / 2.0  # the widest map around `middle`
-        assert max(abs(c * low + 1.0), abs(c * high - 1.0)) + c >= best.cost - 1e-12
 
 
 @pytest.mark.claim("DX-O7")
@@ -300,26 +283,6 @@ def test_the_printed_objective_is_half_of_the_squared_bound(instance):
     plain = undistorted(values, mechanism.metric, mechanism.records)  # feasible, without bias: 2 k c^2
     assert np.abs(plain.c * plain.transformed - values).max() < 1e-12
     assert plain.squared_error_bound(values) == pytest.approx(4.0 * (plain.c**2).sum())
-
-
-@pytest.mark.claim("DX-O6")
-@FIXED
-@given(st.integers(2, 4), st.integers(0, 2**32), st.integers(1, 5))
-def test_the_optimum_for_one_query_is_that_of_a_search_over_scales(count, seed, records):
-    """max |w - q|^2 + 2 c^2 in w = c q' is convex, and so is its minimum over w for a fixed c: a search finds it."""
-    rng = np.random.default_rng(seed)
-    values, positions = rng.uniform(-1.0, 1.0, size=count), np.cumsum(rng.uniform(0.1, 1.0, size=count))
-    metric = np.abs(positions[:, None] - positions)
-    best = best_squared_query(values, metric, records)
-
-    def cost(c):
-        gaps = (np.abs(values[:, None] - values) - c * records * metric).max() / 2.0
-        return max(gaps, 0.0) ** 2 + 2.0 * c**2
-
-    found = optimize.minimize_scalar(cost, bounds=(0.0, 50.0), method="bounded", options={"xatol": 1e-10})
-    assert best.cost == pytest.approx(found.fun, rel=1e-6, abs=1e-12) and best.cost <= found.fun + 1e-12
-    mechanism = StatisticalLaplace((best.distorted / best.c).T, [best.c], metric, records)  # feasible, or refused
-    assert mechanism.squared_error_bound(values[:, None]) == pytest.approx(2.0 * best.cost)
 
 
 test_what_makes_no_sense_is_refused = refusals(

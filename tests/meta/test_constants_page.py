@@ -66,21 +66,6 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_reasons_values_and_measurements_are_found(tree):
-    found = engine.constants(tree)
-    assert [(one.name, one.value, one.reason) for one in found if one.module == "one"] == [
-        ("FIRST", "3", "How long, in draws, and at most."),
-        ("SECOND", "1 << 4", "How long, in draws, and at most."),
-        ("THIRD", "0.5", "both by judgement"),
-        ("FOURTH", "{'a': 2}", "both by judgement"),
-        ("BARE", "7", ""),
-        ("Sizes.depth", "3", "levels"),
-        ("Sizes.costs", "(0.5, 1.0)", "In nats."),
-    ]
-    where = {f"{one.module}.{one.name}": pages for one, pages in engine.measured(found, engine.pages(tree)).items()}
-    assert [name for name, pages in where.items() if pages] == ["one.FIRST", "one.SECOND"]
-
-
 def test_a_changed_value_or_a_lost_reason_shows_on_the_page(tree):
     path = tree / "dpaudit" / "inference" / "one.py"
     before = engine.written(engine.constants(tree), engine.pages(tree))

@@ -77,13 +77,6 @@ def test_imaging_loses_no_more_for_any_closest_world_map(seed, factor):
         assert (masses(imaged(law, nearest), event) == masses(law, event[nearest])).all()
 
 
-@pytest.mark.claim("CD-S11")
-def test_a_set_that_depends_on_the_data_gives_them_away():
-    law = as_fractions([["0.5", "0.5"], ["0.5", "0.5"]])  # a mechanism that says nothing
-    own = np.array([imaged(law[[i]], [i, i])[0] for i in range(2)], dtype=object)  # moved to the true answer
-    assert loss_ratio(law) == 1 and loss_ratio(own) == math.inf
-
-
 @pytest.mark.claim("CD-L3.8", "CD-TAB1")
 def test_as_printed_a_function_before_imaging_can_lose_what_imaging_hid():
     """On the line: outputs 1 and 2 both move to the end of C = (-inf, 0]; their negatives lie inside."""

@@ -3,7 +3,6 @@
 `datacube_literal` has the printed constructions. Counterexamples come from the ledger.
 """
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -44,7 +43,6 @@ ADJACENCIES = ("add_remove", "replace_one")
 X = [1, 2, 0, 1, 0, 0, 1, 0]
 # Below 4 log 2 the Gaussian bound of Thm 2.2 has a proof (DC-T2.2); the grid goes beyond.
 THRESHOLD = 4.0 * math.log(2.0)
-EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 2.77, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (0.99, 0.5, 0.1, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
 
 
@@ -218,30 +216,6 @@ def test_gaussian_noise_of_the_printed_variance_fails_at_large_epsilon():
         assert exact == pytest.approx(case["exact_delta"], rel=1e-3) and exact > case["delta"]
 
 
-@pytest.mark.claim("DC-T2.2", "DC-P3.1.ii")
-def test_gaussian_noise_of_the_printed_variance_holds_up_to_4_log_2():
-    """With L = log(2/delta), x = sqrt(2L) - epsilon / sqrt(8L) >= 0: the tail of the loss is at most exp(-x^2/2)/2."""
-    failing = []
-    for epsilon, delta in itertools.product((*EPSILONS, THRESHOLD), DELTAS):
-        exact = gaussian_delta(epsilon, epsilon / math.sqrt(2 * math.log(2 / delta)))
-        if exact > delta:
-            failing.append((epsilon, delta))
-    assert failing and min(e for e, _ in failing) > THRESHOLD
-
-
-def at_least(epsilon, delta):
-    """Delta / sigma at which normal noise is (epsilon, delta)-DP for any epsilon > 0 (as corrected in CD-P2.7.2)."""
-    logarithm = math.log(1 / delta)
-    return math.sqrt(2) * epsilon / (math.sqrt(logarithm) + math.sqrt(logarithm + epsilon))
-
-
-@pytest.mark.claim("DC-T2.2")
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_another_variance_holds_for_every_epsilon(epsilon):
-    for delta in DELTAS:
-        assert gaussian_delta(epsilon, at_least(epsilon, delta)) <= delta
-
-
 @pytest.mark.claim("DC-P3.1.ii")
 def test_gaussian_budgets_fail_at_large_budgets_under_both_adjacencies():
     for case in entry("DC-P3.1.ii").counterexample["cases"]:
@@ -274,19 +248,6 @@ def test_gaussian_budgets_hold_up_to_4_log_2(seed, delta, alpha):
 
 
 @pytest.mark.claim("DC-S3")
-@FIXED
-@given(SEEDS, st.sampled_from([1, 2]))
-def test_the_sensitivity_of_scaled_rows_is_at_most_twice_their_largest_column(seed, p):
-    rng = np.random.default_rng(seed)
-    strategy, budgets = random_matrix(rng, 4, 4), fractions(rng, 4)
-    scaled = product(diagonal(budgets), strategy)
-    assert product(diagonal([1 / e for e in budgets]), scaled) == strategy
-    for adjacency in ADJACENCIES:
-        change = max(norm_p(d, p) for d in changes(scaled, adjacency))
-        assert change <= 2 * max(norm_p(c, p) for c in transposed(scaled)) + 1e-9
-
-
-@pytest.mark.claim("DC-S3")
 def test_no_constant_of_proportionality_serves_gaussian_noise_for_all_budgets():
     """sigma = c Delta / alpha: the loss has the mean alpha^2 / (2 c^2), above alpha from alpha = 2 c^2 on."""
     data = entry("DC-S3").counterexample
@@ -308,35 +269,6 @@ def test_the_proof_for_gaussian_budgets_drops_an_index_and_fails_at_large_epsilo
     ratio = case["epsilon"] / math.sqrt(2 * math.log(2 / case["delta"]))
     assert gaussian_delta(case["epsilon"], ratio) == pytest.approx(case["exact_delta"], rel=1e-3)
     assert case["exact_delta"] > case["delta"]
-
-
-@pytest.mark.claim("DC-S4")
-@FIXED
-@given(SEEDS, st.sampled_from(DELTAS), st.floats(0.1, THRESHOLD))
-def test_with_its_index_it_holds_up_to_4_log_2_when_a_person_is_added(seed, delta, epsilon):
-    rng = np.random.default_rng(seed)
-    strategy = full_rank(rng, 4, 3)
-    budgets = rng.uniform(0.1, 1.0, size=4)
-    alpha = np.linalg.norm(budgets[:, None] * np.array(strategy), axis=0).max()
-    scaled = budgets[:, None] * np.array(strategy) / alpha
-    assert np.linalg.norm(scaled, axis=0).max() <= 1 + 1e-12
-    assert gaussian_delta(epsilon, epsilon / math.sqrt(2 * math.log(2 / delta))) <= delta
-    # After the rescaling: alpha^2 / epsilon^2 times 2 log(2/delta) / epsilon_i^2, so no more once epsilon > alpha.
-    sigma = math.sqrt(2 * math.log(2 / delta)) / epsilon
-    assert np.allclose((sigma * alpha / budgets) ** 2, 2 * math.log(2 / delta) * alpha**2 / (budgets * epsilon) ** 2)
-
-
-@pytest.mark.claim("DC-EQ0")
-@FIXED
-@given(SEEDS)
-def test_the_weighted_variance_by_rows_of_the_strategy(seed):
-    rng = np.random.default_rng(seed)
-    recovery, weights, budgets = random_matrix(rng, 5, 4), fractions(rng, 5), fractions(rng, 4)
-    direct = 2 * sum(
-        a * sum(Fraction(r) ** 2 / e**2 for r, e in zip(row, budgets, strict=True))
-        for a, row in zip(weights, recovery, strict=True)
-    )
-    assert direct == objective(recovery_weights(recovery, weights), budgets)
 
 
 # ---- recovery (Section 3.2) -----------------------------------------------------------------------------------------
@@ -414,32 +346,6 @@ def nearest(matrix, target, p):
         )  # fmt: skip
         v = found.x[:columns]
     return float(np.linalg.norm(m @ v - y, p)), m @ v
-
-
-def independent_rows(matrix):
-    chosen = []
-    for row in matrix:
-        if rank([*chosen, row]) > len(chosen):
-            chosen.append(row)
-    return chosen
-
-
-@pytest.mark.claim("DC-S10", "DC-S11")
-@pytest.mark.parametrize("p", [1, 2, np.inf])
-def test_few_variables_are_as_good_as_all_cells_and_the_error_at_most_doubles(p):
-    rng = np.random.default_rng(3)
-    basis = independent_rows(FIG_Q)
-    coefficients = np.linalg.lstsq(np.array(basis, dtype=float).T, np.array(FIG_Q, dtype=float).T, rcond=None)[0].T
-    assert len(basis) == 4 and np.allclose(coefficients @ np.array(basis), FIG_Q)
-    truth, worst = np.array(applied(FIG_Q, X), dtype=float), 0.0
-    for trial in range(60):
-        noise = rng.laplace(size=6) * (rng.random(6) < (0.3 if trial % 2 else 1.0))
-        few, y = nearest(coefficients, truth + noise, p)
-        assert few == pytest.approx(nearest(FIG_Q, truth + noise, p)[0], abs=1e-7)
-        assert nearest(FIG_Q, y, 2)[0] < 1e-7  # consistent
-        if noise.any():
-            worst = max(worst, float(np.linalg.norm(y - truth, p) / np.linalg.norm(noise, p)))
-    assert worst <= (1.0 if p == 2 else 2.0) + 1e-7
 
 
 @pytest.mark.claim("DC-S11")

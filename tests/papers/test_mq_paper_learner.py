@@ -97,19 +97,6 @@ def test_exact_sensitivities_of_values_and_slopes(records):
     assert largest_slope == pytest.approx(2.0 / records)  # O(1 / n), and not 1 / n
 
 
-@pytest.mark.claim("MQ-C8")
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_coordinates_share_the_sensitivity_of_the_whole(dimension):
-    widths = np.full(dimension, 1.0 / dimension)
-    corners = np.array(list(itertools.product([0.0, 0.5, 1.0], repeat=dimension))) * widths
-    totals, weighted = [], []
-    for x, z in itertools.combinations(corners, 2):
-        one_point, other = AverageDistances(x[None], widths), AverageDistances(z[None], widths)
-        totals.append(np.abs(one_point.values(corners) - other.values(corners)).sum(axis=1).max())
-        weighted.append((np.abs(one_point.slopes(corners) - other.slopes(corners)) * widths).sum(axis=1).max())
-    assert max(totals) == pytest.approx(1.0) and max(weighted) == pytest.approx(2.0)
-
-
 @pytest.mark.claim("MQ-C9")
 def test_the_lipschitz_constant_in_the_query_is_one_and_not_one_over_n():
     data = entry("MQ-C9").counterexample
@@ -211,70 +198,6 @@ def test_hypothesis_as_the_adversary_forces_no_more_mistakes_than_the_bound(poin
     assert (hypotheses.predict_many(places) <= averages.values(places) + ROUNDING).all()  # never above the truth
 
 
-@pytest.mark.claim("MQ-L4", "MQ-C7")
-@pytest.mark.parametrize("alpha", TOLERANCES)
-def test_greedy_adversaries_stay_below_the_bound(alpha):
-    """The largest m sqrt(alpha) of many functions and both greedy adversaries: at most sqrt(2) and a mistake."""
-    rng, most = np.random.default_rng(20_261_601), 0
-    for n in (1, 2, 3, 10, 100):
-        averages = average_of(rng.beta(0.5, 0.5, size=n) if n > 2 else [0.0, 1.0][:n])
-        places = np.unique(np.concatenate([np.linspace(0.0, 1.0, 400), averages.points[:, 0]]))
-        for worst in (True, False):
-            most = max(most, len(greedy(averages, alpha, places, worst=worst)[0]))
-    assert most <= math.sqrt(2.0 / alpha) + 1.0 and most >= 0.2 / math.sqrt(alpha) - 1.0
-
-
-class Convex:
-    """A 1-Lipschitz convex function into [0, 1] with any slopes and heights: no average of distances in general."""
-
-    def __init__(self, rng):
-        self.ends = np.sort(np.concatenate([[0.0, 1.0], rng.uniform(size=int(rng.integers(0, 12)))]))
-        self.steps = np.sort(rng.uniform(*np.sort(rng.uniform(-1.0, 1.0, size=2)), size=len(self.ends) - 1))
-        heights = np.concatenate([[0.0], np.cumsum(self.steps * np.diff(self.ends))])
-        room = 1.0 - np.ptp(heights)
-        self.heights = heights - heights.min() + rng.choice([0.0, room, rng.uniform(0.0, room)])
-
-    def tangents(self, at):
-        x = np.asarray(at, dtype=float)[:, 0]
-        j = np.clip(np.searchsorted(self.ends, x, side="right"), 1, len(self.steps)) - 1
-        return np.interp(x, self.ends, self.heights)[:, None], self.steps[j][:, None]
-
-
-@pytest.mark.claim("MQ-L4", "MQ-L5", "MQ-S1")
-@FIXED
-@given(SEEDS, st.sampled_from(TOLERANCES[1:]), st.booleans())
-def test_all_convex_functions_keep_the_bounds_and_not_only_averages_of_distances(seed, alpha, noisy):
-    rng = np.random.default_rng(seed)
-    function = Convex(rng)
-    places = np.unique(np.concatenate([np.linspace(0.0, 1.0, 60), function.ends]))
-    for worst in (True, False):
-        found, _ = greedy(function, alpha, places, rng, noisy=noisy, worst=worst)
-        assert len(found) <= math.sqrt((4.0 if noisy else 2.0) / alpha) + 1.0
-        if not noisy:
-            values, slopes = (part[:, 0] for part in function.tangents(np.array(found).reshape(-1, 1)))
-            for a, b in itertools.combinations(range(len(found)), 2):
-                assert (slopes[b] - slopes[a]) * (found[b] - found[a]) > alpha - ROUNDING
-            assert len(values) == len(found)
-
-
-@pytest.mark.claim("MQ-D4", "MQ-L4")
-@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
-def test_no_sequence_of_queries_on_a_grid_forces_more_mistakes(alpha):
-    """Exhaustive: the most mistakes over all sequences, by recursion over sets of update points."""
-    places = np.linspace(0.0, 1.0, 9)
-    for points in ([0.5], [0.0, 1.0], [0.25, 0.25, 1.0], [0.0, 0.5, 0.5, 0.75]):
-        averages = average_of(points)
-        values, slopes = (part[:, 0] for part in averages.tangents(places[:, None]))
-        tangents = values[:, None] + slopes[:, None] * (places - places[:, None])  # (tangent at, place)
-
-        def most(used, values=values, tangents=tangents):
-            known = np.max([np.zeros(9), *(tangents[j] for j in used)], axis=0)
-            wrong = [j for j in range(9) if values[j] - known[j] > alpha + ROUNDING]
-            return max((1 + most((*used, j)) for j in wrong), default=0)
-
-        assert most(()) <= min(printed_updates(alpha), most_updates(alpha, [1.0]))
-
-
 @pytest.mark.claim("MQ-C13")
 def test_the_coarse_bound_fails_for_convex_functions_and_is_infinite_for_others():
     for case in entry("MQ-C13").counterexample["cases"]:
@@ -370,18 +293,6 @@ def test_a_noisy_oracle_costs_no_more_mistakes_than_an_exact_one_at_half_the_err
     assert (hypotheses.predict_many(places) <= averages.values(places) + alpha / 2.0 + ROUNDING).all()
 
 
-@pytest.mark.claim("MQ-L5")
-@pytest.mark.parametrize("alpha", [1e-3, 0.01, 0.1])
-def test_greedy_adversaries_with_noise_stay_below_the_bound(alpha):
-    rng = np.random.default_rng(20_261_603)
-    for n in (1, 2, 10, 100):
-        averages = average_of(rng.uniform(size=n))
-        places = np.unique(np.concatenate([np.linspace(0.0, 1.0, 300), averages.points[:, 0]]))
-        for worst in (True, False):
-            found, _ = greedy(averages, alpha, places, rng, noisy=True, worst=worst)
-            assert len(found) <= 2.0 / math.sqrt(alpha) + 1.0
-
-
 # ---- several coordinates --------------------------------------------------------------------------------------------
 
 
@@ -409,31 +320,6 @@ def test_the_decomposable_learner_errs_at_most_in_proportion_to_the_dimension(di
     assert mistakes <= dimension * (2.0 * math.sqrt(dimension / alpha) + 1.0) <= 3.0 * dimension**1.5 / alpha**0.5
     assert mistakes <= most_updates(alpha / 2.0, np.ones(dimension))
     assert (per_coordinate <= 2.0 * math.sqrt(dimension / alpha) + 1.0).all()
-
-
-@pytest.mark.claim("MQ-A2")
-@pytest.mark.parametrize("dimension", [1, 2, 3])
-@pytest.mark.parametrize("alpha", [0.01, 0.1])
-def test_the_learner_that_updates_erring_coordinates_alone_keeps_the_bound_too(dimension, alpha):
-    """As printed: an oracle tells which coordinates err; noise of alpha / (4 l) is extreme, the adversary greedy."""
-    for seed in range(4):
-        rng = np.random.default_rng([20_261_661, seed])
-        averages = AverageDistances(rng.beta(0.5, 0.5, size=(6, dimension)), np.ones(dimension))
-        places, mistakes = rng.uniform(size=(200, dimension)), 0
-        values, slopes = averages.tangents(places)  # (places, coordinates)
-        known = np.zeros_like(values)
-        while True:
-            errors = values - known
-            worst = int(np.abs(errors.sum(axis=1)).argmax())
-            if abs(float(errors[worst].sum())) <= alpha:
-                break
-            mistakes += 1
-            noise = rng.choice([-1.0, 0.0, 1.0], size=(2, dimension)) * alpha / (4.0 * dimension)
-            lines = (values + noise[0])[worst] + (slopes[worst] + noise[1]) * (places - places[worst])
-            errs = np.abs(errors[worst]) > alpha / dimension
-            assert errs.any()  # a mistake of the sum is one of some coordinate
-            known = np.where(errs, np.maximum(known, lines), known)
-        assert mistakes <= dimension * (2.0 * math.sqrt(dimension / alpha) + 1.0)
 
 
 @pytest.mark.claim("MQ-C2")

@@ -25,8 +25,8 @@ from dpaudit_mechanisms.distances import (
     practical,
     printed,
 )
-from dpaudit_mechanisms.distances.calibration import printed_alpha, printed_mistakes, printed_rate
-from dpaudit_mechanisms.distances.learner import gap_of_updates, most_updates
+from dpaudit_mechanisms.distances.calibration import printed_alpha, printed_rate
+from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.ledger import entry
 
@@ -101,28 +101,6 @@ def test_no_transcript_tells_neighbours_apart_by_more_than_the_accounting(update
     assert 0.2 * tuned.epsilon < largest <= tuned.epsilon + 1e-8
 
 
-@pytest.mark.claim("MQ-D1b", "MQ-L3")
-def test_flags_have_the_probabilities_of_the_density():
-    """One update, three queries: the four patterns of flags, releases integrated out; 50,000 runs against them."""
-    tuned = Calibration(1, [1.0], 1, 0.4, 0.9, 1.1, 1.3)
-    mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [1.0], [0.5]]), 3, release="transcript")
-    data, runs = [[1.0]], 50_000
-    flags = mechanism.sample(data, runs, np.random.default_rng(20_261_623)).reshape(runs, 3, 3)[:, :, 0]
-    exact = []
-    for pattern in ([0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]):
-        output = np.zeros((1, 3, 3))
-        output[0, :, 0] = pattern
-        value, slope = mechanism.averages(data).tangents([[0.0], [1.0], [0.5]])
-        for t in np.flatnonzero(pattern):
-            output[0, t, 1:] = value[t, 0], slope[t, 0]  # where the releases' density is 1 / (2 b)^2
-        density = math.exp(mechanism.log_density(data, output.reshape(1, -1))[0])
-        exact.append(density * (2.0 * tuned.release_scale) ** (2 * sum(pattern)))
-    assert sum(exact) == pytest.approx(1.0, abs=1e-9)
-    for pattern, probability in zip(([0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]), exact, strict=True):
-        count = (flags == pattern).all(axis=1).sum()
-        assert stats.binom.ppf(MISS / 2, runs, probability) <= count <= stats.binom.isf(MISS / 2, runs, probability)
-
-
 @pytest.mark.claim("MQ-L3")
 def test_a_kept_threshold_costs_nothing_and_kept_comparison_noise_costs_everything():
     """What has to be refreshed: given the threshold's noise, comparisons of neighbours are a shift apart; with one kept
@@ -178,22 +156,6 @@ def test_the_practical_calibration_promises_no_more_error_than_the_printed_formu
         assert 1.0 - math.exp(-n * theirs) >= 1.0 - beta
 
 
-@pytest.mark.claim("MQ-L3")
-def test_the_printed_calibration_leaves_its_alpha_room():
-    """Comparisons miss by less than alpha / 4 in all and releases by less: mistakes are errors above alpha / 2."""
-    for n, dimension, epsilon, delta, k in GRID:
-        tuned = printed(n, np.full(dimension, 1.0 / dimension), epsilon, delta, queries=k, beta=0.05)
-        if tuned.alpha >= 1.0:
-            continue
-        m = tuned.updates
-        gamma = math.log(60.0 * m) * tuned.threshold_scale + math.log(60.0 * k) * tuned.query_scale
-        law = stats.gamma(2) if delta == 0.0 else stats.chi(2, scale=math.sqrt(2))
-        eta = dimension * law.isf(0.05 / (3 * m * dimension)) * tuned.release_scale
-        assert gamma <= tuned.alpha / 4.0 and eta <= tuned.alpha / 4.0
-        gap = tuned.threshold - gamma - eta  # of the learner at each update
-        assert most_updates(gap, tuned.widths) <= m and m >= printed_mistakes(tuned.alpha, dimension) - 1.0
-
-
 @pytest.mark.claim("MQ-T1", "MQ-T2", "MQ-C3")
 def test_promised_errors_over_the_rates_are_bounded():
     ratios = []
@@ -230,40 +192,6 @@ def test_the_interactive_mechanism_is_accurate_at_alpha_and_beta(kind, delta):
     errors = np.abs(run.answers - averages.value(places)).max(axis=1)
     assert tuned.alpha < 0.05 and (errors > tuned.alpha).sum() <= stats.binom.isf(MISS, runs, 0.05)
     assert (run.hypotheses.updates < tuned.updates).mean() > 0.5  # the bound on mistakes is not used up
-
-
-class FarPlaces:
-    """An adaptive analyst: asks one of the two of 20 places that are furthest from earlier ones, by the last answer."""
-
-    def __init__(self, widths, rng):
-        self.places = rng.uniform(size=(150, 20, len(widths))) * widths
-
-    def __call__(self, answers):
-        t = answers.shape[1]
-        seen = self.places[:t, 0]
-        order = (answers[:, -1:] * 1e6 % 1.0) if t else np.zeros((len(answers), 1))  # depends on the last answer
-        if t == 0:
-            return np.tile(self.places[0, 0], (len(answers), 1))
-        gaps = np.abs(self.places[t][:, None] - seen).sum(axis=2).min(axis=1)  # (20,)
-        best = np.argsort(-gaps)[:2]
-        return self.places[t][np.where(order[:, 0] < 0.5, best[0], best[1])]
-
-
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_interactive_mechanism_is_accurate_in_three_dimensions(delta):
-    """50 runs of 150 adaptive queries; each may miss with probability 0.05, as above."""
-    rng, runs, n, widths = np.random.default_rng(20_261_628), 50, 200_000, np.array([0.5, 0.3, 0.2])
-    tuned = practical(n, widths, 2.0, delta, queries=150, beta=0.05)
-    averages = AverageDistances(rng.beta(0.5, 0.5, size=(n, 3)) * widths, widths)
-    analyst = FarPlaces(widths, rng)
-    run = InteractiveDistances(tuned, analyst, 150).run(averages, runs, rng)
-    errors = np.zeros(runs)
-    for t in range(150):
-        asked = analyst(run.answers[:, :t])
-        errors = np.maximum(errors, np.abs(run.answers[:, t] - averages.value(asked)))
-    assert tuned.alpha < 0.5 and (errors > tuned.alpha).sum() <= stats.binom.isf(MISS, runs, 0.05)
-    assert (run.hypotheses.updates <= tuned.updates).all() and run.hypotheses.updates.min() >= 1
 
 
 @pytest.mark.claim("MQ-T2", "MQ-R2.1", "MQ-S6")
@@ -353,6 +281,9 @@ def test_the_pure_solution_as_printed_depends_on_a_delta_that_its_equation_lacks
     assert len({printed_alpha(1e8, 1, 1.0, queries=10, beta=0.1) for _ in data["deltas"]}) == 1
 
 
+# ---- other queries --------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.claim("MQ-T2")
 def test_the_offline_mechanism_asks_as_many_queries_as_its_grids_have_points():
     for widths, intervals in (([1.0], 8), ([0.5, 0.5], 16), ([0.2] * 5, 4)):
@@ -363,9 +294,6 @@ def test_the_offline_mechanism_asks_as_many_queries_as_its_grids_have_points():
         updates = sum(mechanism.calibration(i).updates for i in range(len(widths)))
         gap = gap_of_updates(mechanism.unit_calibration.updates, [1.0])
         assert updates == len(widths) * mechanism.unit_calibration.updates and gap > 0.0
-
-
-# ---- other queries --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.claim("MQ-C6")

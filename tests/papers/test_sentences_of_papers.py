@@ -85,18 +85,6 @@ def test_a_larger_penalty_may_lower_the_accuracy_of_a_dataset_with_an_important_
     assert [round(float(value), 2) for value in found] == [0.93, 0.63]
 
 
-@pytest.mark.claim("UP-N3")
-@SOME
-@given(SEEDS, st.integers(2, 6), st.floats(0.1, 2.0))
-def test_a_larger_penalty_never_lowers_the_probability_of_an_important_value_itself(seed, count, epsilon):
-    rng = np.random.default_rng(seed)
-    spaces = line_spaces(np.cumsum(rng.uniform(0.2, 1.0, size=count)), rng.uniform(0.1, 5.0, size=count))
-    important = rng.random(count) < 0.5
-    important[0] = True
-    found = [WidenedStaircase(spaces, epsilon, 0.0, important, t).accuracy(0.0)[0] for t in (0.0, 1.0, 3.0)]
-    assert found[0] <= found[1] + 1e-12 and found[1] <= found[2] + 1e-12
-
-
 @pytest.mark.claim("UP-N4")
 @SOME
 @given(SEEDS, st.integers(2, 7), st.floats(0.1, 3.0))

@@ -199,13 +199,6 @@ def test_the_printed_widened_sets_of_the_example_overlap():
     assert printed_12(1, 1, surd(Fraction(1, 2))) and level_12(1, surd(Fraction(1, 2))) == 0
 
 
-@pytest.mark.claim("UP-X12")
-@pytest.mark.parametrize("x", [1, 2, 3, 5])
-def test_neighbours_share_sets_of_adjacent_indices_only(x):
-    for r in points_around(range(-x - 8, x + 9)):
-        assert abs(level_12(x, r) - level_12(x + 1, r)) <= 1
-
-
 # ---- Example 11: K-norm ---------------------------------------------------------------------------------------------
 
 

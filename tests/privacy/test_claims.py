@@ -110,17 +110,6 @@ def test_epsilon_at_inverts_the_approximate_profile(epsilon, delta, at):
     assert claim.profile(back) == pytest.approx(claim.profile(at), abs=1e-12)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(0.7), ApproxDP(3.0, 0.5)])
-@pytest.mark.parametrize("delta", [0.02, 0.1, 0.3])
-def test_epsilon_at_is_the_least_epsilon_that_keeps_the_delta(claim, delta):
-    epsilon = claim.epsilon_at(delta)
-    if epsilon == math.inf:
-        assert claim.delta > delta
-    else:
-        assert claim.profile(epsilon) <= delta + 1e-12
-        assert epsilon == 0.0 or claim.profile(epsilon * (1.0 - 1e-6)) > delta
-
-
 def test_epsilon_at_the_claims_own_delta_is_the_claims_epsilon():
     assert ApproxDP(1.5, 0.01).epsilon_at(0.01) == 1.5
     assert ApproxDP(1.5, 0.01).epsilon_at(0.009) == math.inf
@@ -154,11 +143,6 @@ def test_the_gaussian_profile_is_the_integrated_hockey_stick_divergence(mu, epsi
     assert GaussianDP(mu).profile(epsilon) == pytest.approx(gaussian_hockey_stick(mu, epsilon), rel=1e-8, abs=2e-14)
 
 
-def test_the_gaussian_profile_at_zero_is_the_total_variation():
-    for mu in (1e-12, 1e-3, 1.0, 40.0):
-        assert GaussianDP(mu).profile(0.0) == pytest.approx(math.erf(mu / math.sqrt(8.0)), abs=1e-15, rel=1e-3)
-
-
 def test_the_gaussian_profile_stays_finite_at_the_ends_of_its_range():
     mus = np.array([0.0, 5e-324, 1e-200, 1e-150, 1e-3, 1e3, 1e200, 1.7e308, math.inf])
     with np.errstate(all="raise", under="ignore"):
@@ -166,13 +150,6 @@ def test_the_gaussian_profile_stays_finite_at_the_ends_of_its_range():
             delta = gaussian_profile(mus, epsilon)
             assert np.all((delta >= 0.0) & (delta <= 1.0)), (epsilon, delta)
             assert np.all(np.diff(delta) >= 0.0), (epsilon, delta)
-
-
-@bounded
-@given(mu=st.floats(0.01, 20.0), other=st.floats(0.01, 20.0), epsilon=st.floats(0.0, 30.0))
-def test_the_gaussian_profile_grows_with_mu(mu, other, epsilon):
-    low, high = sorted((mu, other))
-    assert GaussianDP(low).profile(epsilon) <= GaussianDP(high).profile(epsilon) + 1e-12
 
 
 @bounded
@@ -271,14 +248,6 @@ def test_the_renyi_inequality_is_an_equality_at_the_likelihood_ratio(p, q, order
     paid, charged = inequality.terms(p / q)
     # observed rtol: 6.3e-15 over 5000 random instances; the two terms cancel to 1/r of their size
     assert paid @ p - charged @ q == pytest.approx(inequality.bound, rel=1e-9)
-
-
-@pytest.mark.parametrize("order", [1.5, 2.0, 8.0])
-def test_the_renyi_inequality_refutes_an_epsilon_that_is_too_small(order):
-    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
-    inequality = RenyiInequality(order, 0.99 * renyi_divergence(p, q, order))
-    paid, charged = inequality.terms(p / q)
-    assert paid @ p - charged @ q > inequality.bound
 
 
 def test_the_renyi_bound_is_infinite_where_it_would_overflow():

@@ -46,44 +46,6 @@ def test_the_profile_of_a_pure_function_is_the_pure_one(epsilon):
         assert exact - 1e-15 <= FDP(pure(epsilon)).profile(at) <= exact + 1e-5
 
 
-@st.composite
-def laws(draw):
-    """Two laws on up to six outcomes."""
-    count = draw(st.integers(2, 6))
-    weights = np.array([draw(st.lists(st.integers(0, 50), min_size=count, max_size=count)) for _ in range(2)], float)
-    weights[:, 0] += 1.0
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def corners(p, q):
-    """The trade-off function of two finite laws by its corners: events by decreasing likelihood ratio."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(-np.where(p > 0.0, q / p, np.where(q > 0.0, np.inf, 0.0)), kind="stable")
-    points = [(0.0, 1.0)]
-    for k in order:
-        points.append((points[-1][0] + p[k], points[-1][1] - q[k]))
-    merged = {}
-    for rate, value in points:
-        rate = min(rate, 1.0)
-        merged[rate] = min(merged.get(rate, 1.0), max(0.0, value))
-    merged[1.0] = 0.0
-    merged = {rate: value for rate, value in merged.items() if rate == 1.0 or rate < 1.0 - 1e-12}
-    return sorted(merged.items())
-
-
-@given(laws())
-@settings(max_examples=200, deadline=None)
-def test_two_laws_keep_the_trade_off_function_that_they_have(both):
-    # Both directions are promised, so the function is that of the pair which has both: the lines hold for it.
-    claim = FDP(corners(*both))
-    for epsilon in EPSILONS:
-        line = claim.profile(epsilon)
-        p, q = both
-        there = np.maximum(q - math.exp(epsilon) * p, 0.0).sum()
-        back = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
-        assert min(there, back) <= line + 1e-12 and line <= min(there, back) + 1e-11
-
-
 @given(st.floats(0.05, 6.0), st.floats(0.0, 10.0))
 @settings(max_examples=8, deadline=None)
 def test_between_its_points_a_function_is_rounded_down(mu, shift):

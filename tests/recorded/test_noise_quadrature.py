@@ -5,7 +5,6 @@ A number that enters a proof is a lower bound, so that each is also at most its 
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
@@ -40,26 +39,6 @@ def test_the_larger_of_two_noisy_numbers_has_its_closed_form(family, gap, scale)
     first, second = chances_of_largest([gap * scale, 0.0], Law(family, scale))
     assert first == pytest.approx(LEADS[family](gap), abs=1e-9)
     assert first + second == pytest.approx(1.0, abs=1e-12)
-
-
-def permute_and_flip(scores):
-    """The law of permute-and-flip, by all orders: McKenna and Sheldon (2020), arXiv:2010.12603, algorithm 1."""
-    chances = [math.exp(score - max(scores)) for score in scores]
-    found = [0.0] * len(scores)
-    orders = list(itertools.permutations(range(len(scores))))
-    for order in orders:
-        reached = 1.0 / len(orders)
-        for k in order:
-            found[k] += reached * chances[k]
-            reached *= 1.0 - chances[k]
-    return found
-
-
-@pytest.mark.parametrize("scores", [[0.0, 1.0, 2.5], [1.0, 1.0, 1.0, 0.0]])
-def test_the_largest_with_exponential_noise_has_the_law_of_permute_and_flip(scores):
-    # The two are the same mechanism: Ding et al. (2021), arXiv:2105.07260, theorem 5.
-    found = chances_of_largest(scores, Law("exponential", 1.0))
-    assert found == pytest.approx(permute_and_flip(scores), abs=1e-9)
 
 
 def gumbel_curve(gap, epsilon):

@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit.features.outcomes import canonical
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.running import checkpoint as checkpoints
-from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header
+from dpaudit.running.checkpoint import Checkpoint, open_checkpoint, read_header
 from dpaudit.running.journal import Journal
 from dpaudit.running.plain_data import NotPlainError, from_data, to_data
 from dpaudit.subjects.call_outcomes import Failed, Opaque
@@ -315,15 +315,6 @@ def test_on_a_full_disk_the_audit_goes_on_and_what_was_noted_stays(tmp_path, mon
     assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, **options)) == alone
 
 
-def test_a_gap_in_the_notes_of_a_subject_without_a_seed_leaves_no_checkpoint(tmp_path, monkeypatch):
-    options = {"claim": "eps=3", "pairs": PAIRS, "samples": 300, "seed": 3}
-    path = tmp_path / "kept"
-    full_after(monkeypatch, 20)
-    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="cannot be resumed"):
-        assert stopped(path, Unseeded(), 60, **options)
-    assert not path.exists()
-
-
 class Point:
     def __init__(self, value):
         self.value = value
@@ -387,31 +378,6 @@ def test_a_set_has_the_same_bytes_in_whatever_order_its_values_come():
     assert list(one) != list(other)
     assert to_data(one) == to_data(other)
     assert to_data(frozenset(one)) == to_data(frozenset(other))
-
-
-def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):
-    plan = CheckpointPlan()
-    with pytest.raises(Stop):
-        dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, seed=9, checkpoint=plan, on_progress=_stop_at(3))
-    path = plan.checkpoint.save(tmp_path / "made" / "kept")
-    header = read_header(path)
-    assert header["seed"] == 9 and header["claim"] == "eps=1" and len(plan.checkpoint) > 10
-    alone = dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, seed=9)
-    again = dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, checkpoint=path, resume=True)
-    assert evidence(again) == evidence(alone)
-    assert checkpoints.temporary_checkpoint({}, replayable=True) is not None
-
-
-def _stop_at(calls):
-    count = 0
-
-    def stop(state):
-        nonlocal count
-        count += 1
-        if count >= calls:
-            raise Stop
-
-    return stop
 
 
 @pytest.mark.parametrize("mechanism", [chained, looks_up])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 from fractions import Fraction
@@ -10,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.failures import Returned
 from dpaudit.inference.tasks import Request, Task, TaskResult
@@ -21,7 +20,6 @@ from dpaudit.running.checkpoint import (
     temporary_checkpoint,
 )
 from dpaudit.running.plain_data import block
-from dpaudit.running.workers import Raised
 
 HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
 PURPOSE = 1
@@ -89,15 +87,6 @@ def test_what_was_noted_is_found_before_the_file_is_closed_and_goes_on_after_it(
     last = reopened(path)
     assert [same(last.find(PURPOSE, task(i)), 5 + i) for i in range(3)] == [True] * 3
     last.close()
-
-
-def test_an_exception_is_a_result_too(kept, path):
-    kept.note(PURPOSE, [(task(), Raised(SubjectError("not today")))])
-    kept.close()
-    again = reopened(path)
-    found = again.find(PURPOSE, task())
-    assert isinstance(found, Raised) and str(found.error) == "not today"
-    again.close()
 
 
 def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
@@ -297,50 +286,3 @@ def test_a_plan_has_the_seed_of_the_file_that_it_goes_on_from(path):
     path.unlink()
     open_checkpoint(path, {**HEADER, "seed": "3"}, resume=False, replayable=True).close()
     assert CheckpointPlan(path, True).seed() is None
-
-
-def told(path, before):
-    said = []
-    before()
-    plan = CheckpointPlan(path, True, on_resume=said.append)
-    checkpoint = plan.open(HEADER, replayable=True)
-    assert checkpoint is plan.checkpoint
-    plan.close(finished=False)
-    (text,) = said
-    return text.replace(repr(str(path)), "FILE")
-
-
-def test_a_plan_without_a_place_keeps_its_checkpoint_open_until_the_audit_has_ended(path):
-    plan = CheckpointPlan()
-    plan.close(finished=True)  # nothing was opened
-    said = []
-    plan.on_trouble = said.append
-    kept = plan.open(HEADER, replayable=True)
-    assert kept.path is None and kept.on_trouble is plan.on_trouble
-    plan.close(finished=False)
-    kept.note(PURPOSE, [(task(), result(1))])
-    assert kept.save(path).exists()
-    plan.close(finished=True)
-    assert kept._journal.is_closed
-    placed = CheckpointPlan(path.with_name("second"), False)
-    opened = placed.open(HEADER, replayable=True)
-    placed.close(finished=False)
-    assert opened._journal.is_closed and opened.path.exists()
-
-
-def test_the_digest_of_a_statistic_is_its_own_however_many_there_were(kept):
-    """64 digests are kept, of the last statistics."""
-    statistics = [Counts(number) for number in range(200)]
-    tasks = [Task(number, 0, 0, 0, 1, (Request(1, one),), 0) for number, one in enumerate(statistics)]
-    for one in tasks:
-        kept.note(PURPOSE, [(one, TaskResult((np.array([1]),), None))])
-    assert all(kept.find(PURPOSE, one) is not None for one in tasks)
-    other = Task(5, 0, 0, 0, 1, (Request(1, statistics[6]),), 0)
-    with pytest.raises(UsageError, match="another course at round 0 of input 5"):
-        kept.find(PURPOSE, other)
-    kept.close()
-
-
-@dataclasses.dataclass(frozen=True)
-class Counts:
-    number: int

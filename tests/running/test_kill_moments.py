@@ -15,19 +15,14 @@ import sqlite3
 import threading
 import time
 
-import numpy as np
 import pytest
 from killing import in_child
 from scale_subjects import Slow
 from support.samplers import response
 
 import dpaudit
-from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference.saved import FORMAT, counted
-from dpaudit.inference.tasks import Task, TaskResult
-from dpaudit.running.checkpoint import open_checkpoint
-from dpaudit.running.plain_data import to_bytes
-from dpaudit.running.store import Identity, SavedPair, Store
+from dpaudit.inference.saved import counted
+from dpaudit.running.store import Store
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
 PAIRS = [(0, 1), (1, 0)]
@@ -138,81 +133,6 @@ def test_nights_killed_while_they_commit_lose_no_draw_that_was_kept(tmp_path):
         after = seen(path)
         assert after[0] >= before[0] and before[1] <= after[1] <= before[1] + 1, (before, after)
         before = after
-
-
-# --- what is written, without the drawing ---
-
-MANY = [5, pytest.param(50, marks=pytest.mark.long)]
-HEADER = {"claim": "eps=1", "seed": 1}
-ONE = Identity("f" * 16, "response", None, "eps=1")
-
-
-def result_of(k):
-    return TaskResult((np.array([k, 2 * k, 0]),), read_outputs([0.5 * k] * 3, 3))
-
-
-def noted(path, tasks=12):
-    """Go on with a checkpoint until all tasks are noted; what it had before."""
-    kept = open_checkpoint(path, HEADER, resume=True, replayable=True)
-    had = len(kept)
-    for k in range(tasks):
-        task = Task(0, k, 0, 0, 3, (), 3)
-        if kept.find(1, task) is None:
-            assert k >= had  # in their order: nothing is missing before what is there
-            kept.note(1, [(task, result_of(k))])
-    found = [kept.find(1, Task(0, k, 0, 0, 3, (), 3)) for k in range(tasks)]
-    assert [to_bytes(one) for one in found] == [to_bytes(result_of(k)) for k in range(tasks)]
-    kept.close()
-    return had
-
-
-@pytest.mark.parametrize("moments", MANY)
-def test_a_checkpoint_killed_at_random_moments_has_the_same_bits(tmp_path, moments):
-    rng, kills, had = random.Random(20_261_130), 0, []
-    of_all = in_child(lambda: noted(tmp_path / "whole"))
-    while kills < moments:
-        path = tmp_path / f"kept {kills}"
-        for _ in range(2):  # also an audit that goes on is killed
-            kills += in_child(lambda path=path: noted(path), rng.randint(1, of_all - 1)) is None
-        had.append(noted(path))
-        assert noted(path) == 12
-    assert max(had) > 0 and (min(had) < 12 or moments < 50)  # of a few kills all may come after the last note
-
-
-def counted_in(path):
-    if not path.exists():
-        return 0
-    with Store.at(path) as store:
-        return sum(pair.labelled for subject in store.subjects() for pair in subject["pairs"])
-
-
-def saved(path, rounds=4):
-    """A session that counts 10 draws a round."""
-    with Store.at(path) as store:
-        night = store.begin(ONE, 0.95, 1, 100)
-        use = {"now": 0.0, "lower": 0.0, "level_share": 1.0}
-        state = {"format": FORMAT, "labelled": 0, "violated": False, "level": 0.04, "uses": [use]}
-        known = store.admit(night, [SavedPair("a", "a", "0", "1", "epsilon", 1.0, 0, 0.04, state)])
-        for _ in range(rounds):
-            more = {**known["a"].state, "labelled": known["a"].labelled + 10}
-            known = store.save(night, known, lambda key, there, more=more: more, {"x": (1, b"abc")}, 10)
-        store.end(night, "finished")
-
-
-@pytest.mark.parametrize("moments", MANY)
-def test_a_store_killed_at_random_moments_never_loses_a_count(tmp_path, moments):
-    rng, kills, grown = random.Random(20_261_131), 0, []
-    of_all = in_child(lambda: saved(tmp_path / "whole.db"))
-    while kills < moments:
-        path = tmp_path / f"store {kills // 5}.db"  # each night that is killed adds calls to the begin of the next
-        before = counted_in(path)
-        kills += in_child(lambda path=path: saved(path), rng.randint(1, of_all - 1)) is None
-        after = counted_in(path)
-        assert after >= before and after % 10 == 0
-        grown.append(after - before)
-    assert max(grown) <= 40 and (max(grown) > 0 or moments < 50)  # a few kills may all come before the first round
-    saved(path)
-    assert counted_in(path) == after + 40
 
 
 # --- workers ---

@@ -1,7 +1,6 @@
 """The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
 
 import asyncio
-import dataclasses
 import itertools
 import json
 import math
@@ -17,14 +16,12 @@ import pytest
 from support.samplers import response
 
 import dpaudit
-from dpaudit.campaign.label_game import LabelGame
-from dpaudit.inference import order
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.running import nights, playing
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_from_bytes
-from dpaudit.running.store import Night, Store, StoreError, _write, share_of
+from dpaudit.running.store import Store, StoreError, share_of
 
 PAIRS = [(0, 1)]
 
@@ -109,17 +106,6 @@ def test_the_same_nights_in_another_store_are_the_same_bits(path, tmp_path):
     assert night_of(tmp_path / "third.db", seed=2).findings[0].log_wealth != first[0]
 
 
-def test_no_two_nights_have_a_stream_in_common():
-    seeds = {
-        Night(1, 1, 0, seed, number, digest * 64, 1).stream_seed
-        for seed in (0, 7)
-        for number in range(3)
-        for digest in "ab"
-    }
-    assert len(seeds) == 12 and min(seeds) > 2**64  # no seed of a call is as large
-    assert Night(1, 1, 0, 7, 0, "a" * 64, 1).stream_seed == Night(5, 9, 3, 7, 0, "a" * 64, 4).stream_seed
-
-
 def test_a_violation_stays_and_costs_no_more_draws(path):
     results = [night_of(path, leaking, samples=400) for _ in range(3)]
     assert results[-1].verdict == "violated"
@@ -155,22 +141,6 @@ def test_a_mechanism_that_raises_goes_on_one_output_a_call(path):
     assert results[1].findings[0].samples > results[0].findings[0].samples
 
 
-class Breaks:
-    """Raises once it has been called often, whatever the input; its printed form, and so its fingerprint, stays."""
-
-    def __init__(self):
-        self.drawn = 0
-
-    def __repr__(self):
-        return "Breaks()"
-
-    def sample(self, data, size, rng):
-        self.drawn += size
-        if self.drawn > 150:
-            raise RuntimeError("overflow")
-        return response(data, size, rng)
-
-
 def test_a_mechanism_that_raises_on_every_input_leaves_no_evidence(path):
     def broken(data, size, rng):
         raise RuntimeError("overflow")
@@ -181,15 +151,6 @@ def test_a_mechanism_that_raises_on_every_input_leaves_no_evidence(path):
     assert f"from all {finding.samples:,} calls" in finding.message and finding.samples > 0
     assert 'raise RuntimeError("overflow")' in finding.traceback
     assert [subject["pairs"] for subject in subjects_of(path)] == [[]]
-
-
-def test_after_a_batch_that_raised_no_evidence_is_added(path):
-    breaks = Breaks()
-    result = night_of(path, breaks)
-    assert result.verdict == "error" and only_pair(path).labelled > 0
-    assert 'raise RuntimeError("overflow")' in result.findings[0].traceback
-    with pytest.raises(dpaudit.UsageError, match=r"mechanism must not have raised for a whole batch.* night 1\."):
-        night_of(path, breaks, seed=5)
 
 
 RAISES = []  # what makes `sometimes` raise: fingerprints see no globals
@@ -260,34 +221,6 @@ def test_who_breaks_a_night_off_leaves_its_evidence(path):
     with pytest.raises(KeyboardInterrupt):
         night_of(path, on_progress=stop)
     assert night_of(path, seed=2).findings[0].samples > 200
-
-
-def test_a_night_ends_where_a_batch_of_another_one_has_raised(path, raises):
-    """No product goes on behind that batch, which was dropped for what it would have shown."""
-
-    def raising():
-        raises.append(12)  # calls
-        result = night_of(path, sometimes, seed=2)
-        raises.clear()
-        return result
-
-    night_of(path, sometimes)
-    beside, inner = once(raising)
-    with pytest.raises(StoreError, match=r"must not raise for a whole batch while an audit .* got night 3"):
-        night_of(path, sometimes, seed=3, **beside)
-    assert inner[0].verdict == "error"
-    check_whole(path)
-    (subject,) = subjects_of(path)
-    assert [night["status"] for night in subject["nights"]] == ["finished", "started", "failed"]
-
-
-def test_a_night_whose_batch_raised_joins_nothing_that_another_one_has_won(path, raises):
-    night_of(path, sometimes)
-    before = only_pair(path)
-    beside, _ = once(lambda: (night_of(path, sometimes, seed=2), raises.append(0)))  # from the next call on
-    assert night_of(path, sometimes, seed=3, **beside).verdict == "error"
-    check_whole(path)
-    assert "2/0" in sessions_of(only_pair(path)) and only_pair(path).labelled >= before.labelled + 200
 
 
 def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_path, path, raises):
@@ -418,20 +351,6 @@ def test_nights_of_a_renyi_claim_beside_each_other_lose_and_double_nothing(path,
     assert only_pair(path).labelled == 376 + 4 * 400
 
 
-def test_draws_that_depend_on_each_other_are_told_by_a_night_that_another_one_overtakes(path):
-    state = [0.0]
-
-    def carries(data, rng):
-        state[0] = 0.95 * state[0] + rng.laplace(scale=10.0)
-        return state[0]
-
-    beside, inner = once(lambda: night_of(path, carries, seed=7, samples=200))
-    night_of(path, carries, seed=5, samples=2_000)
-    outer = night_of(path, carries, seed=6, samples=2_000, **beside)
-    assert inner and "call_order" in [side.kind for side in outer.side_findings]
-    assert outer.violated or outer.verdict == "inconclusive"
-
-
 SPENT = [0]  # calls of `refusing`, which outlive a night
 
 
@@ -520,23 +439,6 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
     assert len(set(seeds)) == 3
 
 
-@pytest.mark.parametrize("is_hinted", [False, True])
-def test_a_night_asks_small_batches_for_a_quarter_of_its_runs_unless_they_hint(path, monkeypatch, is_hinted):
-    """Both the first night and one that goes on; a night that draws nothing asks for nothing."""
-    most_of, runs_of = [], []
-
-    def in_small_batches(draw, samples, most, is_violated):
-        most_of.append(most)
-        return None, 0
-
-    monkeypatch.setattr(playing, "in_small_batches", in_small_batches)
-    monkeypatch.setattr(order, "HINT", 2.0 if is_hinted else -1.0)
-    for seed in (1, 2):
-        runs_of.append(night_of(path, seed=seed).samples)
-    assert min(runs_of) > 4
-    assert most_of == ([None, None] if is_hinted else [int(order.SHARE_OF_DRAWN * runs) for runs in runs_of])
-
-
 def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
     """A function that the mechanism calls may change from night to night: each is one of independent draws."""
     offset = [0.0]
@@ -548,76 +450,6 @@ def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
         offset[0] = 5.0 * night
         result = night_of(path, moved, seed=10 + night, samples=1_000)
         assert not result.side_findings and not result.findings[0].notes
-
-
-def test_a_new_pair_shares_the_draws_of_old_ones_and_is_looked_at_early(path):
-    """Each takes 2,000 labelled draws a night; the new one reads those of the old one, in shorter rounds at first."""
-    night_of(path, samples=1_000)
-    looks = []
-    second = night_of(
-        path, pairs=[(0, 1), (1, 0)], seed=2, samples=1_000, on_progress=lambda progress: looks.append(progress.runs)
-    )
-    assert second.samples < 3_600 and looks[0] < 1_000
-    old, new = (pair.labelled for pair in subjects_of(path)[0]["pairs"])
-    assert (old, new) == (2_000 - 24 + 2_000, 2_000 - 100)
-
-
-def test_two_first_nights_beside_each_other_share_one_pair(path):
-    night_of(path, seed=3, **once(lambda: night_of(path, seed=2))[0])
-    (subject,) = subjects_of(path)
-    assert [pair.labelled for pair in subject["pairs"]] == [176 + 200]
-    assert subject["pairs"][0].level == pytest.approx(0.05 * share_of(0))
-    check_whole(path)
-
-
-class Meanwhile:
-    """Randomised response; another night with other pairs begins and ends while this one plays its pilot."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __repr__(self):
-        return "Meanwhile()"
-
-    def sample(self, data, size, rng):
-        path, self.path = self.path, None
-        if path is not None:
-            night_of(path, self, pairs=[(1, 0), (1, 2)], seed=2)
-        return response(data, size, rng)
-
-
-def test_pairs_that_come_in_beside_each_other_share_the_error_rate(path):
-    result = night_of(path, Meanwhile(path), pairs=[(0, 1), (0, 2)])
-    (subject,) = subjects_of(path)
-    levels = {generation: sum(p.level for p in subject["pairs"] if p.generation == generation) for generation in (0, 1)}
-    assert levels == pytest.approx({0: 0.05 * share_of(0), 1: 0.05 * share_of(1)})
-    assert sum(finding.error_share for finding in result.findings) == pytest.approx(0.05 * share_of(1))
-    check_whole(path)
-
-
-def test_a_pair_that_another_night_let_in_keeps_its_level(path, monkeypatch):
-    # The night beside this one lets the pair in, and is broken off before it has bet. Its level is another one (four
-    # pairs): the pair keeps it.
-    mechanism = Meanwhile(path)
-    play = LabelGame.play
-
-    def broken_off(game, *arguments):
-        raise KeyboardInterrupt
-
-    def beside(path, *arguments, **options):
-        monkeypatch.setattr(LabelGame, "play", broken_off)
-        with pytest.raises(KeyboardInterrupt):
-            begun_with(path, *arguments, **{**options, "pairs": [(0, 1), (1, 0), (1, 2), (2, 1)]})
-        monkeypatch.setattr(LabelGame, "play", play)
-
-    begun_with = night_of
-    monkeypatch.setitem(globals(), "night_of", beside)
-    result = begun_with(path, mechanism)
-    (subject,) = subjects_of(path)
-    pair = next(pair for pair in subject["pairs"] if pair.name == result.findings[0].id)
-    assert pair.labelled == 176 and sessions_of(pair) == {"1/0"}
-    assert result.findings[0].error_share == pair.level < 0.05 * share_of(0) / 2
-    check_whole(path)
 
 
 SCRIPT = """
@@ -741,32 +573,6 @@ def test_stores_are_merged_once(tmp_path, path):
     assert own["pairs"][0].labelled == 2 * 176 + 200
 
 
-def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
-    other = tmp_path / "other.db"
-    night_of(path, pairs=[(0, 1)], seed=1)
-    night_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=7, samples=16)  # on this seed no bound is above 0
-    with Store.at(path) as store, Store.at(other) as second:
-        store.merge(second)
-    (subject,) = subjects_of(path)
-    assert [pair.generation for pair in subject["pairs"]] == [0, 1, 1]
-    assert sum(pair.level for pair in subject["pairs"]) == pytest.approx(0.05 * (share_of(0) + share_of(1)))
-    assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
-    result = night_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
-    assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
-
-
-def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
-    other = tmp_path / "other.db"
-    night_of(path, seed=1)
-    night_of(other, seed=2)
-    with Store.at(path) as store, Store.at(other) as second:
-        with second.transaction() as execute:
-            (pair,) = second._pairs_at(execute, 1, 0).values()
-            _write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
-        store.merge(second)
-    assert not only_pair(path).is_violated  # it was made at the error rate of that store
-
-
 def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
     night_of(path)
     night_of(tmp_path / "other.db", seed=2, confidence=0.99)
@@ -790,17 +596,6 @@ def test_merged_renyi_bets_go_on(tmp_path, path):
     result = night_of(path, claim="rho=0.2", samples=40, seed=3)
     assert result.findings[0].samples == 60 + 60 + 80 == only_pair(path).labelled
     assert only_pair(path).log_wealth == pytest.approx(result.findings[0].log_wealth)
-
-
-def test_what_is_forgotten_begins_anew_on_other_streams(path):
-    night_of(path)
-    (subject,) = subjects_of(path)
-    with Store.at(path) as store:
-        assert store.forget([subject["digest"], "0" * 64]) == 1
-    (subject,) = subjects_of(path)
-    assert subject["pairs"] == [] and subject["looks"] == [] and subject["life"] == 1
-    result = night_of(path, confidence=0.95)
-    assert result.options["stream"] == "1/1" and result.findings[0].samples == 200
 
 
 def test_no_state_is_code(path):

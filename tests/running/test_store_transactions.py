@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import sqlite3
 
 import pytest
 
-from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.inference.saved import FORMAT
 from dpaudit.running import plain_data
@@ -185,23 +183,6 @@ def test_what_is_raised_while_a_night_joins_leaves_the_store_as_it_was(store):
     with pytest.raises(ZeroDivisionError):
         store.save(slow, before, of, {}, 4)
     assert store.pairs_of(slow) == there
-
-
-def test_evidence_of_an_earlier_engine_is_refused_with_a_way_forward(store, path, tmp_path):
-    night = begun(store)
-    pair = new_pair("a")
-    store.admit(night, [dataclasses.replace(pair, state={**pair.state, "format": 1})])
-    said = rf"got that of dpaudit {re.escape(__version__)} for 'laplace' at .*evidence.db'.* `dpaudit evidence forget`"
-    with pytest.raises(UsageError, match=said):
-        begun(store)
-    assert len(store.subjects()[0]["nights"]) == 1  # the refused night is not noted; what is there can be listed
-    begun(store, OTHER)
-    with Store.at(tmp_path / "new.db") as other:
-        with pytest.raises(UsageError, match=said):
-            other.merge(store)
-        assert other.subjects() == []
-    store.forget([ONE.digest])
-    assert begun(store).life == 1
 
 
 # --- forgetting ---

@@ -33,10 +33,6 @@ class Signs:
 POSITIVE = Signs()
 
 
-def laplace_one(data, rng):
-    return data + rng.laplace()
-
-
 def unseeded(data):
     return data + np.random.default_rng().laplace()
 
@@ -76,20 +72,6 @@ def test_fresh_seeds_differ_and_are_small_enough_to_print():
 
 
 # --- tasks ---
-
-
-def test_a_task_gives_the_same_bits_whenever_it_is_carried_out():
-    tasks = [task(i, r, c) for i in (0, 1) for r in (0, 1) for c in (0, 1)]
-    once, again = drawer()(tasks), drawer()(tasks[::-1])[::-1]
-    for first, second in zip(once, again, strict=True):
-        assert first.kept.numbers.tolist() == second.kept.numbers.tolist()
-        assert first.counts[0].tolist() == second.counts[0].tolist()
-
-
-def test_inputs_rounds_and_chunks_have_their_own_streams():
-    tasks = [task(i, r, c) for i in (0, 1) for r in (0, 1) for c in (0, 1)]
-    noise = [result.kept.numbers[0, 0] - t.input for t, result in zip(tasks, drawer()(tasks), strict=True)]
-    assert len(set(np.round(noise, 12))) == len(tasks)  # x and x' too: their noise is not shared
 
 
 @pytest.mark.parametrize("quotas", [(0, 1, 37, 100), (100,)])
@@ -141,24 +123,6 @@ def test_few_draws_are_not_worth_a_worker(monkeypatch):
 
 
 # --- whole audits ---
-
-
-def evidence(result):
-    """Everything of a result that the seed fixes."""
-    record = dataclasses.replace(result, seconds=0.0).to_dict()
-    return {key: value for key, value in record.items() if key != "environment"}
-
-
-@pytest.mark.parametrize("mode", ["sequential", "fixed"])
-def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
-
-    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 1_000)  # many chunks a round
-    pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
-    alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
-    assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
 
 
 def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):

@@ -79,21 +79,6 @@ def test_a_job_is_handed_over_in_a_file_and_the_file_removed():
     assert found == {0: [1 + 99_999, 2 + 99_999], 1: [3 + 99_999]} and not os.path.exists(folder)
 
 
-def test_a_process_that_was_killed_between_two_batches_is_replaced():
-    packed, own = Packed(Adds(np.arange(3)), "adds"), LokyWorkers(2)
-    assert dict(part[:2] for part in own.run(packed, [[1], [2]])) == {0: [3], 1: [4]}
-    pool = own._pool()
-    for process in list(pool._processes.values()):
-        os.kill(process.pid, signal.SIGKILL)
-    until = time.monotonic() + 30.0
-    while pool._flags.broken is None and time.monotonic() < until:
-        time.sleep(0.01)
-    other = LokyWorkers(2)  # the next audit, which has submitted nothing yet
-    other.warm_up()
-    assert not other.is_ready
-    assert dict(part[:2] for part in other.run(packed, [[1], [2]])) == {0: [3], 1: [4]}
-
-
 class Adds:
     def __init__(self, values):
         self.values = values
@@ -179,16 +164,6 @@ def test_a_dask_worker_killed_in_the_middle_changes_nothing(cluster, always_sent
     with contextlib.suppress(Exception):
         cluster.scale(3)
     assert {worker.pid for worker in cluster.workers.values()} != processes  # other processes came for them
-
-
-@pytest.mark.long
-def test_a_subject_that_ends_every_worker_of_a_cluster_is_an_error(cluster, always_sent, tmp_path):
-    mark = tmp_path / "mark"
-    mark.write_text(str(os.getpid()))
-    with pytest.raises(dpaudit.SubjectError, match="leave the process that runs it alive"):
-        dpaudit.audit(
-            EndsItsProcess(str(mark), every_time=True), backend="dask", cluster=cluster.scheduler_address, **OPTIONS
-        )
 
 
 @pytest.mark.long

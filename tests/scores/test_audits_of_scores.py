@@ -100,13 +100,6 @@ def test_a_canary_is_one_step_of_the_relation_of_a_claim():
     assert (result.claim, result.budget) == ("eps=1", 1.0) and result.epsilon_lower == result.parameter_lower
 
 
-def test_the_order_of_equal_scores_says_nothing_of_their_labels():
-    # all scores equal, all "in" first in the file: 1,000 guesses are right with probability 1/2 each
-    labels = np.repeat([1, 0], 500)
-    found = ordered(np.zeros(1_000), labels, np.random.default_rng(7))
-    assert abs(found.correct(Rule(1_000)) - 500) < 80  # 5 standard deviations: 6e-7
-
-
 def test_nan_is_below_everything_and_infinities_are_the_ends():
     found = ordered(np.array([np.nan, 1.0, np.inf, -np.inf]), np.array([0, 1, 2, 3]), np.random.default_rng(1))
     assert found.labels.tolist() == [2, 1, 3, 0]
@@ -201,14 +194,6 @@ def test_a_sequential_audit_decides_as_scores_come_and_later_looks_agree():
     assert bounds == sorted(bounds)  # nothing that was found is lost
     upper = np.array([[point.upper for point in result.trade_off] for result in found])
     assert np.all(np.diff(upper, axis=0) <= 1e-15)
-
-
-def test_scores_are_played_in_one_order_however_many_there_are():
-    scores = np.arange(200.0)
-    long, coins = labelled(scores, -scores, np.random.default_rng(15))
-    short, first = labelled(scores[:50], -scores[:50], np.random.default_rng(15))
-    assert len(short) < len(long) and np.array_equal(long[: len(short)], short)
-    assert np.array_equal(coins[: len(first)], first)
 
 
 def test_the_plan_says_how_many_canaries_a_claim_needs():

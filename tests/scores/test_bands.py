@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.scores import bands
-from dpaudit.scores.bands import anytime_bands, band, law_band, looks
+from dpaudit.scores.bands import anytime_bands, band, law_band
 
 
 def test_the_probability_of_the_event_is_that_of_a_chain_of_binomials():
@@ -102,24 +102,6 @@ def test_the_lower_limit_is_of_thresholds_alone():
     found = band(signs[0] * (2.0 + rng.random(size)), signs[1] * rng.random(size), 1e-6)
     assert found.thresholds_lower(np.array([0.1]))[0] > 0.3  # the truth of thresholds is 0.4; of |score| it is 0
     assert found.upper(np.array([0.1]))[0] < 0.5
-
-
-def test_looks_share_the_error_rate_so_that_all_hold_together():
-    assert looks(300) == [32, 48, 72, 108, 162, 243]
-    assert sum(1.0 / ((k + 1) * (k + 2)) for k in range(10_000)) < 1.0
-    rng = np.random.default_rng(1)
-    scores = rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 300)
-    found = anytime_bands(*scores, 0.05)
-    assert len(found.parts) == 6
-    at, epsilon = np.linspace(0.0, 1.0, 11), np.zeros(1)
-    assert found.profile_bound().delta(epsilon) >= max(part.profile_bound().delta(epsilon) for part in found.parts)
-    for part in found.parts:
-        assert np.all(found.upper(at) <= part.upper(at)) and np.all(
-            found.thresholds_lower(at) >= part.thresholds_lower(at)
-        )
-    none = anytime_bands(np.ones(5), np.zeros(5), 0.05)
-    assert none.upper(at) == pytest.approx(1.0 - at) and not none.thresholds_lower(at).any()
-    assert none.profile_bound().delta(epsilon)[0] == 0.0
 
 
 def test_bands_of_all_looks_hold_the_true_curve_together():
