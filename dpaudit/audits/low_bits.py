@@ -84,7 +84,7 @@ class Candidate:
 
 
 def draws_of(samples: int, is_vectorised: bool, taken: int | None = None) -> int:
-    """Number of draws of each input that the stage takes, about and at most, in an audit of `samples`; 0: no stage.
+    """Number of draws of each input that the stage takes, about, in an audit of `samples`; 0: it does not run.
 
     `taken` says how many runs the audit took of each input: `samples` by default.
 
