@@ -1,4 +1,4 @@
-"""What arguments must be: numbers, and the options of an audit. Importing this imports nothing heavy.
+"""Checks of arguments: numbers, and the options of an audit. Importing this imports nothing heavy.
 
 An option comes from a call, a mark, a command line, an ini file or pyproject.toml. It is checked here wherever it is
 stated, so that the message is the same, and so that a session of tests can refuse it before anything is imported.
@@ -63,7 +63,7 @@ def check_options(**stated: Any) -> None:
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """What a misspelt name may have meant, as a sentence with a space in front; "" where nothing is near.
+    """Name that a misspelt one may have meant, as a sentence with a space in front; "" where nothing is near.
 
     Examples
     --------

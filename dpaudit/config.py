@@ -42,7 +42,7 @@ AUDIT_OPTIONS = (
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What one pyproject.toml states; None where it is silent.
+    """Settings of one pyproject.toml; None where it is silent.
 
     Attributes
     ----------

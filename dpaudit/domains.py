@@ -1,4 +1,4 @@
-"""Which inputs a mechanism takes, under the name that users write: see `dpaudit.subjects.domains`."""
+"""Domains of inputs, under the name that users write: see `dpaudit.subjects.domains`."""
 
 from dpaudit.subjects.domains import *  # noqa: F403
 from dpaudit.subjects.domains import __all__ as __all__

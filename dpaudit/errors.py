@@ -13,7 +13,7 @@ class DpauditError(Exception):
 
 
 class UsageError(DpauditError, ValueError):
-    """What the caller gave makes no sense: a claim, pair, metric, target or option (exit status 2)."""
+    """Error of the caller: a claim, pair, metric, target or option that makes no sense (exit status 2)."""
 
     exit_status = 2
 
@@ -29,7 +29,7 @@ class SubjectError(DpauditError, RuntimeError):
 
 
 class MechanismTraceback(Exception):
-    """What is left of a mechanism's exception where only its traceback is known, as text: the cause of an error."""
+    """Stand-in for a mechanism's exception of which only the traceback is known, as text: the cause of an error."""
 
     @classmethod
     def of(cls, traceback: str) -> MechanismTraceback | None:

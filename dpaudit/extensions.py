@@ -1,4 +1,4 @@
-"""What other packages add: entry points, one group for each kind of thing.
+"""Entry points of other packages, one group for each kind of thing.
 
     dpaudit.claims           a form of --claim            function of the text after NAME= that gives a `Claim`
     dpaudit.decoders         what an object's class holds function of an `Opaque`, under the name of its class

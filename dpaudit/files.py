@@ -30,7 +30,7 @@ Place = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class FileLimits:
-    """What a file may ask for."""
+    """Limits on what a file may ask for."""
 
     file: int = 64 << 20  # bytes: a result of 1,000 pairs has 3 MB
     toml: int = 256 << 10  # bytes: the largest ledger has 75 kB
@@ -178,7 +178,7 @@ def _array(name: str, content: bytes, where: str) -> Any:
 
 
 def read_table(name: str, path: Place, use: Callable[[Any], Any], columns: Sequence[str] | None = None) -> Any:
-    """What `use` makes of a Parquet file (`pyarrow.parquet.ParquetFile`) of which so many columns are read, or all."""
+    """Apply `use` to a Parquet file (`pyarrow.parquet.ParquetFile`) of which so many columns are read, or all."""
     try:
         import pyarrow
         from pyarrow import parquet

@@ -18,7 +18,7 @@ Seeds = Literal["fixed", "fresh"]
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """What a session does where neither a test nor the command line says otherwise; None leaves an option alone.
+    """Settings of a session where neither a test nor the command line says otherwise; None leaves an option alone.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ LOG = logging.getLogger("dpaudit")  # says nothing unless the caller's program a
 
 @runtime_checkable
 class PairSource(Protocol):
-    """What chooses the pairs of an audit before its first draw (`dpaudit.Search`).
+    """Source of the pairs of an audit, which chooses them before the first draw (`dpaudit.Search`).
 
     Validity: it may run the subject, but never on the audit's own streams.
     """

@@ -1,4 +1,4 @@
-"""What a subject's own metadata promise for each pair, compared with the claim of the audit: a side finding.
+"""Comparison of a subject's own metadata, pair by pair, with the claim of the audit: a side finding.
 
 Never an error, and never a part of the verdict: to audit another claim than the library states may be what was meant.
 But a violation of a claim that the library never made is not the library's fault, and `not_refuted` of a weaker claim
@@ -87,7 +87,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
 
 
 def compared_claims(stated: Claim, library: Claim) -> str:
-    """How a claim stands to another one: "the same", "stronger", "weaker" or "another kind" (not comparable here).
+    """Compare a claim with another one: "the same", "stronger", "weaker" or "another kind" (not comparable here).
 
     Claims of one family are compared by their parameters, hockey-stick families by their privacy profiles on a grid,
     Renyi families by their curves at the orders of either.
@@ -110,7 +110,7 @@ def compared_claims(stated: Claim, library: Claim) -> str:
 
 
 def _figures(stated: Claim, library: Claim) -> list[tuple[float, float]]:
-    """What two claims of one family promise of one order of a pair."""
+    """Bounds that two claims of one family promise of one order of a pair, side by side."""
     if stated.family == "renyi":  # at the finite orders of both: inf beyond the orders of one
         orders = sorted(order for order in {*stated.orders, *library.orders} if math.isfinite(order))
         return [(_at_order(stated, order), _at_order(library, order)) for order in orders]

@@ -1,4 +1,4 @@
-"""What composes: the features of an audit, two by two, and the reason where two of them cannot go together.
+"""Compatibility of the features of an audit, two by two, and the reason where two of them cannot go together.
 
 A refusal is inherent: its reason names the condition of validity, or the fact, that would break. Whatever is not listed
 here works, and `tests/audits/test_what_composes.py` walks every cell: it holds each to "works" (the same verdict,

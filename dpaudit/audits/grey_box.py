@@ -81,7 +81,7 @@ class Hint:
 
 @dataclasses.dataclass(frozen=True)
 class GreyBoxPair:
-    """What the replay of one pair showed.
+    """Result of the replay of one pair.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class GreyBoxPair:
 
 @dataclasses.dataclass(frozen=True)
 class GreyBoxResult:
-    """What the replay of all pairs showed; `side_finding()` is the form that an audit keeps.
+    """Result of the replay of all pairs; `side_finding()` is the form that an audit keeps.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class Run:
 
 
 def is_constant(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which columns of (runs, numbers) have one value, NaN included; shape (numbers,)."""
+    """Tell which columns of (runs, numbers) have one value, NaN included; shape (numbers,)."""
     return np.asarray(((numbers == numbers[0]) | (np.isnan(numbers) & np.isnan(numbers[0]))).all(axis=0))
 
 
@@ -346,7 +346,7 @@ class GreyBox:
         )
 
     def compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
-        """What differs between the two inputs of a pair."""
+        """Grade the differences between the two inputs of a pair."""
         hints = () if self.message else tuple(_hints(first, second))
         graded = functools.partial(GreyBoxPair, pair.id, pair.x_id, pair.x_prime_id, hints=hints)
         if self.message:
@@ -413,7 +413,7 @@ def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Cl
 
 
 def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
-    """What differs on the same streams, kind by kind."""
+    """Differences on the same streams, kind by kind."""
     found: dict[str, tuple[list[int], str]] = {}
 
     def note(kind: str, run: int, text: str) -> None:

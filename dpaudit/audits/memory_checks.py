@@ -1,4 +1,4 @@
-"""What a mechanism keeps from call to call where the order of its outcomes cannot show it: noise, or a budget.
+"""Memory of a mechanism from call to call where the order of its outcomes cannot show it: noise, or a budget.
 
 Two kinds of memory leave outcomes that come in no suspicious order, and an audit that has learnt next to nothing:
 
@@ -93,7 +93,7 @@ def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
 def differs_in_others(
     subject: Subject, x: Any, outcomes: Outcomes, streams: Sequence[np.random.Generator]
 ) -> tuple[bool, int]:
-    """Whether fresh processes of an isolated subject give another output on an input than all `outcomes`; the calls.
+    """Tell if fresh processes of an isolated subject give another output on an input than all `outcomes`; the calls.
 
     One process a stream. A call that raises or does not come back says nothing.
     """
@@ -112,7 +112,7 @@ def differs_in_others(
 
 
 def others_of(outcomes: Outcomes) -> NDArray[np.bool_]:
-    """Which outcomes are other than the last one, shape (draws,). NaN is equal to NaN."""
+    """Mask of the outcomes other than the last one, shape (draws,). NaN is equal to NaN."""
     if outcomes.tokens is not None:
         return np.asarray(outcomes.tokens != outcomes.tokens[-1], dtype=bool)
     last = outcomes.numbers[-1]

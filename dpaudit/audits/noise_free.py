@@ -169,7 +169,7 @@ def _apart(first: Path, second: Path) -> float:
 
 
 def _moved(first: Path, second: Path, scale: float) -> float:
-    """What the outputs of two runs differ by, in scales, where a program made numbers of its noise."""
+    """Distance between the outputs of two runs, in scales, where a program made numbers of its noise."""
     a, b = first.output, second.output
     if a is None or b is None or a.skeleton != b.skeleton:
         return 0.0  # the noise may have decided it

@@ -91,7 +91,7 @@ def plan(
     target: str | None = None,
     name: str | None = None,
 ) -> Plan:
-    """What an audit of these arguments would find and cost, and how many samples a given excess needs.
+    """Plan an audit of these arguments: what it would find and cost, and how many samples a given excess needs.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class _Planned:
         return worst_learned_loss(self._game(claim, samples, mode), event_mass, probability_measured(), mode == "fixed")
 
     def by_form(self, claim: Claim, event_mass: float, samples: int) -> tuple[LearnedLoss, ...]:
-        """What is found by the form in which the event shows, as a finding of the audit says it; none of a universe.
+        """Losses found by the form in which the event shows, as a finding of the audit says them; none of a universe.
 
         At the probability at which that was measured, whichever the plan asks for.
         """
@@ -304,7 +304,7 @@ class _Planned:
 def _power(
     audit: _Planned, claim: Claim, event_mass: float, is_estimate: bool, samples: int, over: float, per_run: float
 ) -> PlannedPower:
-    """What the audit finds of one pair at one event mass, and what `over` needs."""
+    """Power of the audit on one pair at one event mass, and what `over` needs."""
     known, learned = (finds(claim, event_mass, samples, audit.mode) for finds in (audit.known, audit.learned))
     value, line = claim.value, single_line(claim)
     known_value, learned_value = (value_of_loss(claim, event_mass, loss) for loss in (known, learned))

@@ -19,7 +19,7 @@ MASSES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
 
 
 def power_of(game: PairGame, event_mass: float) -> Power:
-    """What the pair's own test finds: in the best case, and of events that it has to learn."""
+    """Power of the pair's own test: in the best case, and for events that it has to learn."""
     event_mass = event_mass_of(game.claim, event_mass)
     known = game.main.power(event_mass, FOUND_WITH)
     learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)

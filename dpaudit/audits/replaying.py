@@ -61,7 +61,7 @@ _Entry = TypeVar("_Entry", Finding, FloatingPointPair)
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
-    """What a saved witness did on fresh draws.
+    """Result of a saved witness on fresh draws.
 
     `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
     lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the
@@ -88,7 +88,7 @@ class Replay:
 
 @dataclasses.dataclass(frozen=True)
 class FloatingPointReplay:
-    """What a saved rule on low bits did on fresh draws.
+    """Result of a saved rule on low bits on fresh draws.
 
     `confirmed` says that the doubles break the pair's budget (epsilon, delta) at level 1 - confidence on these draws
     alone; `epsilon_lower` is the lower bound that they give, in nats, `description` the rule with its counts on them.
@@ -313,7 +313,7 @@ def saved_inputs(result: AuditResult, finding: Finding) -> Pair:
 
 
 def why_not_held(finding: Finding, name: str, saved: bool = False) -> str:
-    """What a saved result keeps in the place of an input ("x" or "x_prime"), as a clause; empty if it is the input.
+    """Clause on what a saved result keeps in the place of an input ("x" or "x_prime"); empty if it is the input.
 
     With `saved`, of a finding at hand, what a file that it is saved to keeps.
     """
@@ -326,7 +326,7 @@ def why_not_held(finding: Finding, name: str, saved: bool = False) -> str:
 
 
 def _read_as(subject: Subject, inputs: Pair) -> Member:
-    """How outputs of a pair of a pool are read."""
+    """Member of a pool, as which outputs of its pair are read."""
     x, x_prime = (location_of(subject.mechanism, value) for value in (inputs.x, inputs.x_prime))
     if not says_so(subject.mechanism) or x is None or x_prime is None or x.shape != x_prime.shape:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What a search for pairs tried and chose, and the side finding that says so in an audit of the chosen pairs."""
+"""Pairs that a search tried and chose, and the side finding that says so in an audit of the chosen pairs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TriedPair:
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What a search tried and chose. No confidence is attached to any of it: an audit of the chosen pairs has one.
+    """Result of a search for pairs. No confidence is attached to any of it: an audit of the chosen pairs has one.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class SearchResult:
 
 
 def place_sentence(domain: Mapping[str, Any]) -> str:
-    """Where a search looked, from the record of its domain (`Domain.to_dict`), and that it looked nowhere else.
+    """Say where a search looked, from the record of its domain (`Domain.to_dict`), and that it looked nowhere else.
 
     Examples
     --------

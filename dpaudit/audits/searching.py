@@ -216,7 +216,7 @@ class _Candidate:
 
     @property
     def suspicion(self) -> float:
-        """What ranks it; see the module."""
+        """Score that ranks it; see the module."""
         counted = RAISES if self.raises else self.excess
         return counted + (0.0 if self.proved is None else PROVED + min(self.proved, 100.0))
 
@@ -258,7 +258,7 @@ class _Searcher:
         return self._result()
 
     def _is_found_without_draws(self) -> bool:
-        """Whether a pair that is the farthest without noise (`dpaudit.audits.climbing`) breaks the claim by its record.
+        """Tell whether a pair farthest apart without noise (`dpaudit.audits.climbing`) breaks the claim by its record.
 
         What is the farthest is a candidate in any case.
         """
@@ -451,14 +451,14 @@ class _Searcher:
 
 
 def _tried(pair: Pair, candidate: _Candidate, grey_box: str, recorded: str) -> TriedPair:
-    """What is reported of a candidate."""
+    """Report of a candidate."""
     line = candidate.line
     figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
     return TriedPair(pair, candidate.family, candidate.origin, *figures, grey_box, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
-    """How far the estimated loss of a pair is above its line, in standard deviations; and that loss, in nats.
+    """Excess of the estimated loss of a pair over its line, in standard deviations; and that loss, in nats.
 
     Rules are fitted on one half of the draws and counted on the other one, both ways round, so that one that was lucky
     on its training draws gains nothing. An estimate for ranking only: rules are of a few plain views.

@@ -1,4 +1,4 @@
-"""How bad a violation is: a bound on fresh draws, once the budget of a pair is rejected.
+"""Severity of a violation: a bound on fresh draws, once the budget of a pair is rejected.
 
 A sequential audit stops at the first proof, when its bound is hardly above the budget whatever the loss is. So the
 violated pairs, the clearest first, have a stage of their own on streams that nothing else reads, for one exact test, on
@@ -41,7 +41,7 @@ MAX_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
 
 @dataclasses.dataclass(frozen=True)
 class SeveritySizes:
-    """How large a stage is."""
+    """Sizes of a stage."""
 
     max_share: float = 0.5  # of the labelled draws that remain, at most, where they are enough for `min_labelled`
     # Labelled draws: bounds of a loss of 2 under a claim of 1 are 1.7 to 1.8 on average from 2,000, 1.9 from 50,000.

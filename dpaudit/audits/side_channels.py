@@ -1,4 +1,4 @@
-"""What an isolated subject does beside its outputs, as findings of their own: containment, independence, timing.
+"""Side channels of an isolated subject, as findings of their own: containment, independence, timing.
 
 No verdict, bound or exit status depends on these.
 
@@ -76,7 +76,7 @@ def left_folder(folder: str) -> SideFinding:
 
 
 def containment_finding(subject: IsolatedSubject) -> SideFinding:
-    """What was contained so far: calls that did not come back, and what calls did beside their output, by input.
+    """Effects contained so far: calls that did not come back, and what calls did beside their output, by input.
 
     `details`: `calls` by input; `ended` by input and kind; `seen` by kind and input, [requests in which it was seen,
     requests of this input alone]; `in_blocks`, blocks of calls on several inputs in which it was seen. Counts are of
@@ -117,7 +117,7 @@ def containment_finding(subject: IsolatedSubject) -> SideFinding:
 
 
 def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, seed: int) -> SideFinding:
-    """Whether the time of a call tells the input: at most 8 pairs, `calls` calls each. See the module for its validity.
+    """Test if the time of a call tells the input: at most 8 pairs, `calls` calls each. See the module for its validity.
 
     `details`: the conditions; and by pair the p-value, correct guesses of all, the rule in words, medians in seconds,
     and `epsilon_lower`, a lower bound on the loss of the time alone in nats, at the same error rate.
@@ -307,7 +307,7 @@ def independence_tests(calls: Sequence[Outcomes], pilot: int) -> list[tuple[floa
 
 
 def conditions() -> dict[str, Any]:
-    """Where and under what load times are taken."""
+    """Machine and load under which times are taken."""
     try:
         load: list[float] | None = [round(value, 2) for value in os.getloadavg()]
     except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""How pairs of a domain are made and moved, for the search for sensitivities (`dpaudit.audits.climbing`).
+"""Pairs of a domain, made and moved for the search for sensitivities (`dpaudit.audits.climbing`).
 
 Inputs with rows have one form: rows, and a record that is replaced or inserted at a place (`Rows`). Vectors of which
 every number may change, or one goes up where another one goes down, have a base and a change (`Vectors`). What is
@@ -27,7 +27,7 @@ Start = tuple[str, Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Which inputs are tried first. A band of 1 / sweep of a range is met, a jump of the number of rows in any case."""
+    """Grid of inputs to try first. A band of 1 / sweep of a range is met, a jump of the number of rows in any case."""
 
     levels: int = 9  # of a range of numbers
     tried: int = 13  # values of a record at full size
@@ -70,7 +70,7 @@ class Space:
 
 
 def space_of(domain: Domain) -> Space:
-    """How pairs of a domain are made and moved."""
+    """Space that makes and moves pairs of a domain."""
     if isinstance(domain, VectorDomain) and domain.adjacency != "one":
         return Vectors(domain)
     if isinstance(domain, NumberDomain | VectorDomain):

@@ -82,7 +82,7 @@ class Metadata(Stage):
 
 
 class SeverityStage(Stage):
-    """How bad the violated pairs are, the clearest first: `dpaudit.audits.severity`.
+    """Severity of the violated pairs, the clearest first: `dpaudit.audits.severity`.
 
     A pair of which nothing is said, as its noise is kept, has none. A pool asks several pairs, and a store's nights
     show no outcomes.

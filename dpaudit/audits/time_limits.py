@@ -55,7 +55,7 @@ class TooSlowError(UsageError):
 
 
 def cut_text(planned: Plan) -> str:
-    """What an audit was cut to, and what it still finds, in one line."""
+    """Size that an audit was cut to, and what it still finds, in one line."""
     return (
         f"cut to {planned.samples:,} of {planned.samples_wanted:,} samples, which fit into "
         f"{number_text(planned.time_limit or 0.0)} s at {planned.runs_per_second:.3g} runs a second. "

@@ -31,7 +31,7 @@ from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio.
+    """State of an audit: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio.
 
     In adaptive mode, where pairs have different numbers of draws, the share of the runs stands for that of the draws.
     `open_pairs` may still take draws: they are neither decided nor out of draws.

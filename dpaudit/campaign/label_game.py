@@ -32,7 +32,7 @@ from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.schedules import MIN_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.errors import OutOfTimeError
 from dpaudit.features.density import NO_HINTS, LogDensity
-from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
+from dpaudit.features.outcomes import Outcomes, join, repeats_one_real_value, unseen
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pools import Pool, hints_of
@@ -50,14 +50,13 @@ TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bou
 
 @dataclasses.dataclass(frozen=True)
 class RefitSizes:
-    """When a pair is fitted again: at so many times the outputs of its last fit, by its labelled draws so far.
+    """Refits of a pair: at so many times the outputs of its last fit, by its labelled draws so far.
 
     With growth g all fits take g / (g - 1) times as long as the last: 6, 4.3 and 2 times. The first take milliseconds,
     and many leaks are decided there; later ones only look for other views, as labels are counted in cells between them.
     """
 
     growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
-
     coarse: float = 2.0  # where time is worth more than the draws of the last doubling
 
     def growth_at(self, labelled: int) -> float:
@@ -203,7 +202,8 @@ class LabelGame(Campaign):
         self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
         for pair in pairs:
             pair.unseen = self._unseen(pair)
-            pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, FIRST_DRAWS))) for i in pair.inputs)
+            firsts = (self.draws.joined(i).rows(slice(0, FIRST_DRAWS)) for i in pair.inputs)
+            pair.repeats = all(map(repeats_one_real_value, firsts))
         self._fix_levels(pairs)
 
     def start_after(self, shown: Mapping[int, Outcomes]) -> None:
@@ -358,7 +358,7 @@ class LabelGame(Campaign):
                 self._fit_again(pair)
 
     def progress(self) -> Progress:
-        """Where the game stands."""
+        """Progress of the game."""
         ratios = [pair.ratio_lower for pair in self.pairs if pair.ratio_lower is not None]
         wealths = [wealth for pair in self.pairs if (wealth := pair.main.log_wealth) is not None]
         return Progress(

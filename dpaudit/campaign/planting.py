@@ -305,7 +305,7 @@ class Seen:
 
     @classmethod
     def of(cls, sides: Sequence[Outcomes]) -> Seen:
-        """What is read of outcomes of both inputs."""
+        """Read outcomes of both inputs."""
         reader = Reader.learn(sides)
         matrix = np.concatenate([reader.read(side) for side in sides])
         columns = tuple(np.ascontiguousarray(values) for values in matrix.T if _varies(values))

@@ -37,7 +37,7 @@ MAX_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes i
 
 @dataclasses.dataclass
 class Schedule:
-    """When the pairs of a label game draw, in rounds with a look after each."""
+    """Schedule of the draws of a label game's pairs, in rounds with a look after each."""
 
     planned: int  # labelled draws of a pair, with the pilot
     pairs: int

@@ -48,7 +48,7 @@ from dpaudit.privacy.renyi_lines import as_lines
 
 @dataclasses.dataclass(frozen=True)
 class TableSizes:
-    """How the draws of a table are divided, and which thresholds are tried."""
+    """Division of the draws of a table, and the thresholds that are tried."""
 
     pilot_share: float = 0.35  # of an input's draws
     steps_per_nat: int = 8  # thresholds are 1/8 nat apart: half of that costs a rule about 1% of its bound
@@ -301,7 +301,7 @@ class UniverseGame(Campaign):
 
 
 def _nothing_seen(part: Outcomes) -> Failure | None:
-    """Which class an input's outputs show nothing else than; None where they differ, or show something."""
+    """Failure of an input whose outputs show only the name of one class; None where they differ, or show something."""
     kind = unseen(part.raw[:FIRST_DRAWS]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
     return Failure(f"{kind}, of which nothing is seen but its name") if kind else None
 

@@ -17,7 +17,7 @@ MAX_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not kn
 
 
 class FixedRule(Protocol):
-    """What is asked: of a `Test`, or of the test of low bits, the part behind its fit."""
+    """Interface of a `Test`, or of the test of low bits, behind its fit."""
 
     @property
     def statistic(self) -> Statistic: ...

@@ -462,7 +462,7 @@ def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 
 def _broken_text(broken: Sequence[Finding]) -> str:
-    """What went wrong, each message once."""
+    """Errors of the broken pairs, each message once."""
     messages = list(dict.fromkeys(finding.message for finding in broken))
     shown = " ".join(plain(message) for message in messages[:BROKEN_SHOWN])
     more = len(messages) - BROKEN_SHOWN

@@ -1,4 +1,4 @@
-"""What a subject prints and warns while it runs: the first of it is shown, the rest is counted.
+"""Prints and warnings of a subject while it runs: the first of them are shown, the rest is counted.
 
 A mechanism is called a hundred thousand times. Lines that it prints in this process go to stderr, the first `LINES` of
 them; of the warnings that one line of code gives, the first is shown. What is held back is told once, at the end. What
@@ -84,7 +84,7 @@ def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
 
 
 def told(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
-    """What was held back, a sentence each."""
+    """Sentences on what was held back."""
     notes = []
     if stream.count > LINES:
         notes.append(f"The subject printed {stream.count:,} lines; the first {LINES} are shown.")

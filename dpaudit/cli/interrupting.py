@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class RunInTerminal:
-    """What the options say of one run, and where it stands.
+    """Options of one run, and where it stands.
 
     Without `checkpoint` one is kept in a temporary file, and saved beside the reports when the run is interrupted; but
     not where the evidence is kept in a store (`keeps` then says what is kept).

@@ -1,4 +1,4 @@
-"""Where the commands write: the console, folders and formats."""
+"""Output of the commands: the console, folders and formats."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _open_again() -> None:
 
 
 def output_console() -> Console:
-    """Where results are printed: plain text when stdout is not a terminal."""
+    """Console for results: plain text when stdout is not a terminal."""
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False)

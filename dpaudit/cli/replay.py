@@ -156,7 +156,7 @@ def _saved_claim(saved: AuditResult, subject: Subject, trust_file: bool) -> Clai
 
 
 def _recorded(saved: AuditResult, pair: str | None) -> str | None:
-    """Where the audit had its pairs from, if the result names it and does not hold the inputs of this one."""
+    """Source of the pairs of the audit, if the result names it and does not hold the inputs of this one."""
     from dpaudit.audits.replaying import why_not_held
 
     given = saved.options.get("pairs")

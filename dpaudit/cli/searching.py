@@ -173,7 +173,7 @@ def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
 
 
 def read_domain(text: str, name: str = "search") -> Any:
-    """What a SPEC names: the object of module:attribute (called, if it is a function), or the domain of its JSON."""
+    """Value of a SPEC: the object of module:attribute (called, if it is a function), or the domain of its JSON."""
     from dpaudit.subjects.domains import Domain, domain_from_dict
     from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
 

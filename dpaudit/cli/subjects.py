@@ -1,4 +1,4 @@
-"""What the commands ask of the subject that TARGET names."""
+"""Demands of the commands on the subject that TARGET names."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class Case:
 
     @property
     def input_kind(self) -> str:
-        """What the inputs are: as the mechanism states it (`input_kind`), else "number", "sequence" or "other"."""
+        """Kind of the inputs: as the mechanism states it (`input_kind`), else "number", "sequence" or "other"."""
         if self.stated_kind is not None:
             return self.stated_kind
         x = self.inputs[0]

@@ -40,7 +40,7 @@ class Subjects:
 
     @property
     def case(self) -> Case:
-        """What the checks share."""
+        """Case that the checks share."""
         if self._case is None:
             from dpaudit.conformance.case import Case
 
@@ -264,7 +264,7 @@ def expected(given: Expected | None, mechanism: Any) -> dict[str, str]:
 
 
 def close(name: str) -> str:
-    """What a misspelt name of a check may have meant."""
+    """Suggest names of checks for a misspelt one."""
     import difflib
 
     near = difflib.get_close_matches(str(name), check_names(), 2)

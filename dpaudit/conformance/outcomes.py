@@ -1,4 +1,4 @@
-"""What a check says when it does not simply end: a failure, a reason to skip, or too little power."""
+"""Outcomes of a check that does not simply end: a failure, a reason to skip, or too little power."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PATIENCE = 60.0  # seconds for a child
 
 
 def in_a_child(work: Callable[[], list[str]]) -> list[str]:
-    """What `work` returns in a forked child; `SubjectError` if it raises there, or takes more than a minute."""
+    """Result of `work` in a forked child; `SubjectError` if it raises there, or takes more than a minute."""
     if not hasattr(os, "fork"):
         raise CheckSkipped("this system cannot fork a process")
     reading, writing = os.pipe()

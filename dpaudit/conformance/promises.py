@@ -133,7 +133,7 @@ def _excess(worst: Finding | FloatingPointPair) -> str:
 
 
 def law(case: Case, name: str) -> str | None:
-    """What follows from the claim by one law, audited on the first two of the pairs that the law speaks of.
+    """Consequence of the claim by one law, audited on the first two of the pairs that the law speaks of.
 
     Inconclusive if it is so on each of them.
     """

@@ -1,4 +1,4 @@
-"""What the checks found: one record a check, and the saved form (schema `dpaudit.check/1`).
+"""Results of the checks: one record a check, and the saved form (schema `dpaudit.check/1`).
 
 Statuses: the four verdicts `violated`, `not_refuted`, `inconclusive` and `error`, and two that decide nothing:
 `skipped` (with the reason) and `xfail` (a known failure, which failed). A known failure that no longer fails is an

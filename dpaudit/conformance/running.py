@@ -124,7 +124,7 @@ def check(
 
 
 def _described(subjects: Subjects, name: str) -> dict[str, Any]:
-    """What is checked; a claim, pairs, input_kind or outputs that cannot be read are errors of the call."""
+    """Describe what is checked; a claim, pairs, input_kind or outputs that cannot be read are errors of the call."""
     case = subjects.case
     claim = str(case.claim) if case.claim is not None else None
     described = {**case.subject.describe(), "name": name, "claim": claim, "pairs": len(case.pairs)}

@@ -1,4 +1,4 @@
-"""When it is known: exact privacy losses of finite mechanisms and of additive noise, and finite mechanisms on a claim.
+"""Exact privacy losses of finite mechanisms and of additive noise, and finite mechanisms on a claim.
 
 Conventions: p and q are the output laws of one pair, in this order; losses and divergences are in nats; a quantity of a
 pair is one direction unless it says "both".

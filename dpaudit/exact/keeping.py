@@ -114,7 +114,7 @@ def _asked(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tup
 
 
 def measured(p: FloatArray, q: FloatArray, claim: Claim) -> tuple[str, float, float] | None:
-    """What a claim bounds, in words, of two laws of a finite mechanism in both orders, and the bound.
+    """Name of what a claim bounds, its value for two laws of a finite mechanism in both orders, and the bound.
 
     None where that is no number: a Gaussian claim and a trade-off function bound a curve.
 

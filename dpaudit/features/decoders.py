@@ -142,7 +142,7 @@ def _bytes(value: bytes) -> Mapping[str, Any]:
 
 
 def _uncompressed(value: bytes) -> bytes | None:
-    """What compressed bytes hold, as far as they are read; None of others, and of those that do not open."""
+    """Contents of compressed bytes, as far as they are read; None of others, and of those that do not open."""
     try:
         if value[:2] == b"\x1f\x8b" or (value[:1] == b"\x78" and len(value) > 2 and not int.from_bytes(value[:2]) % 31):
             return zlib.decompressobj(47).decompress(value, MAX_INSIDE)

@@ -18,7 +18,7 @@ LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]
 
 @dataclasses.dataclass(frozen=True)
 class DensitySizes:
-    """How a density ratio is read."""
+    """Range and precision of a density ratio."""
 
     largest: float = 700.0  # nats: what is larger is said to be this, and e to it is a double
     decimals: int = 9  # that are kept: vectorised logarithms may differ from single ones in the last bits
@@ -85,7 +85,7 @@ class LogRatio:
 
 @dataclasses.dataclass(frozen=True)
 class Hints:
-    """What is known of a pair before the first draw: the mechanism's own log density ratio, and its inputs.
+    """Knowledge of a pair before the first draw: the mechanism's own log density ratio, and its inputs.
 
     Outputs may be near to the inputs. Validity never rests on hints.
     """

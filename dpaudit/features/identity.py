@@ -41,7 +41,7 @@ def identity(value: Any, depth: int = 0) -> str:
 
 
 def _notes(value: Any, depth: int) -> Iterator[str]:
-    """What is read of a value beside its token, and what that says of its items."""
+    """Notes on what is read of a value beside its token, classes of its items included."""
     bare = plain(value)
     if isinstance(bare, Failed):
         yield repr(bare.message)

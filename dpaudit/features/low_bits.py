@@ -40,7 +40,7 @@ SCALES: tuple[ScaleOf, ...] = ("one", "difference")
 
 @dataclasses.dataclass(frozen=True)
 class LowBitSizes:
-    """How finely views of low-order bits tell doubles apart."""
+    """Resolution at which views of low-order bits tell doubles apart."""
 
     last_bits: int = 8  # of the mantissa: 256 codes, each seen often enough in a few thousand draws
     max_decimals: int = 9  # decimal places that are tried; more are one code
@@ -248,7 +248,7 @@ class Attainable:
         return np.where(np.isnan(values), np.nan, can_be[0] + 2.0 * can_be[1])
 
     def _can_be(self, values: FloatArray, location: float) -> NDArray[np.bool_]:
-        """Which of the values (in full vectors, none of them infinite) can be."""
+        """Tell which of the values (in full vectors, none of them infinite) are possible."""
         noise = values - location
         upper = noise > 0.0
         scale = np.where(upper, -self.scale, self.scale)

@@ -180,7 +180,7 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How a rule reads outputs: as objects (`columns` 0), or as that many numbers."""
+    """Form in which a rule reads outputs: as objects (`columns` 0), or as that many numbers."""
 
     columns: int
 
@@ -318,8 +318,8 @@ def state_of(value: Any) -> Mapping[str, Any] | None:
     return None if isinstance(value, enum.Enum | type | Failed) else attributes_of(value)
 
 
-def is_one_value(outcomes: Outcomes) -> bool:
-    """Tell whether there are several outcomes, numbers that are not all integers, and all of them are equal."""
+def repeats_one_real_value(outcomes: Outcomes) -> bool:
+    """Tell whether all outcomes, of which there are several, are one and the same number that is no integer."""
     numbers = outcomes.numbers
     if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
         return False

@@ -29,13 +29,13 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 
 @functools.cache
 def kinds_of_characters() -> NDArray[np.float64]:
-    """Whether each character up to U+FFFF is of each of `KINDS`, shape (characters, kinds); the last is all others."""
+    """Tell if each character up to U+FFFF is of each of `KINDS`, shape (characters, kinds); the last is all others."""
     characters = [*map(chr, range(0xFFFF)), "\U00020000"]
     return np.array([[test(one) for test in KINDS.values()] for one in characters], dtype=float)
 
 
 def decoded(text: str) -> tuple[str, Any]:
-    """What a text is read as, by the first decoder that reads it, and what that gives; "" for none."""
+    """Name of the first decoder that reads a text, and what it gives; "" for none."""
     for name, decode in TEXTS.items() if len(text) <= LIMITS.max_text and not isinstance(text, Text) else ():
         try:
             value = decode(text)

@@ -1,4 +1,4 @@
-"""What of an output nobody looks at one by one, in words, with an example.
+"""Parts of an output that nobody looks at one by one, in words, with an example.
 
 A rule that looks at whole outputs still sees whether two of them are equal. But what is beyond these limits has no
 threshold, no parity and no place of its own, and a leak that is there may not be found.
@@ -22,7 +22,7 @@ NUMBERS = "in which form numbers are held"
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How far outputs are read. Each bounds the time or the memory that one output takes.
+    """Limits up to which outputs are read. Each bounds the time or the memory that one output takes.
 
     The report names what lies beyond.
     """
@@ -41,7 +41,7 @@ LIMITS = Limits()
 
 @dataclasses.dataclass(frozen=True)
 class Unread:
-    """What is not read, where the first of it is, and how that begins."""
+    """Unread part of outputs, where the first of it is, and how that begins."""
 
     what: str
     place: str
@@ -52,7 +52,7 @@ class Unread:
 
 
 def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str] = ()) -> tuple[Unread, ...]:
-    """What is not read of some outputs, which are plain data; each kind once, with its first example.
+    """Unread parts of some outputs, which are plain data; each kind once, with its first example.
 
     Equal values may be held in several forms (see `_forms`): these are named where outputs differ in them at one place.
     `forms` are those of outputs that were read as numbers.
@@ -110,7 +110,7 @@ def _walk(output: Any, limits: Limits) -> Iterator[tuple[Any, str, int]]:
 
 
 def _beyond(value: Any, depth: int, limits: Limits) -> str:
-    """What of a value itself is not read; empty for nothing."""
+    """Unread part of a value itself; empty for nothing."""
     if depth > limits.max_depth:
         return f"what is nested more than {limits.max_depth} levels deep"
     if isinstance(value, str):

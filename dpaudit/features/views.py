@@ -289,7 +289,7 @@ def lattice_steps(values: FloatArray, labels: NDArray[np.intp]) -> list[float]:
 
 
 def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
-    """How clearly each column tells the label somewhere in its order, shape (columns,): see the module.
+    """Scan statistic of each column for the label, over windows of its order, shape (columns,): see the module.
 
     Windows of all sizes from six draws on do not cut equal values: a cut moves to the end of the run.
     """

@@ -61,7 +61,7 @@ def apart(values: Sequence[T], rows: Rows, keys: Iterable[K]) -> Iterator[tuple[
 
 
 class Sink:
-    """What a visit finds, by path and what is read there: with the rows that it is of.
+    """Findings of a visit, by path and what is read there: with the rows that each is of.
 
     Of most a number of each row; of `BLOCK` several numbers, which have places of their own; of `MEMBERS` an iterable
     of texts to look for.
@@ -138,7 +138,7 @@ def visit(sink: Sink, values: Sequence[Any], rows: Rows, path: str = "", depth: 
 
 @functools.cache
 def _form(kind: Any) -> str:
-    """How values of a type are visited."""
+    """Form in which values of a type are visited."""
     forms: tuple[tuple[Any, str], ...] = (
         (NUMBERS, "number"), (np.generic, "scalar"), (Mapping, "mapping"), (str, "text"), (np.ndarray, "array"),
         ((list, tuple), "sequence"), (type(None), "none"),
@@ -210,7 +210,7 @@ def _is_long(value: Any) -> bool:
 
 
 def step_of(key: Any) -> str:
-    """How a path writes the step to a key: keys that are equal as outputs are have the same one.
+    """Step to a key as a path writes it: keys that are equal as outputs are have the same one.
 
     Examples
     --------

@@ -41,7 +41,7 @@ from dpaudit.results.model import Sketch
 
 @dataclasses.dataclass(frozen=True)
 class ExactSizes:
-    """What a predictor is fitted on, and how the level is spent."""
+    """Pilot draws that fit a predictor, and right guesses that make a rule sure."""
 
     fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot

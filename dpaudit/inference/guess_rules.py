@@ -26,7 +26,7 @@ from dpaudit.results.codec import Form
 
 @dataclasses.dataclass(frozen=True)
 class RuleSizes:
-    """How a rule is chosen."""
+    """Constants of the choice of a rule."""
 
     told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
@@ -87,7 +87,7 @@ class GuessRule(Form):
 
 
 def told_by(predicted: Predicted) -> NDArray[np.int64]:
-    """What is predicted of bins as counts of label 0 and 1 that choose a rule, shape (2, bins)."""
+    """Predicted counts of label 0 and 1 in bins, which choose a rule, shape (2, bins)."""
     # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
     mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
     known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))

@@ -42,7 +42,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """What each column is, in words: empty for an output that is a number itself."""
+        """Names of the columns, in words: empty for an output that is a number itself."""
         names = [self.reader.names[k] for k in self.places]
         starts = "the output, place "
         return ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
@@ -148,7 +148,7 @@ class Feature:
         return words[self.kind] + (f" in {self.place}" if self.place else "")
 
     def asks_as(self, other: Feature) -> bool:
-        """Tell whether another feature, of another pilot, is of the same kind and place."""
+        """Tell whether both features ask the same of the same column."""
         return (self.kind, self.place) == (other.kind, other.place)
 
 
@@ -186,7 +186,7 @@ def _middle(values: FloatArray) -> float:
 
 
 def _distances(values: FloatArray, centre: float) -> FloatArray:
-    """How far numbers are from a centre; an infinite one is at 0 from itself."""
+    """Distances of numbers from a centre; an infinite one is at 0 from itself."""
     is_other = values != centre
     return np.abs(np.subtract(values, centre, out=np.zeros_like(values), where=is_other))
 
@@ -224,7 +224,7 @@ def more_equal(within: Flags, across: Flags) -> float:
 
 
 def equal_pairs(first: Outcomes, second: Outcomes) -> tuple[Flags, Flags]:
-    """Whether runs are equal: of the first half of the pairs with their own partner, of the rest with the next one's.
+    """Equality of runs: of the first half of the pairs with their own partner, of the rest with the next one's.
 
     Each run enters one comparison, so that the flags are independent.
     """

@@ -47,7 +47,7 @@ def audits_a_form(is_fixed: bool) -> int:
 
 
 def probability_measured() -> float:
-    """How often an audit finds what is promised here, about."""
+    """Probability with which an audit finds what is promised here, about."""
     return float(_measured()["probability"])
 
 

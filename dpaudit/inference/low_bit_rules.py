@@ -48,7 +48,7 @@ from dpaudit.subjects.plain import seen
 
 @dataclasses.dataclass(frozen=True)
 class LowBitRuleSizes:
-    """How rules on low bits are found."""
+    """Sizes of the search for rules on low bits."""
 
     presence: float = 1e-3  # p-value below which the inputs' shares of numbers in a column differ
     max_tried: int = 4  # predictors, the clearest ones, whose guessing rules are compared: 3 ms each
@@ -67,7 +67,7 @@ class RealColumns(Columns):
         return np.asarray(self(Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),)))[0])
 
     def words(self, column: int) -> str:
-        """What precedes the words of a view: empty for an output that is a number itself."""
+        """Prefix of the words of a view: empty for an output that is a number itself."""
         path = re.sub(r"(?:^column |, place )(\d+)$", r"[\1]", self.names[column].removeprefix("the output"))
         return f"with an entry {path} " if path else ""
 
@@ -188,7 +188,7 @@ class LowBitRule:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], x: Any, x_prime: Any) -> LowBitRule:
-        """What `to_dict` wrote, for these inputs.
+        """Read what `to_dict` wrote, for these inputs.
 
         Raises
         ------

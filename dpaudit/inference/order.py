@@ -188,7 +188,7 @@ def runs_in_one_call(most: int | None) -> int:
 def in_small_batches(
     draw: Draw, samples: int, most: int | None = None, is_violated: bool = False
 ) -> tuple[Change | None, int]:
-    """What batches of outcomes share, in `BATCHES` small ones of an input, and their runs: a small share of `samples`.
+    """Exchangeability test on `BATCHES` small batches of an input, and their runs: a small share of `samples`.
 
     `draw` is of this input alone, on streams of its own. Noise that is drawn once a call is so on every input. Where a
     call raises they show nothing, nor where there would be too few outcomes. They take at most `most` runs, if given.

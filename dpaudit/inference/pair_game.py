@@ -135,7 +135,7 @@ class PairGame:
 
     @property
     def may_return(self) -> bool:
-        """Whether there are calls to make again: all on both inputs of a member raised, without ending a process."""
+        """Tell if there are calls to make again: all on both inputs of a member raised, without ending a process."""
         return any(failure is not None and not failure.took_process for failure in self.failures)
 
     def lengthen_pilot(self, labelled: int) -> None:
@@ -166,7 +166,7 @@ class PairGame:
 
     @property
     def is_sure(self) -> bool:
-        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
+        """Tell whether every use has a rule with enough right guesses and no wrong one in training."""
         return all(test.is_sure for _, test in self.uses)
 
     @property

@@ -13,8 +13,8 @@ right guess, given a guess, is at least r_lower, and the probability s of a gues
 * Lines (a, delta) of the orders that a rule guesses on say P(right) <= e^a P(wrong) + cost, where a is the larger of
   their epsilons and cost is half of the sum of their deltas. So s (r - expit(a)) <= cost expit(-a). The left side
   increases in r, and in s where it is positive: a line that r_lower and s_lower break is broken by r and s.
-* This follows from the two statements alone, for every anchor and every parameter value. So all anchors are tested at
-  the full level of the pair: nothing is split over them, and none has to be chosen beforehand.
+* This follows from the two statements alone, for every line and every parameter value. So all epsilons of the lines
+  are tested at the full level of the pair: no union bound is needed, and none has to be chosen beforehand.
 
 The bound on the parameter is the largest value of a grid of which some line is broken; of claims whose parameter is the
 epsilon of their line it is solved for. Larger values promise less, so all below are rejected too: P(bound > truth) is

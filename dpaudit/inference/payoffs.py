@@ -138,7 +138,7 @@ class Inequalities:
         return self._renyi[value]
 
     def said(self, value: float, at: int, sides: Sequence[int]) -> dict[str, float]:
-        """What guesses on these sides are held to together: the line at an anchor, or the bound of a Renyi order.
+        """Inequality for guesses on these sides together: the line at an anchor, or the bound of a Renyi order.
 
         Of lines of both orders they pay half of each delta: the mean is that of one line with the larger epsilon.
         """
@@ -156,7 +156,7 @@ class Inequalities:
         return self._bets[table, value]
 
     def log_factors(self, value: float, table: Predicted) -> tuple[FloatArray, FloatArray]:
-        """What these bets are paid at the value that they are made for: see `log_factors`."""
+        """Log payoffs of these bets at the value that they are made for: see `log_factors`."""
         if (table, value) not in self._logs:
             self._logs[table, value] = log_factors(self.bets(value, table), value)
         return self._logs[table, value]

@@ -150,7 +150,7 @@ def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None
 
 @dataclasses.dataclass(frozen=True)
 class Pooling:
-    """Which asked pairs share a game."""
+    """Grouping of the asked pairs into games."""
 
     groups: tuple[tuple[int, ...], ...]  # the asked pairs of each game, by position, in order of their first
     games: tuple[Pool, ...]

@@ -1,4 +1,4 @@
-"""What a test of a claim is: the face that the label game plays, whatever the evidence is made of.
+"""Interface of a test of a claim: the face that the label game plays, whatever the evidence is made of.
 
 One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
 the counts of fresh draws, and lets it look. What it must keep, and `tests/inference/test_one_face.py` holds every row
@@ -83,7 +83,7 @@ class Test(ABC):
     @property
     @abstractmethod
     def statistic(self) -> Statistic:
-        """What is counted on each side's draws."""
+        """Statistic that is counted on each side's draws."""
 
     @abstractmethod
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:

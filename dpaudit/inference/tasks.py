@@ -17,7 +17,7 @@ from dpaudit.privacy.claims import FloatArray
 
 
 class Statistic(Protocol):
-    """What is counted on a batch of outcomes: adds up over batches."""
+    """Statistic that is counted on a batch of outcomes: adds up over batches."""
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
 
@@ -84,7 +84,7 @@ Draw = Callable[[Sequence[Task]], list[TaskResult]]
 
 
 def toss(labelled: int, coin: np.random.Generator) -> tuple[int, int]:
-    """How many of so many labelled draws are of x (label 1), and how many of x_prime: fair coins.
+    """Counts of x (label 1) and of x_prime among so many labelled draws: fair coins.
 
     `coin` is of a stream that nothing else reads, so labels do not depend on outputs.
     """

@@ -36,7 +36,7 @@ EARLIER = "one made by another version of dpaudit; run the audit again, which fi
 
 @dataclasses.dataclass(frozen=True)
 class WitnessSizes:
-    """What is said of a rule, and how small its data are."""
+    """Limits on the words that describe a rule, and on the size of its data."""
 
     max_named: int = 3  # columns of a learned view, and intervals or texts of a guess: more are no sentence
     resolution: float = 0.025  # of the draws: whose mean guess stands for a value, in a gap that is bridged, in words
@@ -139,7 +139,7 @@ def sketch(mixture: Mixture, shown: Shown, high: float, low: float) -> Sketch | 
 
 
 def describe_score(mixture: Mixture) -> str:
-    """What the probability of a mixture looks at most of all, in a clause."""
+    """Clause on what the probability of a mixture looks at most of all."""
     strongest, names = mixture.strongest(), mixture.reader.names
     return "nothing in the outputs" if strongest is None else _named(strongest.view, names)
 
@@ -147,7 +147,7 @@ def describe_score(mixture: Mixture) -> str:
 def _intervals(
     mixture: Mixture, view: View, values: FloatArray, guesses: NDArray[np.intp], x: str, x_prime: str
 ) -> tuple[str, float]:
-    """Where along a view the rule mostly guesses, and the share of its guesses that are so too."""
+    """Places along a view where the rule mostly guesses, and the share of its guesses that are so too."""
     texts = _texts(mixture, view)
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     # What is guessed of a value, on average: of few draws with those beside them, but for texts, which have no order.

@@ -30,7 +30,7 @@ MAX_PAIR = 300  # characters of a pair that is written into a command
 
 @dataclasses.dataclass(frozen=True)
 class Judgement(Saved):
-    """What was found of a function and its claim.
+    """Judgement of a function and its claim.
 
     Attributes
     ----------

@@ -327,7 +327,7 @@ class _Judging:
     # Step 3.
 
     def _proved(self, pairs: Sequence[Pair]) -> Judgement | None:
-        """What is said where every pair is proved to keep its claim; None where one is not."""
+        """Judgement where every pair is proved to keep its claim; None where one is not."""
         kept = [self._kept_by(pair) for pair in pairs]
         if not kept or not all(kept):
             return None

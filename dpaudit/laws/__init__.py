@@ -1,4 +1,4 @@
-"""What must follow: laws of differential privacy as functions (subject, claim) -> (derived subject, derived claim).
+"""Laws of differential privacy as functions (subject, claim) -> (derived subject, derived claim).
 
 The derived pair goes back to the auditor, `dpaudit.audit(derived, claim=derived_claim)`, so that a law is tested on any
 subject as the subject itself is. Each docstring states the law that is true, with its proof, the claims of the papers

@@ -1,4 +1,4 @@
-"""What follows for the claim: one rule a law, for every kind of claim for which the law holds; the rest is refused.
+"""Derived claims: one rule a law, for every kind of claim for which the law holds; the rest is refused.
 
 Conventions
 -----------
@@ -203,7 +203,7 @@ def composed_claim(claims: Sequence[Claim]) -> Claim:
 
 
 def average_claim(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
-    """What a mixture with these weights keeps: by joint convexity, sharper than `weakest_claim` where that is possible.
+    """Claim of a mixture with these weights: by joint convexity, sharper than `weakest_claim` where that is possible.
 
     Pure, metric: the largest epsilon (the log of a ratio is quasi-convex and no better). Approximate: the largest
     epsilon and the *average* delta, as P(S) <= sum of w (e^epsilon_i Q_i(S) + delta_i). Profiles and Gaussian claims:
@@ -240,7 +240,7 @@ def average_claim(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
 
 
 def conditioned_claim(claim: Claim, mass: float | None = None) -> Claim:
-    """What M keeps under the condition that its output is in C, where P(C), Q(C) >= `mass` for every pair.
+    """Claim that M keeps under the condition that its output is in C, where P(C), Q(C) >= `mass` for every pair.
 
     P(S|C) = P(S and C) / P(C), so what is known of P(C) and Q(C) = R P(C) is what is paid:
 

@@ -1,4 +1,4 @@
-"""What every derived subject has: parts that are drawn with independent randomness, outputs joined run by run, pairs.
+"""Base of every derived subject: parts that are drawn with independent randomness, outputs joined run by run, pairs.
 
 Conventions
 -----------

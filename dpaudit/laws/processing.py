@@ -37,7 +37,7 @@ class PostProcessed(Derived):
         return self.processed(draw(self.parts[0], data, size, rng), rng)
 
     def processed(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
-        """What the function makes of a batch of outputs."""
+        """Apply the function to a batch of outputs."""
         failed = [k for k, output in enumerate(outputs) if isinstance(output, Failed)] if _is_list(outputs) else []
         if not failed:
             return self._of_good(outputs, rng)

@@ -32,7 +32,7 @@ from dpaudit.privacy.claims import FloatArray
 
 @dataclasses.dataclass(frozen=True)
 class CountedSizes:
-    """How fine the cells are."""
+    """Sizes of the cells."""
 
     cells: int = 256  # of equal mass: a stake moves by 1% of the mass at most
     repeated: int = 4  # draws of one value that has a cell of its own
@@ -127,7 +127,7 @@ class CountedView:
         return self.edges[places.astype(int)] if len(places) else np.zeros(0)
 
     def probabilities(self, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
-        """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
+        """Probabilities by each structure in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.nan)
         base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
         found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])

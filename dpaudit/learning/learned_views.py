@@ -27,7 +27,7 @@ class LearnedView(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name of the estimator, in words."""
 
     def fit(self, matrix: FloatArray, labels: Labels) -> LearnedView:
         """A fitted copy."""
@@ -60,7 +60,7 @@ def fit_with_scores(learner: LearnedView, matrix: FloatArray, labels: Labels) ->
 
 @dataclasses.dataclass(frozen=True)
 class LinearSizes:
-    """How a linear score is fitted."""
+    """Sizes of the fit of a linear score."""
 
     scaled_on: int = 2_000  # draws: 40 of them are beyond either tail
     tail: float = 0.02  # share of the draws on either side beyond which values are clipped

@@ -228,7 +228,7 @@ def _ranks(values: FloatArray) -> FloatArray:
 
 
 def _spread(values: FloatArray, owner: NDArray[np.intp]) -> tuple[float, float]:
-    """How clearly a view differs between inputs, in standard deviations, and its spread in ranks within an input.
+    """Difference of a view between inputs, in standard deviations, and its spread in ranks within an input.
 
     By the F statistic of its ranks and of their distances from the middle (for laws that differ in width), and by the
     input that differs most.

@@ -247,7 +247,7 @@ def pruned_trees(forest: Forest) -> Grown:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shifts(Form):
-    """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
+    """Shifts of a base's log odds by a tree along one view: weights of `SIZES.shifts` in each cell.
 
     Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats
     the average over all trees of shifts tells more of the labels than the base.

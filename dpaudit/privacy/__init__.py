@@ -1,4 +1,4 @@
-"""What is promised: claims, d_X metrics, adjacency and pairs, and the arithmetic of composition."""
+"""Claims, d_X metrics, adjacency and pairs, and the arithmetic of composition."""
 
 from dpaudit.privacy.adjacency import (
     add_remove,

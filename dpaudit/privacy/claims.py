@@ -1,4 +1,4 @@
-"""What is promised: claims, each a one-parameter family of bounded linear inequalities on two output laws.
+"""Claims of privacy, each a one-parameter family of bounded linear inequalities on two output laws.
 
 Conventions
 -----------
@@ -51,7 +51,7 @@ LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What one pair may lose: an (epsilon, delta) point of the claim's privacy profile.
+    """Privacy budget of one pair: an (epsilon, delta) point of the claim's privacy profile.
 
     `epsilon` is inf where the claim asks nothing of the pair.
     """
@@ -169,7 +169,7 @@ class Claim(ABC):
 
     @property
     def is_one_line(self) -> bool:
-        """Whether the claim is one hockey-stick line at each value: neither lines of free epsilon nor Renyi bounds."""
+        """Tell whether the claim is one hockey-stick line at each value: no lines of free epsilon, no Renyi bounds."""
         return not self.anchored and self.family == "hockey-stick"
 
     @property

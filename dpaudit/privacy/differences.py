@@ -17,7 +17,7 @@ WIDTH = 60  # characters of a value
 
 
 def difference(x: Any, x_prime: Any) -> str:
-    """What one has to do to x to get x_prime; empty where they are equal, or of kinds that are not known.
+    """Change from x to x_prime, in words; empty where they are equal, or of kinds that are not known.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def is_frame(value: Any) -> bool:
 
 
 def frame_key(frame: Any) -> tuple[Any, ...]:
-    """What tells two frames apart: names and types of columns, the index, and every value."""
+    """Key that tells two frames apart: names and types of columns, the index, and every value."""
     names = tuple(map(repr, frame.columns))
     types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
     values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))

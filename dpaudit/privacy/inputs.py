@@ -83,7 +83,7 @@ def repeated_pairs(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 
 def is_same_input(pair: Pair) -> bool:
-    """Whether the two inputs of a pair are one: no mechanism can tell them apart, so that there is nothing to find."""
+    """Tell whether the two inputs of a pair are one: no mechanism can tell them apart, so there is nothing to find."""
     return pair.x is pair.x_prime or bool(identity_of(pair.x) == identity_of(pair.x_prime))
 
 

@@ -289,7 +289,7 @@ class _PositionMetric(Metric):
 
     @abstractmethod
     def _cost(self, position: int, value: Any, value_prime: Any) -> float:
-        """What a difference at one position costs, in nats."""
+        """Cost of a difference at one position, in nats."""
 
     def _check(self, name: str, record: Any) -> Any:
         if not isinstance(record, Sequence | np.ndarray) or (isinstance(record, np.ndarray) and record.ndim == 0):

@@ -163,12 +163,12 @@ def has_one_budget(claim: Claim) -> bool:
 
 
 def one_step(claim: Claim) -> Claim:
-    """What a claim says of one step; a claim without a relation as it is."""
+    """Claim of one step; a claim without a relation as it is."""
     return claim.claim if isinstance(claim, NeighbourClaim) else claim
 
 
 def searched_relation(claim: Claim | None) -> Literal["add_remove", "replace_one"]:
-    """How the datasets of a search differ where that is not stated: as neighbours do under the claim."""
+    """Relation of the datasets of a search where none is stated: that of neighbours under the claim."""
     is_replaced = isinstance(claim, NeighbourClaim) and claim.adjacency == "replace_one"
     return "replace_one" if is_replaced else "add_remove"
 
@@ -181,7 +181,7 @@ def claim_of_candidate(claim: Claim, x: Any, x_prime: Any) -> Claim:
 
 
 def steps_note(claim: Claim, x: Any, x_prime: Any, lower: float | None) -> str:
-    """What is to be known of a pair's relation, as a sentence; empty where its budget is that of one step.
+    """Note on a pair's relation, as a sentence; empty where its budget is that of one step.
 
     Of a claim that states no relation: a question, for a pair that replaces one row and was found to break the claim
     with a bound `lower` that two steps would allow.

@@ -1,4 +1,4 @@
-"""What many pairs are promised, at once: their claims, as a few families and a value of the parameter for each pair.
+"""Budgets of many pairs at once: their claims, as a few families and a value of the parameter for each pair.
 
 Two claims are of one family where they are equal at the same value (`Claim.with_value`). So 474,825 pairs of a metric
 are one family and an array. All pure and approximate claims are of one family, since their deltas are an array too. A
@@ -76,7 +76,7 @@ class PairBudgets:
 
 
 def has_own_line(claim: Claim) -> bool:
-    """Whether a claim is the one line (epsilon, delta) whose epsilon is its parameter, as pure and approximate ones."""
+    """Tell if a claim is the one line (epsilon, delta) whose epsilon is its parameter, as pure and approximate ones."""
     return claim.is_symmetric and type(claim).lines is ApproxDP.lines
 
 
@@ -121,7 +121,7 @@ def check_promise(claim: Any, where: str) -> None:
 
 
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> PairBudgets:
-    """What every pair is promised.
+    """Budget of every pair.
 
     Of a metric it is read from its matrix where that is cheaper than one by one. Whether a metric is symmetric is
     checked at 5,000 pairs, evenly spaced in the list, and at all of a matrix: to call a function twice for each pair
@@ -160,7 +160,7 @@ def _distances(promise: MetricDP, pairs: Sequence[Pair], inputs: Inputs) -> Floa
 
 
 def _one_by_one(promise: Claim, pairs: Sequence[Pair]) -> PairBudgets:
-    """What `for_pair` gives. Equal claims are looked at once."""
+    """Budgets by `for_pair`. Equal claims are looked at once."""
     families: dict[Claim, int] = {}
     known: dict[Claim, tuple[int, float, float]] = {}
     found = np.empty((3, len(pairs)))

@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def said(self) -> tuple[str, str]:
-        """What sentences call the two inputs: their names, or x and x′ where these are shortened or the same.
+        """Names of the two inputs in sentences: their own, or x and x′ where these are shortened or the same.
 
         Examples
         --------

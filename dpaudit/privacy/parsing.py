@@ -164,13 +164,13 @@ def _at(where: str) -> Iterator[None]:
 
 
 def _forms() -> str:
-    """What a claim may look like, in words."""
+    """Forms of a claim, in words."""
     known = [*_FORMS, *(f"{name}=..." for name in names(GROUP))]
     return f"{', '.join(known[:-1])} or {known[-1]}"
 
 
 def _meant(text: str) -> str:
-    """What a claim with a slip may have meant, as a sentence with a space in front; "" where nothing is near.
+    """Claim that one with a slip may have meant, as a sentence with a space in front; "" where nothing is near.
 
     Slips are blanks or semicolons for commas, a second number without `delta=`, and a key that is almost one.
     """
@@ -394,7 +394,7 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
 
 
 def _as_json(text: str) -> str:
-    """How pairs in Python's brackets and quotes, or of words without quotes, are written; "" where they are neither."""
+    """Advice on how to write pairs in Python's brackets and quotes, or of bare words; "" where they are neither."""
     pairs: list[Any] = []
     try:
         for piece in text.split(";"):

@@ -46,7 +46,7 @@ def as_lines(claim: Claim) -> Claim:
 
 @dataclasses.dataclass(frozen=True)
 class RenyiLines(Claim):
-    """What a Renyi promise says of events, as a family of free lines: see the module.
+    """Consequences of a Renyi promise for events, as a family of free lines: see the module.
 
     Its parameter and value are those of the promise. A bound from its lines is a bound for the promise; a pair may
     break the promise and keep all of its lines.

@@ -231,7 +231,7 @@ class FDP(ProfileClaim):
         return function, function
 
     def trade_off(self, false_positive: ArrayLike) -> FloatArray:
-        """What the claim promises at false-positive rates in [0, 1]: the smallest false-negative rates, at scale 1.
+        """Trade-off function at false-positive rates in [0, 1]: the smallest false-negative rates promised, at scale 1.
 
         The function that was given (as `trade_off` or `add`; as `remove` of a pair that removes a record), rounded down
         by at most what is lost between the points of the grid.
@@ -358,7 +358,7 @@ def _check_shape(rates: FloatArray, values: FloatArray) -> None:
 
 
 def _bends_down(rates: FloatArray, values: FloatArray) -> Any:
-    """Where a point lies above the chord of its neighbours by more than the slack."""
+    """Mask of the points that lie above the chord of their neighbours by more than the slack."""
     inner = np.zeros(len(rates), dtype=bool)
     share = np.diff(rates)[:-1] / (rates[2:] - rates[:-2])
     inner[1:-1] = values[1:-1] > (1.0 - share) * values[:-2] + share * values[2:] + SLACK

@@ -185,7 +185,7 @@ def dp_certify() -> DpCertify:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What the audits of a test found goes with its report; a known violation that was not found fails."""
+    """Add what a test's audits found to its report; a known violation that was not found fails."""
     report = yield
     if report.outcome == "failed" and call.excinfo is not None and bound_check(item) is not None:
         from dpaudit.conformance.outcomes import CheckFailed
@@ -218,7 +218,7 @@ def pytest_runtest_makereport(
 
 
 def _add_check(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """What a conformance check found goes with the report of its test."""
+    """Add what a conformance check found to the report of its test."""
     check = bound_check(item)
     if check is None:
         return
@@ -295,6 +295,6 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """What was audited and found, and what the session promises."""
+    """Print what was audited and found, and what the session promises."""
     for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
         terminalreporter.write_line(line)

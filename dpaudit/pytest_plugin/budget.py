@@ -47,7 +47,7 @@ MIN_SHARE = 1e-12  # below it 1 - share, the confidence of an audit, is no longe
 
 @dataclasses.dataclass(frozen=True)
 class SessionBudget:
-    """How the error rate of one session is split.
+    """Split of the error rate of one session.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class SessionBudget:
 
     @property
     def total(self) -> float:
-        """What may be spent at most; never above `error_rate`, but for rounding."""
+        """Error rate that may be spent at most; never above `error_rate`, but for rounding."""
         return self.list_error + self.reserved + self.tests * self.test_error
 
 
@@ -140,7 +140,7 @@ def split(
 
 
 def reserved_limit(error_rate: float, lists: Sequence[float], tests: int) -> float:
-    """What tests with a confidence of their own may take together, beside so many others; as for `split`."""
+    """Error rate that tests with a confidence of their own may take together, beside so many others; as for `split`."""
     stated = math.fsum(lists)
     rest = error_rate - stated * _list_factor(error_rate, stated)
     return rest * (RESERVED_AT_MOST if tests else 1.0) * (1 + 1e-9)  # what a user's decimals may be off
@@ -180,12 +180,12 @@ def refused(
 
 
 def _list_factor(error_rate: float, stated: float) -> float:
-    """What lists of checks keep of what they state."""
+    """Share that lists of checks keep of what they state."""
     return min(1.0, LISTS_AT_MOST * error_rate / stated) if stated > 0.0 else 1.0
 
 
 class TestBudget:
-    """What one test has, call by call.
+    """Error rate of one test, call by call.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def audit_in_test(
 
 
 class _Call:
-    """What is settled before anything is drawn: subject, claim, pairs, options, number, share and seed."""
+    """Call of `dp_audit`, settled before anything is drawn: subject, claim, pairs, options, number, share and seed."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class _Call:
         return self.subject.replayable and len(self.pairs) <= MAX_COMPARED
 
     def _key(self, stated: tuple[float | None, float | None]) -> Any:
-        """What two calls share that draw the same bits from the same seed, as far as can be seen.
+        """Key of all calls that draw the same bits from the same seed, as far as can be seen.
 
         `stated` is the confidence and the limit of time that the call states.
         """

@@ -27,7 +27,7 @@ ATTRIBUTE = "dpaudit_check"  # of a test's report
 def record_of(
     item: pytest.Item, check: BoundCheck, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> dict[str, Any] | None:
-    """What a phase of a test says of its check, as values of JSON; None of a phase that says nothing new."""
+    """Record of a check from a phase of its test, as values of JSON; None of a phase that says nothing new."""
     if report.when == "teardown" or (report.when == "setup" and report.outcome != "failed"):
         return None
     from dpaudit.conformance.registry import statistical_count
@@ -119,7 +119,7 @@ def counted(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def described(subjects: Any) -> dict[str, Any]:
-    """What the checks of a list are of, as far as it could be made out, as values of JSON."""
+    """Subject, claim and number of pairs of a list of checks, as far as made out, as values of JSON."""
     from dpaudit.results.model import to_json
 
     try:

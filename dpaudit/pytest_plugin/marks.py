@@ -36,7 +36,7 @@ LINES = (
 
 @dataclasses.dataclass(frozen=True)
 class AuditMark:
-    """What `@pytest.mark.dp_audit` says of one test, the closest mark first.
+    """Options of `@pytest.mark.dp_audit` for one test, the closest mark first.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class KnownViolation:
         return self.pairs is None or set(violated) <= set(self.pairs)
 
     def unknown_text(self, ids: Sequence[str]) -> str:
-        """Which of its pairs are none of an audit, whose pairs have these ids; empty where each is one."""
+        """Text on its pairs that are none of an audit, whose pairs have these ids; empty where each is one."""
         missing = [one for one in self.pairs or () if one not in set(ids)]
         if not missing:
             return ""

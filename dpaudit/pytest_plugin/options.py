@@ -1,4 +1,4 @@
-"""What a session is told: options of the command line and of ini files, the profile, `[tool.dpaudit]`, seeds.
+"""Settings of a session: options of the command line and of ini files, the profile, `[tool.dpaudit]`, seeds.
 
 An option of an audit comes from the call, else from the test's mark `dp_audit`, else from the command line, else from
 the profile, else from pytest's ini file, else from `[tool.dpaudit]` of pyproject.toml, else it is the default of
@@ -185,7 +185,7 @@ class Settings:
 
     @property
     def test_error(self) -> float | None:
-        """What each test that audits has at most; None: its even share."""
+        """Error rate of each test that audits, at most; None: its even share."""
         value: float | None = self._stated("test-error", float)
         return value
 
@@ -269,12 +269,12 @@ class Settings:
         return (self.project.seed, "[tool.dpaudit]") if self.project.seed is not None else None
 
     def from_command_line(self, name: str) -> Any:
-        """What `--dp-NAME` says, lists that were given one by one as one; None where it is not given."""
+        """Value of `--dp-NAME`, lists that were given one by one as one; None where it is not given."""
         value = self.config.getoption(f"dp_{name.replace('-', '_')}")
         return ",".join(value) if isinstance(value, list) else value
 
     def from_ini(self, name: str, kind: type) -> Any:
-        """What the ini key `dp_NAME` says; None where it is not given."""
+        """Value of the ini key `dp_NAME`; None where it is not given."""
         key = f"dp_{name.replace('-', '_')}"
         text = str(self.config.getini(key) or "").strip()
         if not text:
@@ -302,7 +302,7 @@ class Settings:
         return self.config.rootpath / str(found) if found else None
 
     def _session_seed(self) -> int | None:
-        """What seeds are derived from beside node ids; None where nothing is, or each audit has one and the same."""
+        """Seed that other seeds derive from, beside node ids; None where there is none, or all audits have the same."""
         stated: int | None = self._stated("session-seed", int)
         is_fresh = self.profile.seeds == "fresh"
         if stated is None and not is_fresh:  # then the files that may state a seed are not read

@@ -40,7 +40,7 @@ TIMED_APART = 3  # entry of a stream of `PLAN_DRAWS` that no plan draws
 
 @dataclasses.dataclass(frozen=True)
 class Patience:
-    """When a session speaks of a long audit; a rule, not a measurement: people wait ten seconds without a sign of life.
+    """Thresholds for notes on a long audit; a rule, not a measurement: people wait ten seconds without a sign of life.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class TestState:
 
 
 class Plan:
-    """What was collected, and how the session's error rate is split over it.
+    """Collected tests, and how the session's error rate is split over them.
 
     It is the same in every worker of pytest-xdist: it depends on the collected tests alone, never on results.
     """
@@ -118,7 +118,7 @@ class Plan:
             self._split()  # an option of the session that makes no sense stops it now
 
     def found(self) -> dict[str, Any]:
-        """What this process collected of the known violations that the project lists."""
+        """Collection by this process of the known violations that the project lists."""
         self.collected.look(self.settings.known_violations, self.audited)
         return self.collected.to_plain()
 
@@ -149,7 +149,7 @@ class Plan:
             check.subjects.limit(check.subjects.stated_rate * self.budget.list_factor)
 
     def state(self, item: pytest.Item) -> TestState:
-        """What a test has to spend and has spent."""
+        """State of a test: what it has to spend and has spent."""
         state = item.stash.get(STATE, None)
         if state is None:
             if item.nodeid not in self.audited:
@@ -167,7 +167,7 @@ class Plan:
         return state
 
     def described(self) -> dict[str, Any]:
-        """What the summary says of it, as data that the workers of xdist can send."""
+        """Description for the summary, as data that the workers of xdist can send."""
         budget = self.budget
         return {
             **dataclasses.asdict(budget),

@@ -1,4 +1,4 @@
-"""What a session says at its end: the lines of the summary, and one report of all its audits."""
+"""Summary at the end of a session: its lines, and one report of all its audits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Summary:
         check_folder("dp_out", self.settings.out)
 
     def add(self, node_id: str, records: Iterable[dict[str, Any]]) -> None:
-        """What a phase of a test reports; each phase repeats what those before it did."""
+        """Add what a phase of a test reports; each phase repeats what those before it did."""
         for record in records:
             self.found.setdefault(node_id, {})[record["call"]] = record
 
@@ -77,7 +77,7 @@ class Summary:
         return [(node_id, calls[number]) for node_id, calls in sorted(self.found.items()) for number in sorted(calls)]
 
     def lines(self, is_short: bool = False) -> list[str]:
-        """What was found, what the session promises, and what was written; nothing where nothing was audited.
+        """List what was found, what the session promises, and what was written; nothing where nothing was audited.
 
         What may concern many tests has one line where `is_short`, else a line for each of them.
         """
@@ -129,7 +129,7 @@ class Summary:
         return [(node_id, text) for node_id, record in self.records for text in record.get("side_texts", ())]
 
     def witness_lines(self) -> list[str]:
-        """What became of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
+        """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
         told = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
         more = len(told) - NAMED
         return told[:NAMED] + ([f"and {_plural(more, 'more test')} with a saved witness"] if more > 0 else [])
@@ -189,7 +189,7 @@ class Summary:
 
     @property
     def fails(self) -> bool:
-        """Whether the session fails, whatever its tests did: a known violation of no test, a report not written."""
+        """Tell if the session fails, whatever its tests did: a known violation of no test, a report not written."""
         return bool(self.problem) or any(is_failure for _, is_failure in self.unmatched)
 
     def described(self) -> dict[str, Any]:
@@ -303,7 +303,7 @@ class Summary:
 
 
 def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
-    """What was seen in some tests: a line for each of the first, or one line that names a few and says how to see all.
+    """Notes on some tests: a line for each of the first, or one line that names a few and says how to see all.
 
     `tests` are node ids, each with the details; one test has its details in its one line.
     """
@@ -321,7 +321,7 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:
-    """What the session promises and how the error rate is split, in one line."""
+    """Promise of the session and split of the error rate, in one line."""
     parts = []
     if plan["tests"]:
         parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")

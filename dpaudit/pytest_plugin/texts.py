@@ -1,4 +1,4 @@
-"""What a test is told: why it fails or warns, and the line that repeats it."""
+"""Texts for a test: why it fails or warns, and the line that repeats it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
 
 
 def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
-    """Where the confidence of a failure comes from, in one sentence; `stated` is that of the call, 0 for none."""
+    """Source of the confidence of a failure, in one sentence; `stated` is that of the call, 0 for none."""
     from dpaudit.reports.wording import percent_text
 
     own, left = percent_text(confidence), percent_text(1.0 - confidence)
@@ -67,7 +67,7 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
 
 
 def side_texts(result: AuditResult) -> list[str]:
-    """What was looked at beside the claim, a line each."""
+    """Findings beside the claim, a line each."""
     from dpaudit.reports import beside
 
     return [beside.line(one) for one in result.side_findings]
@@ -83,7 +83,7 @@ def notes_text(result: AuditResult) -> str:
 
 
 def weakness_text(result: AuditResult) -> str:
-    """What an inconclusive audit could have found, and what to do about it."""
+    """Power of an inconclusive audit, and what to do about it."""
     from dpaudit.reports import wording
 
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
@@ -94,7 +94,7 @@ def weakness_text(result: AuditResult) -> str:
 
 
 def floating_point_text(result: AuditResult) -> str:
-    """What the low bits of the outputs give away, and what to do about it."""
+    """Leak in the low bits of the outputs, and what to do about it."""
     from dpaudit.reports import brief, terminal, wording
 
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
@@ -103,7 +103,7 @@ def floating_point_text(result: AuditResult) -> str:
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
-    """What became of a saved witness that was not confirmed, in one line, and what would settle one that is kept."""
+    """Fate of a saved witness that was not confirmed, in one line, and what would settle one that is kept."""
     from dpaudit.reports import wording
 
     then = saved.power

@@ -24,7 +24,7 @@ from dpaudit.pytest_plugin.marks import LIST, is_of, listed_violation
 
 @dataclasses.dataclass(eq=False)
 class Collected:
-    """What one process collected; a plugin of pytest itself, for the hooks that say so.
+    """Collection of one process; a plugin of pytest itself, for the hooks that say so.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Collected:
 def judged(
     config: pytest.Config, listed: tuple[Mapping[str, Any], ...], found: Iterable[Mapping[str, Any]]
 ) -> list[tuple[str, bool]]:
-    """What the summary says of each unmatched entry, and whether it fails the session: from its date on.
+    """Summary line of each unmatched entry, and whether it fails the session: from its date on.
 
     `found` are the `Collected.to_plain` of every process that collected.
     """

@@ -39,7 +39,7 @@ Fate = Literal["kept", "dropped: code", "dropped: power", "not asked"]
 
 @dataclasses.dataclass(frozen=True)
 class Power:
-    """How strong an audit is on one pair, by its settings.
+    """Power of an audit on one pair, by its settings.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class Saved:
         return witness is not None and is_current(witness.rule)
 
     def is_of(self, fingerprint: str) -> bool:
-        """Whether it was found in the same code, as far as that is seen (`dpaudit.subjects.callables.fingerprint`)."""
+        """Tell if it was found in the same code, as far as that is seen (`dpaudit.subjects.callables.fingerprint`)."""
         return bool(self.result.subject.get("fingerprint") == fingerprint)
 
 
 def fate(saved: Saved, now: Power | None, is_same_code: bool, verdict: str, is_dependent: bool = False) -> Fate:
-    """What becomes of a witness that fresh draws did not confirm, once the audit has found no violation either.
+    """Fate of a witness that fresh draws did not confirm, once the audit has found no violation either.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def clear(cache: Path) -> None:
 
 
 def saved(cache: Path, node_id: str, number: int) -> Saved | None:
-    """What was saved of a call; None where there is nothing that this version can read."""
+    """Saved result of a call; None where there is nothing that this version can read."""
     from dpaudit.results.model import AuditResult
 
     file = _file(cache, node_id, number)

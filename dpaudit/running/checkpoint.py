@@ -210,7 +210,7 @@ def temporary_checkpoint(header: dict[str, Any], *, replayable: bool) -> Checkpo
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Which audit a checkpoint is of; UsageError where it is no checkpoint of this version."""
+    """Header that names the audit of a checkpoint; UsageError where it is no checkpoint of this version."""
     try:
         with opened("checkpoint", path) as stream:
             return Journal(stream, FIRST_LINE).header
@@ -220,7 +220,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @dataclasses.dataclass
 class CheckpointPlan:
-    """Where an audit is to keep its checkpoint, before it is known which audit it is; afterwards the checkpoint."""
+    """Place of an audit's checkpoint, before it is known which audit it is; afterwards the checkpoint."""
 
     path: Path | None = None  # None: a temporary one, which can be saved when the audit is interrupted
     resume: bool = False  # whether to go on from a file that is there
@@ -256,7 +256,7 @@ class CheckpointPlan:
         return self.path is not None and self.path.exists() and (self.path.is_dir() or self.path.stat().st_size > 0)
 
     def _resumed_text(self, checkpoint: Checkpoint, begins: str) -> str:
-        """What was read back; `begins` says why nothing was."""
+        """Report of what was read back; `begins` says why nothing was."""
         torn = " Its end was torn: what it held is drawn again." if checkpoint.is_torn else ""
         if not len(checkpoint):
             return (
@@ -295,7 +295,7 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str]) -> list[str]:
-    """How the audit of a checkpoint differs from this one, in words: digests say nothing to anybody."""
+    """Differences between a checkpoint's audit and this one, in words: digests say nothing to anybody."""
     both, said = (there, here), []
     counts = [str(header.get("pairs")).partition(" ")[0] for header in both]
     shown = [(header.get(SHOWN) or {}).get("pairs") for header in both]

@@ -119,7 +119,7 @@ class AccumulatingAudit:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """Record of the night in a result."""
         return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
 
     @property

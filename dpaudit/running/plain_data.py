@@ -48,7 +48,7 @@ def block(data: Any, *parts: bytes) -> bytes:
 
 
 def text_of(content: bytes) -> tuple[Any, int]:
-    """What the text of a block says, and where the bytes behind it begin; ValueError where it is no block."""
+    """Data in the text of a block, and where the bytes behind it begin; ValueError where it is no block."""
     if len(content) < 4:
         raise ValueError("no block: it is too short")
     end = 4 + int.from_bytes(content[:4], "little")
@@ -96,7 +96,7 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
 
 
 def from_bytes(content: bytes) -> TaskResult | Raised:
-    """What `to_bytes` wrote.
+    """Read what `to_bytes` wrote.
 
     `ValueError` if it is something else.
     """
@@ -136,7 +136,7 @@ def outcomes_as_bytes(outcomes: Outcomes) -> bytes | None:
 
 
 def outcomes_from_bytes(data: bytes) -> Outcomes:
-    """What `outcomes_as_bytes` wrote; ValueError where they are damaged."""
+    """Read what `outcomes_as_bytes` wrote; ValueError where they are damaged."""
     try:
         result = from_bytes(inflated(data))
     except ValueError as error:
@@ -167,7 +167,7 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(data: Any) -> Any:
-    """What `to_data` wrote."""
+    """Read what `to_data` wrote."""
     if isinstance(data, list):
         return [from_data(item) for item in data]
     if not isinstance(data, dict):

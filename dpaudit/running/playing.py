@@ -65,7 +65,7 @@ def until_it_raises(play: Callable[[], None], subject: Subject) -> tuple[str, st
 
 
 def start_or_restart(begin: Callable[[Subject, int], Begun], subject: Subject) -> Begun:
-    """What `begin` gives; where a batch raises, what it gives for the subject called once a draw, on fresh streams.
+    """Result of `begin`; where a batch raises, that for the subject called once a draw, on fresh streams.
 
     It takes the subject, and what is added to the purposes of streams.
     """
@@ -82,7 +82,7 @@ def start_or_restart(begin: Callable[[Subject, int], Begun], subject: Subject) -
 def ask_batches(
     subject: Subject, x: Any, seed: int, worker_pool: WorkerPool, samples: int, most: int | None, is_violated: bool
 ) -> tuple[Change | None, int]:
-    """What small batches of a vectorised subject share, on streams of their own (`in_small_batches`), and the runs."""
+    """Exchangeability test on small batches of a vectorised subject, on streams of their own, and the runs."""
     if not subject.is_vectorised or subject.has_lost_calls:
         return None, 0
     return in_small_batches(worker_pool.drawer(subject, [x], seed, BATCH_DRAWS), samples, most, is_violated)

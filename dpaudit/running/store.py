@@ -78,7 +78,7 @@ TYPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """What evidence is about: a mechanism's fingerprint, with its name and target, and a claim."""
+    """Subject of evidence: a mechanism's fingerprint, with its name and target, and a claim."""
 
     fingerprint: str
     name: str
@@ -118,7 +118,7 @@ class Night:
 
 @dataclasses.dataclass(frozen=True)
 class SavedPair:
-    """What the store holds of one pair. `revision` counts the writes."""
+    """Stored evidence on one pair. `revision` counts the writes."""
 
     key: str
     name: str
@@ -591,7 +591,7 @@ def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
 
 
 def _failed_night(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
-    """Which night of this life, from 1 on, had a call that raised for a whole batch, besides one of this row; or None.
+    """First night of this life, from 1 on, with a call that raised for a whole batch, besides one of this row; or None.
 
     Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
     """
@@ -612,7 +612,7 @@ def _check_goes_on(execute: Any, own: Row, subject: Row) -> None:
 
 
 def _joined_pair(own: SavedPair, other: SavedPair) -> SavedPair:
-    """What two stores have of one pair, at the level of its own."""
+    """Joined evidence of two stores on one pair, at the level of its own."""
     try:
         state = at_level(joined(own.state, other.state), own.level, keeps_bounds=True)
     except StateError as error:

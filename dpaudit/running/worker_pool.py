@@ -1,4 +1,4 @@
-"""How tasks are carried out: draw a chunk of outputs from its stream, count on it, return counts.
+"""Execution of tasks: draw a chunk of outputs from its stream, count on it, return counts.
 
 Workers return counts, and the few training draws that a task asks for; never samples beyond these. Who draws a chunk is
 decided by time alone, and changes nothing: its stream is keyed by what is drawn.
@@ -113,7 +113,7 @@ class DrawJob:
 
 
 class WorkerPool:
-    """Who draws for one audit, and where it is noted: this process, its workers (`open_workers`), its checkpoint.
+    """Executor of one audit's draws, which notes them: this process, its workers (`open_workers`), its checkpoint.
 
     `expected` are the runs that it will take, about: whether it is worth to start workers. `found` are the chunks that
     were found in the checkpoint, and `noted_error` is the last one that a task raised, which is its result.
@@ -150,7 +150,7 @@ class WorkerPool:
         purpose: int,
         moved: dict[int, bool] | None = None,
     ) -> Draw:
-        """What carries out the tasks of one purpose, on `data` by position; `moved` is filled as `DrawJob` says."""
+        """Function that carries out one purpose's tasks, on `data` by position; `moved` is filled as `DrawJob` says."""
         return functools.partial(self.carry_out, DrawJob(subject, data, seed, purpose, {} if moved is None else moved))
 
     def carry_out(self, job: DrawJob, tasks: Sequence[Task]) -> list[TaskResult]:

@@ -1,4 +1,4 @@
-"""Who carries out work: worker processes of this machine, another backend of joblib, or the workers of a cluster.
+"""Execution of work: worker processes of this machine, another backend of joblib, or the workers of a cluster.
 
 `Workers.run(job, groups)` calls a picklable `job` on every item of every group and gives each group's results as they
 come. Nothing here knows what an item is. A group that is lost with its worker is carried out again by another one: work
@@ -90,7 +90,7 @@ def carry_out_group(versions: dict[str, str], packed: Packed, content: bytes) ->
 
 
 def outcome(job: Job, item: Any) -> Any:
-    """What the job gives for an item, or `Raised`."""
+    """Result of the job for an item, or `Raised`."""
     try:
         return job(item)
     except DpauditError as error:
@@ -213,7 +213,7 @@ class LokyWorkers(Workers):
 
     @contextlib.contextmanager
     def _replaced(self) -> Iterator[None]:
-        """Where a process has died the others end too, and the next call starts new ones."""
+        """End the other processes where one has died; the next call starts new ones."""
         try:
             yield
         except _loky().BrokenProcessPool as error:
@@ -410,13 +410,13 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 async def dask_setup(worker: Any) -> None:
-    """What a worker of a local cluster does first: dask calls it by this name."""
+    """Prepare a worker of a local cluster: dask calls it by this name."""
     del worker
     _leave_interrupts_to_the_parent()
 
 
 def _import_numbers() -> None:
-    """What a worker's first group needs, before it comes."""
+    """Import what a worker's first group needs, before it comes."""
     importlib.import_module("dpaudit.running.worker_pool")
 
 

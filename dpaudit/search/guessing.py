@@ -1,4 +1,4 @@
-"""Where to look for pairs when nobody said so: a domain from what a mechanism says of itself, or from an example.
+"""Guess of a domain where nobody states one: from what a mechanism says of itself, or from an example.
 
 The first of these that is there is taken: an example (a DataFrame, a list of dictionaries, a dataset, a number, an
 array, or a hypothesis strategy of inputs), the default value of the mechanism's first parameter, its type hint. A guess

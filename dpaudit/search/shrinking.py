@@ -159,7 +159,7 @@ def audit_and_shrink(
 def side_finding(
     small: Shrunk, broken: Finding, finding: Finding, seed: int, error_rate: float, samples: int
 ) -> SideFinding:
-    """What is said of the small pair: "found" if its own audit called it violated."""
+    """Side finding of the small pair: "found" if its own audit called it violated."""
     is_found = finding.verdict == "violated"
     rows = "" if small.rows_after is None else f", {small.rows_before} rows made {small.rows_after}"
     shown = small.difference or f"{small.pair.x_id} becomes {small.pair.x_prime_id}"
@@ -351,5 +351,5 @@ def _rounder(value: Any) -> list[Any]:
 
 
 def _length(value: Any) -> int:
-    """How long a value is to write: the measure that shrinking makes smaller."""
+    """Length of a value as it is written: the measure that shrinking makes smaller."""
     return len(repr(value.item() if isinstance(value, np.generic) else value))

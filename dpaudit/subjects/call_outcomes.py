@@ -29,7 +29,7 @@ class Failed:
 
     @property
     def token(self) -> str:
-        """What is the same for all outcomes of this kind."""
+        """Token that all outcomes of this kind share."""
         return f"raised {self.kind}"
 
     @property
@@ -58,7 +58,7 @@ class Ended(Failed):
 
     @property
     def token(self) -> str:
-        """What is the same for all outcomes of this kind."""
+        """Token that all outcomes of this kind share."""
         return f"ended by {self.kind}"
 
     @property
@@ -98,7 +98,7 @@ class Noted:
 
     @property
     def is_more(self) -> bool:
-        """Whether notes say more than in which form a value is held: they are no part of what numbers are read as."""
+        """Tell if notes say more than in which form a value is held: they are no part of what numbers are read as."""
         return not self.beside.keys() <= FORM
 
 

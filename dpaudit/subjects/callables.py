@@ -97,7 +97,7 @@ class Subject:
 
     @property
     def repeats_its_draws(self) -> bool:
-        """Whether the same stream gives the same outcomes again; a call that is late may be in time the next time."""
+        """Tell if the same stream gives the same outcomes again; a call that is late may be in time the next time."""
         return self.replayable and not self.is_contained
 
     @property

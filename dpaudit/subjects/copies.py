@@ -253,7 +253,7 @@ def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 
 def _may_change(value: NDArray[Any]) -> bool:
-    """Whether an array is copied: its numbers, or those that it is a view of, can be written, and are not too many."""
+    """Tell if an array is copied: its numbers, or those that it is a view of, can be written, and are not too many."""
     if value.nbytes > MAX_BYTES or (value.dtype.hasobject and value.dtype.names is not None):
         return False
     owner: Any = value

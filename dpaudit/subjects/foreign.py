@@ -105,7 +105,7 @@ def own_batch(outputs: Any) -> Any:
 
 
 def _array(value: Any) -> NDArray[Any] | None:
-    """What numpy reads of an object that offers itself as an array; None for any other, or where it refuses."""
+    """Array that numpy reads of an object that offers itself as one; None for any other, or where it refuses."""
     if isinstance(value, np.ndarray | np.generic | type):
         return None
     if not any(hasattr(type(value), offer) for offer in ("__array__", "__array_interface__")):

@@ -1,4 +1,4 @@
-"""What calls leave behind: a copy of the process, another working directory; and the limit of time that ends them.
+"""Traces of calls: a copy of the process, another working directory; and the limit of time that ends them.
 
 A mechanism that calls `os.fork` returns twice. The second auditor would draw, look and write beside the first one, so
 the copy is ended as soon as the call comes back in it.
@@ -29,7 +29,7 @@ _until: contextvars.ContextVar[float] = contextvars.ContextVar("_until", default
 
 
 class Hold:
-    """What holds while some calls are made: `check` after each of them."""
+    """Guard of some calls: `check` after each of them."""
 
     def __init__(self) -> None:
         self._own, self._until = _present(), _until.get()

@@ -51,7 +51,7 @@ def legacy_state(rng: np.random.Generator) -> np.random.RandomState:
 
 
 def given_as(role: str, rng: np.random.Generator) -> Any:
-    """What a parameter of this role is passed, from the stream of a call."""
+    """Value for a parameter of this role, from the stream of a call."""
     if role == "random_state":
         return legacy_state(rng)
     if role == "random":
@@ -60,7 +60,7 @@ def given_as(role: str, rng: np.random.Generator) -> Any:
 
 
 def passed_text(keywords: tuple[tuple[str, str], ...]) -> str:
-    """What was passed as randomness, as a sentence; empty where nothing was.
+    """Sentence on what was passed as randomness; empty where nothing was.
 
     Examples
     --------

@@ -101,7 +101,7 @@ class _Writer(pickle.Pickler):
 
 
 class _Open(threading.local):
-    """What is being looked into, of each thread."""
+    """Objects that are being looked into, of each thread."""
 
     def __init__(self) -> None:
         self.objects: set[int] = set()  # ids of those that are gone through now
@@ -179,7 +179,7 @@ class Planer:
             OPEN.objects.remove(id(value))
 
     def _read(self, value: Any, depth: int) -> Any:
-        """What is read of a value of a class that is not Python's own."""
+        """Read a value of a class that is not Python's own."""
         for kind, size, made in READ_AS:
             if isinstance(value, kind):
                 self.spend(size(value))
@@ -190,7 +190,7 @@ class Planer:
         return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
 
     def _with_residual(self, found: Any, value: Any, depth: int) -> Any:
-        """What was read of a value, with its class and its residual as notes."""
+        """Value as it was read, with its class and its residual as notes."""
         kind: Any = type(value)
         is_object = isinstance(found, Opaque)
         beside: dict[str, Any] = {} if is_object else {"class": kind.__qualname__}
@@ -350,7 +350,7 @@ class Seen(list[Any]):
 
 
 def seen(output: Any) -> Any:
-    """What is seen of an output now, as plain data that no later call changes.
+    """Snapshot of an output as it is seen now, as plain data that no later call changes.
 
     A mechanism may write every output into one buffer, and then all outputs that are kept are the last one: the draws
     are not those of the pair, and a sound mechanism looks unsound (measured: 12 of 12 audits at 5% nominal, of Laplace

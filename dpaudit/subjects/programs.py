@@ -177,7 +177,7 @@ class ExecMechanism:
 
     @property
     def promised(self) -> Callable[[Any, Any], Claim] | None:
-        """What the program's greeting claims, of every pair; None if it claims nothing."""
+        """Claim of the program's greeting, for every pair; None if it claims nothing."""
         stated = self.stated
         return None if stated is None else lambda x, x_prime: stated
 

@@ -1,4 +1,4 @@
-"""What a mechanism looks like to the auditor: one method, and some that help where they exist.
+"""Mechanism as the auditor sees it: one method, and some that help where they exist.
 
 Beside `sample` a mechanism may have
 
@@ -76,7 +76,7 @@ def says_so(mechanism: Any) -> bool:
 
 
 def location_of(mechanism: Any, data: Any) -> NDArray[np.float64] | None:
-    """Where the law of a translation family on `data` lies, as an array of the shape of one output.
+    """Location of the law of a translation family on `data`, as an array of the shape of one output.
 
     The mechanism's `location(data)`, or the input itself where it has no such method. None where that is not a number
     or an array of numbers, finite and below 2^53, or the mechanism refuses the input.

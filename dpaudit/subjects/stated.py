@@ -1,4 +1,4 @@
-"""What a call states of its subject, or the subject of itself: its claim and its pairs."""
+"""Claim and pairs that a call states of its subject, or the subject of itself."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def resolve_target(text: str) -> Subject:
 
 @contextlib.contextmanager
 def _at(text: str) -> Iterator[None]:
-    """Where what a target names is refused, the target is a part of the message."""
+    """Name the target in the message where what it names is refused."""
     try:
         yield
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""Where the exceptions of a mechanism come from: to be said of an outcome, and never compared.
+"""Origin of the exceptions of a mechanism: to be said of an outcome, and never compared.
 
 An exception is kept as its type and its text. Of the first one of a kind in a chunk of calls, and of a few kinds, the
 place in the user's code and the traceback are kept too, as text: so they pass from one process to another, and take no
@@ -51,7 +51,7 @@ def is_outcome(error: BaseException, handlers: frozenset[Any]) -> bool:
 
 
 def is_of_output(error: BaseException) -> bool:
-    """Whether what was raised while an output was looked at is the mechanism's: all that no person and no handler did.
+    """Tell whether an error of looking at an output is the mechanism's: any that no person and no handler raised.
 
     A `KeyboardInterrupt` is, where a `raise` has made it: one of a person comes between any two steps.
     """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.features.outcomes import is_one_value, read_outputs
+from dpaudit.features.outcomes import read_outputs, repeats_one_real_value
 from dpaudit.features.whole_numbers import MIN_BITS, are_above_rounding, are_integers
 from dpaudit.inference.low_bit_rules import choose_columns
 
@@ -47,7 +47,7 @@ def test_what_is_left_modulo_a_step_is_looked_at_above_rounding():
 
 def test_one_value_is_an_integer_by_its_size():
     for value, is_one in ((0.0, False), (3.0, False), (0.5, True), (1e18, True)):
-        assert is_one_value(read_outputs(np.full(9, value), 9)) is is_one
+        assert repeats_one_real_value(read_outputs(np.full(9, value), 9)) is is_one
 
 
 UNITS = [2.0**-60, 2.0**45, 2.0**60, 2.0**100]

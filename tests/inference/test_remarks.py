@@ -1,4 +1,4 @@
-"""What strikes one about outputs: one value for all, and calls that raised."""
+"""Warnings about degenerate outputs: one value for all, and calls that raised."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a domain is, and helpers of all of them."""
+"""Base class of domains, and helpers of all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_A_NUMBER = object()  # the key of every NaN
 
 
 class Domain(ABC):
-    """Where pairs come from; see the module."""
+    """Source of pairs; see the module."""
 
     @abstractmethod
     def starts(self) -> Iterator[Start]:

@@ -248,7 +248,7 @@ class VectorDomain(Domain):
 
     @property
     def _levels(self) -> list[float]:
-        """Where the answers lie: the ends, a step from them, the middle, and zero."""
+        """Levels of the answers: the ends, a step from them, the middle, and zero."""
         middle = 0.5 * (self.low + self.high)
         levels = [middle, self.low, min(max(0.0, self.low), self.high), self.low + self.step, self.high - self.step]
         return list(dict.fromkeys([*levels, self.high]))

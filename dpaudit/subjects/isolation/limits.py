@@ -105,7 +105,7 @@ class Isolation:
         )
 
     def seconds_for(self, size: int) -> float:
-        """What a vectorised call for `size` outputs may take."""
+        """Seconds that a vectorised call for `size` outputs may take."""
         return self.seconds_a_call * max(1, math.ceil(size / OUTPUTS_A_LIMIT))
 
 

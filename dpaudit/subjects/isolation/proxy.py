@@ -37,7 +37,7 @@ FORK_SERVER_KILLED = "the loss of its fork server"
 
 @dataclasses.dataclass
 class Answer:
-    """What came of a request: the answer and what was contained; or how the worker ended."""
+    """Answer to a request, and what was contained; or how the worker ended."""
 
     value: Any = None
     changed: dict[int, int] = dataclasses.field(default_factory=dict)  # inputs that a call changed

@@ -14,7 +14,7 @@ from dpaudit.subjects.call_outcomes import Ended
 
 @dataclasses.dataclass
 class Record:
-    """What was contained so far, by the position of an input: calls, how they ended, and what else they did.
+    """Effects contained so far, by the position of an input: calls, how they ended, and what else they did.
 
     `digests` finds inputs again in an audit that is resumed: those of the run before have the keys that they had then.
     `seen[name][key]` counts, of the `looked[key]` requests that were of this input alone, those in which it was seen;

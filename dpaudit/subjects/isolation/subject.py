@@ -62,7 +62,7 @@ class OutOfPatience(CallError):
 
 
 class SharedState:
-    """What the copies of one isolated subject share in one process: its proxy, its inputs, the record."""
+    """State that the copies of one isolated subject share in one process: its proxy, its inputs, the record."""
 
     def __init__(self) -> None:
         self.proxy: WorkerProxy | None = None
@@ -338,7 +338,7 @@ class IsolatedSubject(Subject):
         return outcomes, np.nan_to_num(np.array(log.seconds[:count], dtype=float)).tolist()
 
     def _block(self, keys: list[int]) -> int:
-        """How many of the next calls make one request: one, as long as some input has not been looked at enough."""
+        """Number of next calls that make one request: one, as long as some input has not been looked at enough."""
         looked = self.shared.record.looked
         if looked[keys[0]] < LOOKED_AT:
             return 1
@@ -391,7 +391,7 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
 
 
 def _parts(subject: Subject) -> dict[str, Any]:
-    """What a subject is made of, in this process."""
+    """Parts of a subject, in this process."""
     return {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
 
 

@@ -1,4 +1,4 @@
-"""What a worker process does: make calls of the subject, and leave their outcomes in memory that the auditor shares.
+"""Work of a worker process: make calls of the subject, and leave their outcomes in memory that the auditor shares.
 
 Calls are made one by one, in the order of a schedule that names an input for each: the outcome of each is written into
 the `Log` before the next one begins, with its time, so that a call which ends the worker takes nothing with it. A call
@@ -132,7 +132,7 @@ class Worker:  # pragma: no cover (in the worker)
             channel.sendall(HEADER.pack(MAGIC, len(content)) + content)
 
     def changed(self) -> list[str]:
-        """What the calls of a request have changed, by the names of `NOTES`; what can be put back is."""
+        """Names in `NOTES` of what the calls of a request have changed; what can be put back is."""
         found = [name for name, now in changeable().items() if now != self.start[name]]
         if "working_directory" in found:
             os.chdir(self.start["working_directory"])
@@ -327,7 +327,7 @@ def reseed(generators: list[Any], seed: tuple[int, ...]) -> None:  # pragma: no 
 
 
 def changeable() -> dict[str, Any]:  # pragma: no cover (in the worker)
-    """What a call may change in its process beside its output, by the names of `NOTES`."""
+    """State of the process that a call may change beside its output, by the names of `NOTES`."""
     try:
         folder = os.getcwd()
     except OSError:

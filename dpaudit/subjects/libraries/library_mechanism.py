@@ -1,4 +1,4 @@
-"""What every adapter makes: a library's object with the way to draw from it, and what its metadata promise."""
+"""Mechanism of every adapter: a library's object with the way to draw from it, and what its metadata promise."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _alike(one: Claim, other: Claim) -> bool:
 
 
 def _promised(measurement: Any, d_in: Any, order: float | None, x: Any, x_prime: Any) -> Claim | None:
-    """What the measurement's map promises for a pair; at `d_in` where the metric is not known here."""
+    """Claim of the measurement's map for a pair; at `d_in` where the metric is not known here."""
     apart = distance(measurement, x, x_prime)
     try:
         return stated_claim(measurement, d_in if apart is None else apart, order=order)
