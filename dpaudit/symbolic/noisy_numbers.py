@@ -119,12 +119,8 @@ class Noisy(Symbol):
         Noise of whole numbers is at such ends; beyond the others a program overflows, or gets zeros.
         """
         terms = [(factor, self.tape.noises[index].law) for index, factor in self.terms.items()]
-        if (
-            self.by is not None
-            or not terms
-            or not math.isfinite(self.signal)
-            or any(law.is_discrete for _, law in terms)
-        ):
+        is_bare = self.by is None and bool(terms) and math.isfinite(self.signal)
+        if not is_bare or any(law.is_discrete for _, law in terms):
             return False
         beyond = 0.0
         for factor, law in terms:
@@ -243,11 +239,8 @@ class Noisy(Symbol):
             if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                 threshold = math.ceil(threshold) - 1
             return not self.tape.is_below(index, threshold)
-        if len(gap.terms) == 2 and math.isfinite(gap.signal):
-            found: bool | None = gap._is_order()
-            if found is not None:
-                return found
-        return bool(gap.number("a comparison") <= 0.0)
+        found: bool | None = gap._is_order() if len(gap.terms) == 2 and math.isfinite(gap.signal) else None
+        return bool(gap.number("a comparison") <= 0.0) if found is None else found
 
     def _is_order(self) -> bool | None:
         """Whether the number is at most 0, by an order of the multiples of two noises that it is the difference of."""
@@ -266,6 +259,8 @@ class Noisy(Symbol):
             return NotImplemented
         if self.by is not None:
             return self._is_below(other, False) and bool(self.by.step) and not self._is_below(other, True)
+        if isinstance(other, Noisy) and other.by is not None:
+            return other._equals(self)
         gap = self._sum(other, -1)
         return not gap.is_far_from_zero and gap.number("a comparison") == 0.0
 

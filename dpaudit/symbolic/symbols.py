@@ -155,7 +155,7 @@ class Symbol:
         return self._each(lambda item: self._sum(item, -1), other)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self).__add__(other)
+        return -self + other
 
     def __mul__(self, other: Any) -> Any:
         return self._each(self._product, other)

@@ -128,6 +128,19 @@ def test_a_broken_claim_is_never_the_same(release, claim):
     assert dpaudit.certify(release, claim, [(0, 1)], seconds=2).verdict != "kept"
 
 
+@pytest.mark.parametrize(
+    ("release", "reason"),
+    [
+        (lambda x, rng: bool(rng.laplace() + x == math.floor(rng.laplace())), "for a comparison"),
+        (lambda x, rng: bool(math.floor(rng.laplace()) == rng.laplace() + x), "for a comparison"),
+        (lambda x, rng: 1.5 - math.floor(x + rng.laplace()), "for a product"),
+    ],
+)
+def test_noise_beside_rounded_noise_is_looked_at(release, reason):  # it raised TypeError
+    found = of(release, (0.0, 1.0))
+    assert found.grade == "not recorded" and reason in found.unproved
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
 def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
