@@ -141,6 +141,11 @@ def test_noise_beside_rounded_noise_is_looked_at(release, reason):  # it raised 
     assert found.grade == "not recorded" and reason in found.unproved
 
 
+def test_an_interval_between_whole_numbers_is_known():  # its example was at the end, which is outside of it
+    found = of(lambda x, rng: (lambda z: 1 if z > 0 else -1 if z < -1 else 0)(x + rng.laplace()), (0.0, 1.0))
+    assert found.grade == "same" and found.implied == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
 def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
