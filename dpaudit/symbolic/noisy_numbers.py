@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from types import BuiltinFunctionType
@@ -26,6 +27,8 @@ from dpaudit.symbolic.tape import Tape
 # Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
 MIN_SHARE = 2.0**-30
+LEAST = sys.float_info.min / MIN_SHARE  # noise of which the last digit of the smallest doubles is such a share
+UNTOLD = "has noise that all but cancels, is absorbed by a large number, or is below the smallest doubles"
 NEVER = 1e-30  # a probability that no run of a program meets
 
 
@@ -159,8 +162,8 @@ class Noisy(Symbol):
         """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
-        if any(one <= MIN_SHARE * max(self.width, self.reach) for one in strengths):
-            self.tape.mark_opaque("has noise that all but cancels, or is absorbed by a large number")
+        if any(one <= max(MIN_SHARE * max(self.width, self.reach), LEAST) for one in strengths):
+            self.tape.mark_opaque(UNTOLD)
         return self
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
@@ -196,6 +199,8 @@ class Noisy(Symbol):
             return operation(self.number("a product"), other.number("a product") if isinstance(other, Noisy) else other)
         kind, number = found
         terms = {index: operation(factor, number) for index, factor in self.terms.items()}
+        if number and 0.0 in terms.values():
+            self.tape.mark_opaque(UNTOLD)
         reach, width = (abs(operation(one, number)) for one in (self.reach, self.width))
         return self._made(operation(self.signal, number), terms, reach, kind, width if math.isfinite(width) else 0.0)
 

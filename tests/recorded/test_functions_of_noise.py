@@ -146,6 +146,12 @@ def test_an_interval_between_whole_numbers_is_known():  # its example was at the
     assert found.grade == "same" and found.implied == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("factors", [(1e-200, 1e-200), (1e-323, 1.0), (1e-310, 0.5)])
+def test_noise_below_the_smallest_doubles_is_a_look(factors):  # the loss is 2, and "the same" was said
+    found = of(lambda x, rng: (2 * x + rng.laplace()) * factors[0] * factors[1], (0.0, 1.0))
+    assert found.grade == "not recorded" and "smallest doubles" in found.unproved
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
 def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
