@@ -152,6 +152,12 @@ def test_noise_below_the_smallest_doubles_is_a_look(factors):  # the loss is 2, 
     assert found.grade == "not recorded" and "smallest doubles" in found.unproved
 
 
+@pytest.mark.parametrize("inside", [lambda z: z, lambda z: [z, 1], lambda z: {"a": (z, "b")}])
+def test_a_zero_of_noise_has_the_sign_of_the_noise(inside):  # which loses 2, and "the same" was said
+    assert of(lambda x, rng: inside((2 * x + rng.laplace()) * 0), (0.0, 1.0)).grade == "hint"
+    assert of(lambda x, rng: inside((2 * x + rng.laplace()) * 0 + 1.0), (0.0, 1.0)).grade == "same"
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
 def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
