@@ -64,7 +64,8 @@ class Implied:
     exceeds : bool
         Whether it is above the claim.
     is_unique : bool
-        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen.
+        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen; not of
+        a claim with a delta or a curve and other noise than normal one, as ratios bound these from above.
     """
 
     value: float
@@ -128,7 +129,8 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     parts = sorted((part for part in parts if part.loss > 0.0), key=lambda part: -part.loss)
     declared = None if claim is None or claim.is_vacuous else _declared(claim)
     exceeds = declared is not None and value > declared * (1.0 + SLACK) + SLACK
-    return Implied(value, tuple(parts), exceeds, all(moved.is_unique for _, moved in moves))
+    is_unique = all(moved.is_unique for _, moved in moves) and (is_pure or all(part.is_normal for part in parts))
+    return Implied(value, tuple(parts), exceeds, is_unique)
 
 
 def asks_of_ratios(claim: Claim) -> bool:

@@ -294,23 +294,13 @@ class Recorder:
             elif not reason and implied is None:
                 reason = "the loss of its outputs has no upper bound here."
             elif implied is not None and implied.exceeds and not implied.is_unique:
-                reason = f"its noises cannot be told from its outputs, and {implied.value:.6g} is only a bound."
+                reason = f"its loss need not reach {implied.value:.6g}, which is above the claim and only a bound."
         grade, statement, places = self._graded(promised, proof, implied, notes, pair)
         if reason and grade != "proved":
             grade, statement, implied, proof = "not recorded", "", None, Proof(math.nan)
-        return RecordedPair(
-            pair.id,
-            pair.x_id,
-            pair.x_prime_id,
-            grade,
-            statement,
-            places,
-            proof.loss,
-            None if implied is None else implied.value,
-            notes,
-            rows(first.first, frozen),
-            reason,
-        )
+        bound = None if implied is None else implied.value
+        ids, trace = (pair.id, pair.x_id, pair.x_prime_id), rows(first.first, frozen)
+        return RecordedPair(*ids, grade, statement, places, proof.loss, bound, notes, trace, reason)
 
     def _again(self, x: Any, paths: Paths) -> bool:
         self.runs += 1
