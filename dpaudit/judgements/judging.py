@@ -443,7 +443,7 @@ class _Judging:
         return (time.perf_counter() - begun) / size
 
     def _too_slow(self) -> Judgement:
-        statement = "The mechanism is too slow for an audit in this time, and nothing of it could be proved."
+        statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
         return self._judgement("inconclusive", "", statement)
 
     def _of_audit(self, result: AuditResult) -> Judgement:
