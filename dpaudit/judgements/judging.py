@@ -322,7 +322,7 @@ class _Judging:
             return ""
         claim = self.claim.for_pair(pair.x, pair.x_prime)
         allowed = math.inf if claim.is_vacuous else claim.value
-        return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) + 1e-6 else ""
+        return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) else ""
 
     # Step 3.
 
