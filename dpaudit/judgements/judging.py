@@ -348,7 +348,7 @@ class _Judging:
             return self._judgement("not_refuted", by, statement, pairs=pairs)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0
-        unit = "budgets" if self.claim.depends_on_pair else "scales of its noise"
+        unit = "budgets (each with 1e-6 nats more)" if self.claim.depends_on_pair else "scales of its noise"
         statement = (
             f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is kept by its record; "
             "of other pairs nothing is proved."

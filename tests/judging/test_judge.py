@@ -255,6 +255,17 @@ def test_a_claim_with_a_budget_for_each_pair_is_judged_by_shares():
     assert found.verdict == "refuted" and found.searched["distance"] == pytest.approx(2.0)
 
 
+def test_a_metric_claim_is_refuted_where_its_budget_is_not_tiny():
+    """The root grows by 1.118 at 0, and less farther on; a proof needs a millionth of a nat beside the budget."""
+    found = judge(
+        lambda x, rng: (x + 0.2) ** 0.5 + rng.laplace(),
+        MetricDP(AbsoluteMetric()),
+        domain=NumberDomain(0, 8, 8.0),
+        **QUICK,
+    )
+    assert (found.verdict, found.by) == ("refuted", "recorded noise")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
