@@ -152,6 +152,12 @@ def test_noise_below_the_smallest_doubles_is_a_look(factors):  # the loss is 2, 
     assert found.grade == "not recorded" and "smallest doubles" in found.unproved
 
 
+@pytest.mark.parametrize("without", [lambda z: z[z > 0], lambda z: z[:0], lambda z: z.fill(2.0) or z])
+def test_an_array_without_noise_left_is_summed(without):  # it raised RecursionError
+    found = of(lambda x, rng: (without(x / 3 + rng.laplace(size=3)).sum(), rng.laplace()), (0.0, 1.0))
+    assert found.grade == "same" and not found.unproved
+
+
 @pytest.mark.parametrize("inside", [lambda z: z, lambda z: [z, 1], lambda z: {"a": (z, "b")}])
 def test_a_zero_of_noise_has_the_sign_of_the_noise(inside):  # which loses 2, and "the same" was said
     assert of(lambda x, rng: inside((2 * x + rng.laplace()) * 0), (0.0, 1.0)).grade == "hint"
