@@ -26,6 +26,7 @@ from dpaudit.privacy.neighbours import claim_of_candidate
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.noise_judging import SLACK
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.recorded_noise import RecordedPair, Recorder
 from dpaudit.symbolic.runs import Path, check_runs, is_within, run
@@ -77,9 +78,8 @@ class NoiseFree:
         if claim.is_vacuous:
             return None
         found = self.apart(x, x_prime)
-        if found is None or not self.claim.depends_on_pair:
-            return found
-        return found / max(claim.value, 1e-9)
+        # Of a budget that is tiny, a proof has to be above the slack.
+        return found if found is None or not self.claim.depends_on_pair else found / (claim.value + SLACK)
 
     def apart(self, x: Any, x_prime: Any) -> float | None:
         """The distance of any two inputs, whatever the claim says of them."""

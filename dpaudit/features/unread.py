@@ -82,19 +82,18 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str]
 
 def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
     """In which form a value is held, where nothing of that is read: numbers that are outputs, keys, members, NaN."""
+    is_array = isinstance(value, np.ndarray)
     if depth == 0 and not (isinstance(value, Noted) and value.is_more) and (form := form_of(value)):
         yield NUMBERS, form
-    if isinstance(value, float | np.ndarray) and np.any(nan := np.isnan(value) if _is_real(value) else False):
+    if depth == 0 and (is_array or isinstance(value, list | tuple)) and not (value.size if is_array else value):
+        yield "the class and shape of what is empty", f"{class_name(value)} {np.shape(value)}"
+    if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f" and np.any(nan := np.isnan(value)):
         bits = np.unique(np.atleast_1d(np.asarray(value))[np.atleast_1d(nan)].astype(float).view(np.uint64))
         yield "the bits of NaN", " ".join(f"{one:x}" for one in bits.tolist())
     if isinstance(value, Mapping) and not all(type(key) is str for key in value):
         yield "the classes of keys", class_names(value)
     if isinstance(value, Set):
         yield "the classes of members", " ".join(sorted({class_name(one) for one in value}))
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, float) or value.dtype.kind == "f"
 
 
 def _walk(output: Any, limits: Limits) -> Iterator[tuple[Any, str, int]]:

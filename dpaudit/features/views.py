@@ -211,7 +211,8 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
     with np.errstate(invalid="ignore", over="ignore"):
         span = np.where(high > low, high - low, 0.0)
         whole = np.all(~finite | (matrix == np.rint(matrix)), axis=0) & (np.maximum(np.abs(low), np.abs(high)) < 2**53)
-    varies = [k for k in range(columns) if span[k] > 0.0 or len(np.unique(matrix[:, k])) > 1]
+    with_signs = np.where(matrix == 0.0, np.copysign(5e-324, matrix), matrix)  # zeros of two signs differ, too
+    varies = [k for k in range(columns) if span[k] > 0.0 or len(np.unique(with_signs[:, k])) > 1]
     yield [View("value", (k,)) for k in varies]
     few = varies if columns <= SIZES.max_columns else [k for k in varies if k < n_read]
     moduli = MODULI if columns <= SIZES.max_columns else (2,)
@@ -243,7 +244,6 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
         if len(read) <= SIZES.max_products:
             kinds = ("sum", "product", "ratio", "difference of sizes")
             yield [View(kind, pair) for kind in kinds for pair in pairs]
-        if len(read) <= SIZES.max_products:
             level = {k: levels_of(matrix[finite[:, k], k]) for k in read}
             yield [View("boxes", (i, j), levels=(level[i], level[j])) for i, j in pairs]
             if len(read) <= SIZES.max_triples:

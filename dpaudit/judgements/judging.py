@@ -322,7 +322,7 @@ class _Judging:
             return ""
         claim = self.claim.for_pair(pair.x, pair.x_prime)
         allowed = math.inf if claim.is_vacuous else claim.value
-        return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) + 1e-6 else ""
+        return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) else ""
 
     # Step 3.
 
@@ -348,7 +348,7 @@ class _Judging:
             return self._judgement("not_refuted", by, statement, pairs=pairs)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0
-        unit = "budgets" if self.claim.depends_on_pair else "scales of its noise"
+        unit = "budgets (each with 1e-6 nats more)" if self.claim.depends_on_pair else "scales of its noise"
         statement = (
             f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is kept by its record; "
             "of other pairs nothing is proved."
@@ -443,7 +443,7 @@ class _Judging:
         return (time.perf_counter() - begun) / size
 
     def _too_slow(self) -> Judgement:
-        statement = "The mechanism is too slow for an audit in this time, and nothing of it could be proved."
+        statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
         return self._judgement("inconclusive", "", statement)
 
     def _of_audit(self, result: AuditResult) -> Judgement:

@@ -321,11 +321,10 @@ class Subject:
         return pairs() if callable(pairs) else pairs
 
     def with_passed(self, message: str) -> str:
-        """The message of calls that raised, with the generator that they were passed, where that may be the reason."""
-        if not any(kind in message for kind in ("AttributeError", "TypeError", "ValueError")):
-            return message
+        """The message of calls that raised, with the generator that they were passed, where it speaks of that."""
         first = getattr(self.mechanism, "first", None)  # of a fresh object a call
-        return f"{message} {passed_text(first.keywords if isinstance(first, Subject) else self.keywords)}".rstrip()
+        keywords = first.keywords if isinstance(first, Subject) else self.keywords
+        return f"{message} {passed_text(keywords, message)}".rstrip()
 
     def describe(self) -> dict[str, Any]:
         """Name, target, fingerprint and interface: the `subject` of audit.json."""

@@ -59,15 +59,16 @@ def given_as(role: str, rng: np.random.Generator) -> Any:
     return int(rng.integers(MAX_SEED)) if role == "seed" else rng
 
 
-def passed_text(keywords: tuple[tuple[str, str], ...]) -> str:
-    """Sentence on what was passed as randomness; empty where nothing was.
+def passed_text(keywords: tuple[tuple[str, str], ...], message: str) -> str:
+    """Sentence on what was passed as randomness; empty where a message speaks of no such class, and of no seed.
 
     Examples
     --------
-    >>> passed_text((("random_state", "random_state"),))
-    'dpaudit passed random_state as a numpy.random.RandomState: annotate the parameter to be given another kind.'
+    >>> passed_text((("rng", "generator"),), "AttributeError: 'Generator' object has no attribute 'rand'")
+    'dpaudit passed rng as a numpy.random.Generator: annotate the parameter to be given another kind.'
     """
-    found = [f"{name} as {KINDS[role][1]}" for name, role in keywords if role in KINDS]
+    named = [(name, KINDS[role]) for name, role in keywords if role in KINDS]
+    found = [f"{name} as {text}" for name, (kind, text) in named if re.search(rf"\b({kind.__name__}|seed)\b", message)]
     return f"dpaudit passed {', '.join(found)}: annotate the parameter to be given another kind." if found else ""
 
 

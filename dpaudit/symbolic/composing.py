@@ -64,7 +64,8 @@ class Implied:
     exceeds : bool
         Whether it is above the claim.
     is_unique : bool
-        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen.
+        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen; not of
+        a claim with a delta or a curve and other noise than normal one, as ratios bound these from above.
     """
 
     value: float
@@ -126,9 +127,8 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     if not math.isfinite(value):
         return None
     parts = sorted((part for part in parts if part.loss > 0.0), key=lambda part: -part.loss)
-    declared = None if claim is None or claim.is_vacuous else _declared(claim)
-    exceeds = declared is not None and value > declared * (1.0 + SLACK) + SLACK
-    return Implied(value, tuple(parts), exceeds, all(moved.is_unique for _, moved in moves))
+    is_unique = all(moved.is_unique for _, moved in moves) and (is_pure or all(part.is_normal for part in parts))
+    return Implied(value, tuple(parts), exceeds(value, claim), is_unique)
 
 
 def asks_of_ratios(claim: Claim) -> bool:
@@ -136,8 +136,11 @@ def asks_of_ratios(claim: Claim) -> bool:
     return claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
 
 
-def _declared(claim: Claim) -> float:
-    return claim.epsilon if isinstance(claim, ApproxDP) else claim.value
+def exceeds(value: float, claim: Claim | None) -> bool:
+    """Whether a loss is above what a claim declares, by more than a share."""
+    if claim is None or claim.is_vacuous:
+        return False
+    return value > (claim.epsilon if isinstance(claim, ApproxDP) else claim.value) * (1.0 + SLACK) + 1e-12
 
 
 def _value(claim: Claim | None, parts: Iterable[Part]) -> float:

@@ -180,7 +180,7 @@ class Law:
         return abs(z) * math.log(a) + math.log1p(-a) - math.log1p(a)
 
     def within(self, low: float, high: float) -> float:
-        """Some number of (low, high] that the law can give; NaN where it has no mass there."""
+        """Some number of (low, high] that the law can give, at no round place in it; NaN where it has no mass there."""
         if self.mass(low, high) <= 0.0:
             return math.nan
         if self.is_discrete:
@@ -189,8 +189,8 @@ class Law:
         ends = self.support
         low, high = max(low, ends[0]), min(high, ends[1])
         if math.isinf(low):
-            return high - self.scale if math.isfinite(high) else 0.0
-        return low + self.scale if math.isinf(high) else 0.5 * (low + high)
+            return high - 0.7321 * self.scale if math.isfinite(high) else 0.0
+        return low + 0.7321 * self.scale if math.isinf(high) else low + 0.6180 * (high - low)
 
 
 def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from types import BuiltinFunctionType
@@ -26,6 +27,8 @@ from dpaudit.symbolic.tape import Tape
 # Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
 MIN_SHARE = 2.0**-30
+LEAST = sys.float_info.min / MIN_SHARE  # noise of which the last digit of the smallest doubles is such a share
+UNTOLD = "has noise that all but cancels, is absorbed by a large number, or is below the smallest doubles"
 NEVER = 1e-30  # a probability that no run of a program meets
 
 
@@ -119,12 +122,8 @@ class Noisy(Symbol):
         Noise of whole numbers is at such ends; beyond the others a program overflows, or gets zeros.
         """
         terms = [(factor, self.tape.noises[index].law) for index, factor in self.terms.items()]
-        if (
-            self.by is not None
-            or not terms
-            or not math.isfinite(self.signal)
-            or any(law.is_discrete for _, law in terms)
-        ):
+        is_bare = self.by is None and bool(terms) and math.isfinite(self.signal)
+        if not is_bare or any(law.is_discrete for _, law in terms):
             return False
         beyond = 0.0
         for factor, law in terms:
@@ -163,8 +162,8 @@ class Noisy(Symbol):
         """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
-        if any(one <= MIN_SHARE * max(self.width, self.reach) for one in strengths):
-            self.tape.mark_opaque("has noise that all but cancels, or is absorbed by a large number")
+        if any(one <= max(MIN_SHARE * max(self.width, self.reach), LEAST) for one in strengths):
+            self.tape.mark_opaque(UNTOLD)
         return self
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
@@ -200,6 +199,8 @@ class Noisy(Symbol):
             return operation(self.number("a product"), other.number("a product") if isinstance(other, Noisy) else other)
         kind, number = found
         terms = {index: operation(factor, number) for index, factor in self.terms.items()}
+        if number and 0.0 in terms.values():
+            self.tape.mark_opaque(UNTOLD)
         reach, width = (abs(operation(one, number)) for one in (self.reach, self.width))
         return self._made(operation(self.signal, number), terms, reach, kind, width if math.isfinite(width) else 0.0)
 
@@ -243,11 +244,8 @@ class Noisy(Symbol):
             if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                 threshold = math.ceil(threshold) - 1
             return not self.tape.is_below(index, threshold)
-        if len(gap.terms) == 2 and math.isfinite(gap.signal):
-            found: bool | None = gap._is_order()
-            if found is not None:
-                return found
-        return bool(gap.number("a comparison") <= 0.0)
+        found: bool | None = gap._is_order() if len(gap.terms) == 2 and math.isfinite(gap.signal) else None
+        return bool(gap.number("a comparison") <= 0.0) if found is None else found
 
     def _is_order(self) -> bool | None:
         """Whether the number is at most 0, by an order of the multiples of two noises that it is the difference of."""
@@ -266,6 +264,8 @@ class Noisy(Symbol):
             return NotImplemented
         if self.by is not None:
             return self._is_below(other, False) and bool(self.by.step) and not self._is_below(other, True)
+        if isinstance(other, Noisy) and other.by is not None:
+            return other._equals(self)
         gap = self._sum(other, -1)
         return not gap.is_far_from_zero and gap.number("a comparison") == 0.0
 

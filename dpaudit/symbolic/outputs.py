@@ -93,13 +93,13 @@ def laid_out(output: Any) -> Laid:
                 raise Unsupported("its output has complex numbers, which are not recorded.")
             skeleton.append("number")
             names.append(name)
+            leaves.append(value if isinstance(value, Noisy) else float(value))
             if not isinstance(value, Noisy):
-                leaves.append(float(value))
                 return seen(value)
-            # Of noise that cancelled nothing is left but rounding errors, which are not judged.
-            leaves.append(value if value.terms else value.signal)
             by = f"{value.function} of " * (value.by is not None)
-            text = f"{by}noise" if value.terms else f"about {value.signal!r}"
+            # Validity: 0 times noise is a zero with the sign of the noise, which no other run need have.
+            zero = f"about {value.signal!r}" if value.width or value.signal else f"a zero of {id(value.tape)}"
+            text = f"{by}noise" if value.terms else zero
             return MARKS[PYTHONS[value._kind]](value._kind.__name__, text=text)
         if value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))
@@ -143,4 +143,6 @@ def laid_out(output: Any) -> Laid:
         return shown
 
     shown = visit(output, "", 0)
-    return Laid(tuple(skeleton), tuple(leaves), tuple(names), " ".join([identity(shown), *classes]))
+    # Of noise that cancelled nothing is left but rounding errors, which are not judged.
+    kept = tuple(leaf.signal if isinstance(leaf, Noisy) and not leaf.terms else leaf for leaf in leaves)
+    return Laid(tuple(skeleton), kept, tuple(names), " ".join([identity(shown), *classes]))

@@ -35,7 +35,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
-from dpaudit.symbolic.composing import Implied, Note, asks_of_ratios, differences, imply
+from dpaudit.symbolic.composing import Implied, Note, asks_of_ratios, differences, exceeds, imply
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MAX_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
@@ -289,28 +289,18 @@ class Recorder:
             if proof.is_exact or (claim is not None and claim.is_vacuous):
                 is_pure = claim is None or asks_of_ratios(claim)
                 if implied is not None:
-                    least = proof.loss if proof.is_exact and is_pure else math.inf
-                    implied = dataclasses.replace(implied, value=min(implied.value, least), exceeds=False)
+                    value = min(implied.value, proof.loss) if proof.is_exact and is_pure else implied.value
+                    implied = dataclasses.replace(implied, value=value, exceeds=is_pure and exceeds(value, claim))
             elif not reason and implied is None:
                 reason = "the loss of its outputs has no upper bound here."
             elif implied is not None and implied.exceeds and not implied.is_unique:
-                reason = f"its noises cannot be told from its outputs, and {implied.value:.6g} is only a bound."
+                reason = f"its loss need not reach {implied.value:.6g}, which is above the claim and only a bound."
         grade, statement, places = self._graded(promised, proof, implied, notes, pair)
         if reason and grade != "proved":
             grade, statement, implied, proof = "not recorded", "", None, Proof(math.nan)
-        return RecordedPair(
-            pair.id,
-            pair.x_id,
-            pair.x_prime_id,
-            grade,
-            statement,
-            places,
-            proof.loss,
-            None if implied is None else implied.value,
-            notes,
-            rows(first.first, frozen),
-            reason,
-        )
+        bound = None if implied is None else implied.value
+        ids, trace = (pair.id, pair.x_id, pair.x_prime_id), rows(first.first, frozen)
+        return RecordedPair(*ids, grade, statement, places, proof.loss, bound, notes, trace, reason)
 
     def _again(self, x: Any, paths: Paths) -> bool:
         self.runs += 1

@@ -155,7 +155,7 @@ class Symbol:
         return self._each(lambda item: self._sum(item, -1), other)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self).__add__(other)
+        return -self + other
 
     def __mul__(self, other: Any) -> Any:
         return self._each(self._product, other)
@@ -532,7 +532,8 @@ def call_ufunc(
     if len(families) == 1 and followed_by.get(next(iter(families))) and FOLLOWED_OPTIONS.issuperset(rest) and is_double:
         found = _boxed(getattr(function, method)(*arrays, **rest))
         return guarded(found, np.float64 if families == {"noise"} else None)[()]
-    shown = [_number_array(array, function.__name__) if symbols_of(array) else value
+    # An array that is empty, or has lost its symbols, would ask here again.
+    shown = [_number_array(array, function.__name__) if symbols_of(array) or type(value) is SymbolArray else value
              for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
     return getattr(function, method)(*shown, **options)
 

@@ -247,6 +247,8 @@ FORMS = {
     "name of a key": lambda b, n: {[Grade.GOOD, Rank.FIRST][b]: n},
     "name of a member": lambda b, n: {"v": n, "s": {[Grade.GOOD, Rank.FIRST][b]}},
     "class of a member": lambda b, n: {"v": n, "s": {[1, 1.0][b]}},
+    "class of nothing": lambda b, n: [list, tuple][b](),
+    "shape of nothing": lambda b, n: np.ones((0, 3 + b)),
     "sign of zero": lambda b, n: {"v": n, "z": [0.0, -0.0][b]},
     "sign of NaN": lambda b, n: {"v": n, "z": math.copysign(float("nan"), [1.0, -1.0][b])},
 }  # fmt: skip

@@ -45,6 +45,12 @@ def test_a_row_has_one_number(name):
         assert view.describe([f"column {k}" for k in range(MATRIX.shape[1])])
 
 
+def test_zeros_of_two_signs_tell_labels_apart():
+    """Where a column has no other numbers: a loss without end was called not refuted."""
+    zeros = np.where(LABELS == 1, -0.0, 0.0)[:, None]
+    assert "sign of zero" in {view.kind for view in choose_views(zeros, LABELS, 1)}
+
+
 @pytest.mark.parametrize("function", [lambda v, _: v - v.mean(), lambda v, _: np.argsort(np.argsort(v))])
 def test_a_view_of_a_package_that_looks_at_other_rows_is_left_out(function, monkeypatch):
     centred, value = (ViewKind(one, "{0}", lambda *_: [((1,), 0.0)]) for one in (function, lambda v, _: -v))

@@ -123,3 +123,22 @@ def test_noise_that_is_left_to_rounding_is_open(release):
     (found,) = dpaudit.record_noise(release, [(0.0, 1.0)], "eps=1", seed=1).pairs
     assert found.grade == "not recorded" and "noise" in found.unproved
     assert dpaudit.certify(release, "eps=1", [(0.0, 1.0)], seconds=5).verdict == "open"
+
+
+@pytest.mark.parametrize(
+    ("release", "claim", "pair"),
+    [
+        (lambda x, rng: 2.8 * x + rng.laplace(), dpaudit.MetricDP(lambda a, b: abs(a - b)), (0.0, 5e-7)),
+        (lambda x, rng: x + rng.laplace(scale=1e6), "eps=1e-7", (0.0, 1.0)),
+    ],
+)
+def test_a_budget_below_a_millionth_is_not_kept_by_what_loses_more(release, claim, pair):  # by an absolute slack
+    (found,) = dpaudit.record_noise(release, [pair], claim, seed=1).pairs
+    assert found.grade == "implied"
+    assert dpaudit.judge(release, claim, pairs=[pair], seconds=3, seed=1).by != "recorded noise"
+
+
+def test_a_small_budget_is_kept_by_what_loses_as_much():
+    claim = dpaudit.MetricDP(lambda a, b: abs(a - b))
+    found = dpaudit.judge(lambda x, rng: x + rng.laplace(), claim, pairs=[(0.0, 5e-7)], seconds=3, seed=1)
+    assert found.verdict == "not_refuted" and found.by == "recorded noise"

@@ -153,6 +153,11 @@ def test_a_mechanism_that_keeps_its_claim_exactly_is_refuted_as_often_as_is_said
     assert verdicts.count("refuted") <= 2 and "proved" not in verdicts
 
 
+def test_a_quick_function_without_time_is_not_called_slow():
+    found = dpaudit.judge(lambda x, rng: str(x + rng.laplace()), "eps=1", pairs=[(0.0, 1.0)], seconds=1e-6, seed=1)
+    assert found.verdict == "inconclusive" and "s that are left allow no audit" in found.statement
+
+
 def test_own_pairs_come_before_a_guess():
     @dataclasses.dataclass
     class Release:
@@ -248,6 +253,17 @@ def test_a_claim_with_a_budget_for_each_pair_is_judged_by_shares():
         lambda x, rng: 2.0 * x + rng.laplace(), MetricDP(AbsoluteMetric()), domain=NumberDomain(0, 8, 8.0), **QUICK
     )
     assert found.verdict == "refuted" and found.searched["distance"] == pytest.approx(2.0)
+
+
+def test_a_metric_claim_is_refuted_where_its_budget_is_not_tiny():
+    """The root grows by 1.118 at 0, and less farther on; a proof needs a millionth of a nat beside the budget."""
+    found = judge(
+        lambda x, rng: (x + 0.2) ** 0.5 + rng.laplace(),
+        MetricDP(AbsoluteMetric()),
+        domain=NumberDomain(0, 8, 8.0),
+        **QUICK,
+    )
+    assert (found.verdict, found.by) == ("refuted", "recorded noise")
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,53 @@ def test_a_broken_claim_is_never_the_same(release, claim):
     assert dpaudit.certify(release, claim, [(0, 1)], seconds=2).verdict != "kept"
 
 
+@pytest.mark.parametrize(
+    ("release", "reason"),
+    [
+        (lambda x, rng: bool(rng.laplace() + x == math.floor(rng.laplace())), "for a comparison"),
+        (lambda x, rng: bool(math.floor(rng.laplace()) == rng.laplace() + x), "for a comparison"),
+        (lambda x, rng: 1.5 - math.floor(x + rng.laplace()), "for a product"),
+    ],
+)
+def test_noise_beside_rounded_noise_is_looked_at(release, reason):  # it raised TypeError
+    found = of(release, (0.0, 1.0))
+    assert found.grade == "not recorded" and reason in found.unproved
+
+
+def test_an_interval_between_whole_numbers_is_known():  # its example was at the end, which is outside of it
+    found = of(lambda x, rng: (lambda z: 1 if z > 0 else -1 if z < -1 else 0)(x + rng.laplace()), (0.0, 1.0))
+    assert found.grade == "same" and found.implied == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("factors", [(1e-200, 1e-200), (1e-323, 1.0), (1e-310, 0.5)])
+def test_noise_below_the_smallest_doubles_is_a_look(factors):  # the loss is 2, and "the same" was said
+    found = of(lambda x, rng: (2 * x + rng.laplace()) * factors[0] * factors[1], (0.0, 1.0))
+    assert found.grade == "not recorded" and "smallest doubles" in found.unproved
+
+
+@pytest.mark.parametrize("without", [lambda z: z[z > 0], lambda z: z[:0], lambda z: z.fill(2.0) or z])
+def test_an_array_without_noise_left_is_summed(without):  # it raised RecursionError
+    found = of(lambda x, rng: (without(x / 3 + rng.laplace(size=3)).sum(), rng.laplace()), (0.0, 1.0))
+    assert found.grade == "same" and not found.unproved
+
+
+@pytest.mark.parametrize("inside", [lambda z: z, lambda z: [z, 1], lambda z: {"a": (z, "b")}])
+def test_a_zero_of_noise_has_the_sign_of_the_noise(inside):  # which loses 2, and "the same" was said
+    assert of(lambda x, rng: inside((2 * x + rng.laplace()) * 0), (0.0, 1.0)).grade == "hint"
+    assert of(lambda x, rng: inside((2 * x + rng.laplace()) * 0 + 1.0), (0.0, 1.0)).grade == "same"
+
+
+@pytest.mark.parametrize("claim", ["rho=0.45", "mu=1.2", "eps=0.9, delta=0.1"])
+def test_a_bound_that_other_noise_than_normal_need_not_reach_implies_nothing(claim):
+    """By sums over a grid, noise that moves by a scale has rho .37 and mu 1.03, two of half a scale delta .03 at .9."""
+
+    def release(x, rng):
+        return x + rng.laplace() if "delta" not in claim else (x + rng.laplace(scale=2.0), x + rng.laplace(scale=2.0))
+
+    found = of(release, (0.0, 1.0), claim)
+    assert found.grade in ("not recorded", "same") and not found.statement
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
 def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
