@@ -104,7 +104,7 @@ def measure(problem: Problem, part: str, design: Design, tight_problems: int) ->
 
 
 def concerns(problem: Problem, part: str) -> bool:
-    """Whether a part has anything to measure of a problem."""
+    """Tell whether a part has anything to measure of a problem."""
     has_law = problem.make_law is not None
     return {
         "draws": not problem.sound,

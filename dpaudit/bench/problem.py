@@ -88,7 +88,7 @@ class Law:
         return float(np.abs(self.losses).max()) if delta == 0.0 else epsilon_of_profile(self.profile, delta)
 
     def breaks(self, claim: Claim) -> bool:
-        """Whether the two laws break a claim of the pair (one with a privacy profile), by more than rounding."""
+        """Tell whether the two laws break a claim of the pair (one with a privacy profile), by more than rounding."""
         if claim.family != "hockey-stick":
             raise UsageError(f"claim must have a privacy profile, got {claim}.")
         if claim.anchored:
@@ -215,7 +215,7 @@ class Problem:
 
     @property
     def state(self) -> str:
-        """Whether it keeps its claim, and exactly: "tight", "sound" or "faulty"."""
+        """Tell whether it keeps its claim, and exactly: "tight", "sound" or "faulty"."""
         return "tight" if self.tight else "sound" if self.sound else "faulty"
 
     @functools.cached_property

@@ -142,7 +142,7 @@ def _problem_table(content: Record) -> Table | None:
 
 
 def _is_of_more(content: Record, bounds: Record) -> bool:
-    """Whether more audits than of other problems stand behind a bound: see `dpaudit.bench.measuring.bounds`."""
+    """Tell whether more audits than of other problems stand behind a bound: see `dpaudit.bench.measuring.bounds`."""
     return bool(len(bounds.get("lower", ())) > content["design"].get("bound_seeds", math.inf))
 
 

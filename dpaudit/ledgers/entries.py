@@ -94,7 +94,7 @@ class Entry:
 
     @property
     def is_general(self) -> bool:
-        """Whether it is a theorem, a lemma, a proposition or a corollary of the paper."""
+        """Tell whether it is a theorem, a lemma, a proposition or a corollary of the paper."""
         return self.locator.startswith(GENERAL)
 
 
@@ -133,7 +133,7 @@ class Ledger:
 
     @property
     def is_written(self) -> bool:
-        """Whether the paper has entries at all."""
+        """Tell whether the paper has entries at all."""
         return bool(self.entries)
 
 

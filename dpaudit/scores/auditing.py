@@ -307,7 +307,7 @@ def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) 
 def records_reject(
     claim: Claim, records: Sequence[Record], values: FloatArray, bound: ProfileBound | None = None
 ) -> NDArray[np.bool_]:
-    """Whether records reject each value of the claim's parameter."""
+    """Tell whether records reject each value of the claim's parameter."""
     bound = bound or ProfileBound(tuple(record.delta for record in records))
     if isinstance(claim, ApproxDP):
         return np.asarray(values < bound.epsilon(claim.delta))

@@ -91,7 +91,7 @@ class ScoreBets:
         return np.concatenate(course)
 
     def rejects(self, value: float, level: float, made_for: float | None = None) -> bool:
-        """Whether the wealth against a value has ever reached 1 / level."""
+        """Tell whether the wealth against a value has ever reached 1 / level."""
         need = -math.log(level)
         return bool(self.log_wealth(value, made_for, need).max(initial=0.0) >= need)
 

@@ -139,7 +139,7 @@ def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tupl
 
 
 def _is_sorted_beyond_doubt(scores: FloatArray) -> bool:
-    """Whether a column is sorted, and is so by chance with probability below `BEYOND_DOUBT`."""
+    """Tell whether a column is sorted, and is so by chance with probability below `BEYOND_DOUBT`."""
     kept = below_all(scores)
     return is_sorted(kept) and 2.0 * sorted_probability(kept) < BEYOND_DOUBT
 

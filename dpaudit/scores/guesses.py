@@ -64,7 +64,7 @@ class Record:
         return delta_lower(epsilon, self.rule.guesses, self.correct, self.canaries, self.level)
 
     def gaussian_rejected(self, mu: FloatArray) -> NDArray[np.bool_]:
-        """Whether each mu-Gaussian DP is rejected by the recursion over thresholds."""
+        """Tell whether each mu-Gaussian DP is rejected by the recursion over thresholds."""
         return gaussian_is_rejected(mu, self.rule.guesses, self.correct, self.canaries, self.level)
 
     def perfect(self) -> Record:

@@ -77,7 +77,7 @@ class Guesses:
         return float(masses[1:] @ tails + masses[0]) * (1.0 + ROUNDING)
 
     def rejects(self, accuracy: Accuracy) -> bool:
-        """Whether a claim with these accuracies is rejected."""
+        """Tell whether a claim with these accuracies is rejected."""
         return self.tail(accuracy) <= self.level
 
 
@@ -158,12 +158,12 @@ class Evidence:
     sum: RankSum | None = None
 
     def rejects(self, claim: Claim, value: float) -> bool:
-        """Whether a value of the claim's parameter is rejected."""
+        """Tell whether a value of the claim's parameter is rejected."""
         accuracy = claimed_accuracy(claim, value)
         return any(one.rejects(accuracy) for one in self.lists) or (self.sum is not None and self.sum.rejects(value))
 
     def are_rejected(self, claim: Claim, values: FloatArray) -> NDArray[np.bool_]:
-        """Whether increasing values are rejected: true up to some value, false above; a few of them are asked."""
+        """Tell whether increasing values are rejected: true up to some value, false above; a few of them are asked."""
         first = bisect.bisect_left(values.tolist(), True, key=lambda value: not self.rejects(claim, value))
         return np.arange(len(values)) < first
 

@@ -85,7 +85,7 @@ def _tail_and_spread(epsilon: FloatArray, guesses: int, correct: int) -> tuple[F
 
 
 def gaussian_is_rejected(mu: FloatArray, guesses: int, correct: int, canaries: int, level: float) -> NDArray[np.bool_]:
-    """Whether mu-Gaussian DP, for each mu, is rejected by the recursion over thresholds of the number of correct
+    """Tell whether mu-Gaussian DP, for each mu, is rejected by the recursion over thresholds of the number of correct
     guesses.
 
     With phi = 1{the others have >= j - 1 right} the swap lemma for a trade-off function f, F = 1 - f, reads

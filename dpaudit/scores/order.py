@@ -1,4 +1,4 @@
-"""Whether scores can be in the order of independent runs: exact tests of how a column is arranged.
+"""Tell whether scores can be in the order of independent runs: exact tests of how a column is arranged.
 
 Independent runs make scores whose arrangements are all equally likely, given the scores. Two statistics of the
 arrangement are looked at, each in both directions.
@@ -51,7 +51,7 @@ def below_all(scores: FloatArray) -> FloatArray:
 
 
 def is_sorted(scores: FloatArray) -> bool:
-    """Whether a column without NaN never falls, or never rises."""
+    """Tell whether a column without NaN never falls, or never rises."""
     return bool(np.all(scores[1:] >= scores[:-1]) or np.all(scores[1:] <= scores[:-1]))
 
 

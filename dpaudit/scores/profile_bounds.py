@@ -107,7 +107,7 @@ def parameter_lower(claim: Claim, bound: ProfileBound) -> float:
 
 
 def values_rejected(claim: Claim, bound: ProfileBound, values: FloatArray) -> NDArray[np.bool_]:
-    """Whether the bound rejects each value of the claim's parameter: true up to some value, false above."""
+    """Tell whether the bound rejects each value of the claim's parameter: true up to some value, false above."""
     rejected = np.zeros(values.shape, dtype=bool)
     if claim.family == "hockey-stick":
         for epsilon, delta in bound.anchors:

@@ -59,7 +59,7 @@ class IndependentBound:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the test says that canaries are not answered independently."""
+        """Tell whether the test says that canaries are not answered independently."""
         return self.p_value is not None and self.p_value <= REFUTED_AT
 
     def notes(self, assume: str) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class RankSum:
         ]
 
     def rejects(self, mu: float) -> bool:
-        """Whether mu-Gaussian DP is rejected."""
+        """Tell whether mu-Gaussian DP is rejected."""
         as_many = np.count_nonzero(self._right(mu) @ self.weights >= self.total)
         return bool(1 + as_many <= self.level * (1 + SIZES.runs))
 

@@ -121,7 +121,7 @@ def pitfalls(record: TrainingRecord) -> tuple[str, ...]:
 
 
 def _of_batches(record: TrainingRecord) -> list[str]:
-    """Whether batches are the Poisson samples that the accountant supposes."""
+    """Tell whether batches are the Poisson samples that the accountant supposes."""
     q = record.sampling_probability
     if record.batches is None or q is None:
         return []
@@ -153,7 +153,7 @@ def _chance_of_a_range(counts: NDArray[np.int64], trials: int, q: float) -> floa
 
 
 def _of_canaries(record: TrainingRecord) -> list[str]:
-    """Whether canaries can show what the claim allows."""
+    """Tell whether canaries can show what the claim allows."""
     notes = []
     norms = None if record.canary_norms is None else np.asarray(record.canary_norms, dtype=float)
     if norms is not None and record.clip is not None:

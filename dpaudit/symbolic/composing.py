@@ -137,7 +137,7 @@ def asks_of_ratios(claim: Claim) -> bool:
 
 
 def exceeds(value: float, claim: Claim | None) -> bool:
-    """Whether a loss is above what a claim declares, by more than a share."""
+    """Tell whether a loss is above what a claim declares, by more than a share."""
     if claim is None or claim.is_vacuous:
         return False
     return value > (claim.epsilon if isinstance(claim, ApproxDP) else claim.value) * (1.0 + SLACK) + 1e-12

@@ -29,7 +29,7 @@ OFTEN = 0.2  # of the outputs on 1 show what they show now and then
 
 
 def now_and_then(x: int, rng: Rng, often: float = OFTEN) -> bool:
-    """Whether an output shows it: on 0 never."""
+    """Tell whether an output shows it: on 0 never."""
     return bool(x and rng.random() < often)
 
 
