@@ -58,7 +58,7 @@ class OneRunPlan(Saved):
 
 
 def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:
-    """Number of canaries a claim needs in one run at a confidence, and what accuracy at several numbers of them.
+    """Number of canaries that a claim needs in one run at a confidence, and what accuracy at several numbers of them.
 
     Raises
     ------

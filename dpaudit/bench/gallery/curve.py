@@ -1,4 +1,4 @@
-"""Number of times the draws an audit takes to find an event of each form, over a witness who knows it: the command.
+"""Draws that an audit takes to find an event of each form, over those of a witness who knows it: the command.
 
 `python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/inference/learned_power.json`, `--mode` one mode
 alone; with `--held-out` it audits problems that had no part in it at the loss that the file says is found with 90%, and
@@ -84,7 +84,7 @@ def stops(form: Form, loss: float, epsilon: float, draws: int, mode: Mode, seed:
 
 
 def times_sequential(form: Form, epsilon: float, draws: int) -> float:
-    """Number of times the draws of a witness a sequential audit takes, with about so many of its own as a scale."""
+    """Draws of a sequential audit over those of a witness, with about so many of its own as a scale."""
     losses = {share: loss_known(epsilon, draws, "sequential", share) for share in SHARES}
     share = next((share for share in SHARES if math.isfinite(losses[share])), None)
     if share is None:

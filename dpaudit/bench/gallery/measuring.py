@@ -54,7 +54,7 @@ def look(leak: Leak, draws: int, mode: Literal["sequential", "fixed"], seed: int
 
 
 def shares_by_form(seen: Iterable[Seen]) -> dict[str, tuple[int, int]]:
-    """Number of audits of each form were called violated, and how many there were; forms in order."""
+    """Number of audits of each form that were called violated, and of all; forms in order."""
     shares: dict[str, tuple[int, int]] = {}
     for one in seen:
         found, audits = shares.get(one.leak.form, (0, 0))
