@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports.apart import apart
+from dpaudit.reports.input_diff import apart
 from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import Saved, read_saved

@@ -68,9 +68,9 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
 
 def side_texts(result: AuditResult) -> list[str]:
     """Findings beside the claim, a line each."""
-    from dpaudit.reports import beside
+    from dpaudit.reports import asides
 
-    return [beside.line(one) for one in result.side_findings]
+    return [asides.line(one) for one in result.side_findings]
 
 
 def notes_text(result: AuditResult) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
-from dpaudit.reports import beside
+from dpaudit.reports import asides
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
@@ -78,8 +78,8 @@ def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
 def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
     finding = SideFinding.from_dict(record)
-    table = Table("Looked at beside the claim", beside.COLUMNS, (tuple(beside.row(finding)),))
-    return Attachment(name, digest, "side finding", f"{beside.title(finding)}: {beside.status_text(finding)}", (table,))
+    table = Table("Looked at beside the claim", asides.COLUMNS, (tuple(asides.row(finding)),))
+    return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
 
 
 def session_attachment(

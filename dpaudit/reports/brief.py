@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
-from dpaudit.reports import beside, by_form, doubles, wording
-from dpaudit.reports.again import STAND_IN, Again, again
-from dpaudit.reports.apart import apart
+from dpaudit.reports import asides, by_form, doubles, wording
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
+from dpaudit.reports.input_diff import apart
+from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.wording import VERDICT_WORDS, clean, name_text, number_text, plural, short_count
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.universe_table import UniverseTable
@@ -143,7 +143,7 @@ def low_bits(result: AuditResult) -> list[Block]:
 def sides(result: AuditResult) -> list[Block]:
     """A line for each thing that was looked at beside the claim."""
     lines: list[Block] = [
-        Paragraph(beside.line(side), "note", side.status if side.status == "found" else "")
+        Paragraph(asides.line(side), "note", side.status if side.status == "found" else "")
         for side in result.side_findings[:SIDES_SHOWN]
     ]
     more = len(result.side_findings) - SIDES_SHOWN

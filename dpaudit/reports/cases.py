@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import beside, doubles, wording
-from dpaudit.reports.apart import apart
+from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.dossier import Dossier, subject_of
+from dpaudit.reports.input_diff import apart
 from dpaudit.reports.wording import clean, name_text, number_text
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
@@ -120,8 +120,8 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
         yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
     for side in result.side_findings:
         seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]
-        message = f"{clean(side.summary, 1000)} (error rate: {beside.rate_text(side)}; apart from the verdict)"
-        yield Case(result.subject, claim, clean(side.kind, 60), beside.title(side), seen, message)
+        message = f"{clean(side.summary, 1000)} (error rate: {asides.rate_text(side)}; apart from the verdict)"
+        yield Case(result.subject, claim, clean(side.kind, 60), asides.title(side), seen, message)
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:

@@ -10,14 +10,14 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, universe, wording
-from dpaudit.reports.again import Again, again
+from dpaudit.reports import asides, brief, by_form, curves, doubles, figures, universe, wording
 from dpaudit.reports.by_form import mass_figure
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.items import status_word
+from dpaudit.reports.replay_command import Again, again
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.reports.words import words
 from dpaudit.results.model import AuditResult, Finding
@@ -138,9 +138,9 @@ def evidence(
     yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
     yield section("floating-point", doubles.headline(result), list(_low_bits(result, path)))
     if result.side_findings:
-        rows = list(map(beside.row, result.side_findings))
-        table = Table.first("Looked at beside the claim", beside.COLUMNS, rows, MESSAGES)
-        yield section("beside", "Beside the claim", [Paragraph(beside.APART), table])
+        rows = list(map(asides.row, result.side_findings))
+        table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
+        yield section("beside", "Beside the claim", [Paragraph(asides.APART), table])
 
 
 def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label
-from dpaudit.reports.again import STAND_IN
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.items import subject as audited_text
+from dpaudit.reports.replay_command import STAND_IN
 from dpaudit.reports.wording import (
     UNDATED,
     UNRELIABLE,

@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports import beside, wording
+from dpaudit.reports import asides, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
@@ -199,8 +199,8 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
     for result in (before, after):
         found: dict[str, str] = {}
         for side in result.side_findings:
-            name = beside.title(side)
-            found[name] = f"{found[name]}, {beside.WORDS[side.status]}" if name in found else beside.WORDS[side.status]
+            name, status = asides.title(side), asides.WORDS[side.status]
+            found[name] = f"{found[name]}, {status}" if name in found else status
         doubles = result.floating_point
         found["Floating point"] = doubles.verdict.replace("_", " ") if doubles is not None else "not examined"
         sides.append(found)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from dpaudit.audits.replaying import FloatingPointReplay
-from dpaudit.reports.again import STAND_IN, Again, again
+from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult, FloatingPointPair

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles, wording
-from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line, Source
 from dpaudit.reports.items import Item
 from dpaudit.reports.measured_picture import picture
+from dpaudit.reports.replay_command import Again, again, check_again
 from dpaudit.reports.rows import CLAIM, KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest

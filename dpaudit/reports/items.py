@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, doubles, wording
+from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.wording import asked_count, clean, percent_text, plural, some, subject_name, verdict_count
@@ -287,7 +287,7 @@ def _is_of_calls(result: AuditResult) -> bool:
 def sides(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{beside.title(f)}: {beside.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    texts = [f"{asides.title(f)}: {asides.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item

@@ -167,7 +167,7 @@ class Power(Form):
     def excess(self, inconclusive_factor: float) -> float:
         """The losses found over the losses that have to be found, the larger ratio of two.
 
-        It is inf where nothing is found, and where a loss is no number: what is not known lets nothing pass.
+        Infinite if no loss is detectable or a loss is NaN, so that the verdict is never "not_refuted" then.
 
         For a pair to be judged, the best case has to be within `inconclusive_factor` times what the claim allows
         (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of the worst form that decides within

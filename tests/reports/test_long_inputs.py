@@ -11,9 +11,9 @@ import pytest
 import dpaudit
 from dpaudit import reports
 from dpaudit.reports import brief, terminal
-from dpaudit.reports.apart import apart
 from dpaudit.reports.cases import cases
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.input_diff import apart
 from dpaudit.reports.wording import name_text
 
 LONG = {f"key {k}": k for k in range(60)}
@@ -84,7 +84,7 @@ ROWS_OF_FLOATS = np.random.default_rng(0).normal(size=(200_000, 20))
 
 
 def test_neighbours_in_large_arrays_are_compared_as_a_whole(monkeypatch):
-    monkeypatch.setattr("dpaudit.reports.apart._Comparison.are_different", None)  # nothing is compared one by one
+    monkeypatch.setattr("dpaudit.reports.input_diff._Comparison.are_different", None)  # nothing is compared one by one
     rows = ROWS_OF_FLOATS.copy()
     rows[[7, 900]] = math.nan
     removed = apart(rows, np.delete(rows, 500, axis=0))
@@ -100,7 +100,8 @@ def test_neighbours_in_large_arrays_are_compared_as_a_whole(monkeypatch):
 
 def test_rows_that_are_not_shown_are_never_printed(monkeypatch):
     printed = []
-    monkeypatch.setattr("dpaudit.reports.apart.repr", lambda value: printed.append(value) or repr(value), raising=False)
+    shown = lambda value: printed.append(value) or repr(value)  # noqa: E731
+    monkeypatch.setattr("dpaudit.reports.input_diff.repr", shown, raising=False)
     apart(np.eye(99), np.delete(np.eye(99), 4, axis=0))
     assert len(printed) == 1
 

@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.reports import brief, terminal
-from dpaudit.reports.again import again, check_again
+from dpaudit.reports.replay_command import again, check_again
 
 CODE = """
 import numpy as np
