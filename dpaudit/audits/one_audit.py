@@ -1,4 +1,4 @@
-"""One audit, once its pairs are chosen: games of single pairs or a table of all, stages, findings, and the result."""
+"""One audit of pairs that are chosen: games of single pairs or a table of all, stages, findings, and the result."""
 
 from __future__ import annotations
 

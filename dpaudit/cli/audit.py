@@ -24,7 +24,7 @@ from dpaudit.cli.outputs import (
     places,
     subject_output,
     write_reports,
-    written_or_told,
+    written_or_reported,
 )
 from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
 from dpaudit.cli.subjects import check_complete
@@ -250,7 +250,7 @@ def audit_command(
         result = dataclasses.replace(result, options={**result.options, **texts})
         where = subject.target or subject.name
         write = functools.partial(write_reports, result, place, chosen)
-        written, status = written_or_told(ctx, write, EXIT_STATUS[result.verdict], where)
+        written, status = written_or_reported(ctx, write, EXIT_STATUS[result.verdict], where)
         try:
             _show(console, result, written)
         except Exception as error:  # what was found is known, and written

@@ -83,7 +83,7 @@ def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
         yield more
 
 
-def told(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
+def suppressed(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
     """Sentences on what was held back."""
     notes = []
     if stream.count > LINES:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output, written_or_told
+from dpaudit.cli.outputs import output_console, subject_output, written_or_reported
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
@@ -85,7 +85,7 @@ def check_command(
     paths: Sequence[Path] = ()
     status = found.exit_status
     if written is not None:
-        paths, status = written_or_told(ctx, lambda: [found.save(written)], status)
+        paths, status = written_or_reported(ctx, lambda: [found.save(written)], status)
     if form == "json":
         click.echo(found.to_text(), nl=False)
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from dpaudit.cli.chatter import Sparing, told, warnings_once
+from dpaudit.cli.chatter import Sparing, suppressed, warnings_once
 from dpaudit.cli.group import note, plain, report_error
 from dpaudit.config import Config, formats
 from dpaudit.errors import UsageError
@@ -102,7 +102,7 @@ def subject_output() -> Iterator[None]:
             yield
         finally:
             hold.check_process()  # a module may fork where it is imported
-            for text in told(spared, more):
+            for text in suppressed(spared, more):
                 note(f"Note: {plain(text)}")
 
 
@@ -149,7 +149,7 @@ def output_console() -> Console:
     return Console(markup=False, highlight=False, emoji=False)
 
 
-def written_or_told(
+def written_or_reported(
     ctx: click.Context, write: Callable[[], Sequence[Path]], status: int, where: str = ""
 ) -> tuple[Sequence[Path], int]:
     """Write what was found, before it is printed: its paths, and the exit status, which stays 1 whatever happens."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, write_reports, written_or_told
+from dpaudit.cli.outputs import output_console, write_reports, written_or_reported
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
@@ -108,7 +108,7 @@ def scores_command(
     written: Sequence[Path] = ()
     status = result.exit_status
     if out is not None:
-        written, status = written_or_told(ctx, lambda: write_reports(result, Path(out), chosen, "scores"), status)
+        written, status = written_or_reported(ctx, lambda: write_reports(result, Path(out), chosen, "scores"), status)
     if form == "json":
         click.echo(result.to_text(), nl=False)
     else:

@@ -1,4 +1,4 @@
-"""A label game on the draws of a subject, and what follows where one of its calls raises."""
+"""Run the sequential test on a subject, and turn what one of its calls raises into findings of errors."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.bench.gallery.leak import Leak, SoundTwin
+from dpaudit.bench.gallery.leak import Leak, SoundCounterpart
 from dpaudit.bench.gallery.leaks import gallery, second_half
 from dpaudit.bench.gallery.measuring import look, shares_by_form, table_of
 
@@ -19,13 +19,13 @@ def test_there_are_enough_leaks_and_each_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("leak", gallery(), ids=lambda leak: f"{leak.form}: {leak.name}")
 def test_leaks_and_twins_give_as_many_outputs_as_asked_for(leak):
-    for mechanism in (leak, SoundTwin(leak)):
+    for mechanism in (leak, SoundCounterpart(leak)):
         for x in (0, 1):
             assert len(mechanism.sample(x, 7, np.random.default_rng(1))) == 7
 
 
 def test_a_twin_answers_from_the_other_law_as_often_as_epsilon_allows():
-    twin = SoundTwin(Leak("all", "the input itself", lambda x, size, rng: np.full(size, float(x))))
+    twin = SoundCounterpart(Leak("all", "the input itself", lambda x, size, rng: np.full(size, float(x))))
     right = twin.sample(1, 100_000, np.random.default_rng(2)).mean()
     # 1 / (1 + 1/e) = 0.7311, standard error 0.0014: six of them, rate 2e-9.
     assert abs(right - 1.0 / (1.0 + math.exp(-1.0))) < 0.0085

@@ -38,7 +38,7 @@ def test_the_first_lines_are_passed_on_and_all_are_counted():
     for _ in range(10):
         long.write("x" * 100)
     assert into.getvalue() == "x" * chatter.MAX_CHARACTERS + "…" and long.count == 1 and long.cut == 1
-    assert chatter.told(long, Counter()) == ["Of 1 of these lines the first 500 characters are shown."]
+    assert chatter.suppressed(long, Counter()) == ["Of 1 of these lines the first 500 characters are shown."]
 
 
 def test_of_a_warning_from_one_line_the_first_is_shown_and_those_of_dpaudit_all():

@@ -32,7 +32,7 @@ class Leak:
 
 
 @dataclasses.dataclass(frozen=True)
-class SoundTwin:
+class SoundCounterpart:
     """What keeps epsilon = 1 and looks like a leak."""
 
     leak: Leak

@@ -13,7 +13,7 @@ import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import CONFIDENCE
-from dpaudit.bench.gallery.leak import EPSILON, Leak, SoundTwin
+from dpaudit.bench.gallery.leak import EPSILON, Leak, SoundCounterpart
 
 PAIR = (1, 0)
 
@@ -38,7 +38,7 @@ def look(leak: Leak, draws: int, mode: Literal["sequential", "fixed"], seed: int
     >>> look(tail, 4_000, "sequential", seed=1).is_violated
     True
     """
-    mechanism = SoundTwin(leak) if twin else leak
+    mechanism = SoundCounterpart(leak) if twin else leak
     result = dpaudit.audit(
         mechanism,
         f"eps={EPSILON:g}",
