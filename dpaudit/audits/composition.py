@@ -26,7 +26,7 @@ FEATURES = (
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Why features cannot go together.
+    """Reason why features cannot go together.
 
     Attributes
     ----------

@@ -388,7 +388,7 @@ def _is_same(again: Run, run: Run) -> bool:
 
 
 def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> tuple[str, int, int]:
-    """Why the loss of the pair is infinite whatever the noise, and the side and the run whose output shows it.
+    """Reason why the pair's loss is infinite whatever the noise, and the side and the run whose output shows it.
 
     The text is empty where that does not follow.
     """

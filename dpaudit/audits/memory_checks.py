@@ -55,7 +55,7 @@ SHARED_NOISE = (
 def why_kept(
     game: LabelGame, subject: Subject, data: Sequence[Any], root: int, moved: Mapping[int, bool]
 ) -> tuple[dict[int, str], int]:
-    """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
+    """Reasons, by pair, why a mechanism that keeps its noise or has spent a budget cannot be judged; the calls taken.
 
     `moved` says, by input, whether its first calls took randomness.
     """

@@ -63,7 +63,7 @@ class Stage(ABC):
         return True
 
     def why_not(self, run: AuditRun) -> str:
-        """Why it cannot say anything here, as a sentence; empty where it can."""
+        """Reason why it cannot say anything here, as a sentence; empty where it can."""
         return ""
 
     def leave_out(self, run: AuditRun, reason: str) -> None:  # noqa: B027 (most can always run)

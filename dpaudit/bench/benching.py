@@ -120,7 +120,7 @@ def load_bench(path: Path) -> Record:
 
 
 def describe(problem: Problem) -> Record:
-    """What a problem is, as plain values."""
+    """Describe a problem as plain values."""
     return {
         "family": problem.family,
         "kind": problem.kind,

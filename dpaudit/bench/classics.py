@@ -87,7 +87,7 @@ def truncated_geometric(data: int, size: int, rng: np.random.Generator) -> NDArr
 
 
 def cumulative_numbers(count: int) -> NDArray[np.int64]:
-    """How many of its random integers give an output of at most z, for z = 0 to 5."""
+    """Number of the sampler's random integers that give an output of at most z, for z = 0 to 5."""
     bits, n = math.ceil(math.log(2.0 / EPSILON)), GEOMETRIC_COUNT
     two, more = 2**bits, 2**bits + 1
     total = (2 * two + 1) * more ** (n - 1)

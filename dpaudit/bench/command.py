@@ -1,4 +1,4 @@
-"""What `dpaudit bench` does: read its options, run, and say what was found."""
+"""Command `dpaudit bench`: read its options, run, and say what was found."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def chosen_parts(
 
 
 def problem_table(names: Sequence[str]) -> Group:
-    """The problems as a table: what each is, and what it stands for."""
+    """Table of the problems: name, kind, claim, size, soundness and source."""
     rows = [
         (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), problem.state, problem.source)
         for problem in load_problems(names)

@@ -1,4 +1,4 @@
-"""What a measurement is that is not of one problem: a name, and a function from the design to a record."""
+"""Measurement that is not of one problem: a name, and a function from the design to a record."""
 
 from __future__ import annotations
 

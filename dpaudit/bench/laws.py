@@ -74,7 +74,7 @@ def truncated_laplace_law(epsilon: float, reach: float) -> Law:
 
 
 def reach_for(epsilon: float, delta: float) -> float:
-    """Where to cut Laplace noise of scale 1/epsilon so that a shift of 1 costs exactly delta."""
+    """Truncation point of Laplace noise of scale 1/epsilon at which a shift of 1 costs exactly delta."""
     # delta = (e^(-(A-1) epsilon) - e^(-A epsilon)) / (2 (1 - e^(-A epsilon))), solved for e^(-A epsilon)
     tail = 2.0 * delta / (math.expm1(epsilon) + 2.0 * delta)
     return -math.log(tail) / epsilon

@@ -1,4 +1,4 @@
-"""What is measured of one problem: draws to detection, bounds, false alarms, and the classic subjects.
+"""Measurements of one problem: draws to detection, bounds, false alarms, and the classic subjects.
 
 Conventions: draws are draws a side, half of the labelled draws of a pair, those that the audit fits on included. Each
 function below returns a record of plain numbers, the same for the same design whatever else runs. Times are wall

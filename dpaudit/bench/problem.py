@@ -181,7 +181,7 @@ SAME = Law(np.ones(1), np.ones(1))  # an output that says nothing
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """What another tool reported: its bound (nats), its confidence (None: none that holds) and its runs."""
+    """Report of another tool: its bound (nats), its confidence (None: none that holds) and its runs."""
 
     tool: str
     bound: float
@@ -220,7 +220,7 @@ class Problem:
 
     @functools.cached_property
     def law(self) -> Law | None:
-        """What is known of the two output laws; None where nothing is."""
+        """Known output laws on the two inputs; None where nothing is known."""
         return self.make_law() if self.make_law is not None else None
 
     @property

@@ -1,4 +1,4 @@
-"""What a second process is worth: the time of an audit with one job over that with two, side by side in one run.
+"""Speed-up by a second process: the time of an audit with one job over that with two, side by side in one run.
 
 The subject takes about `MICROSECONDS` of one processor a draw, in Python, as a mechanism of somebody else's would. What
 the machine itself gives two processes at that moment is measured in the same way, with the drawing alone: one that

@@ -35,7 +35,7 @@ STEP = 0.05  # of the grid for released values; divides every kink
 def above(
     data: FloatArray, size: int, rng: np.random.Generator, *, start: float, threshold: float, query: float, cut_off: int
 ) -> NDArray[np.int64]:
-    """Which queries are above `start` plus noise of scale `threshold`; 0 for `query` adds none, 0 for no cut-off."""
+    """Mark queries above `start` plus noise of scale `threshold`; 0 for `query` adds none, 0 for no cut-off."""
     is_above = _is_above(data, size, rng, start, threshold, query)
     result = is_above.astype(np.int64)
     if cut_off:

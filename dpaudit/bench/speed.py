@@ -1,4 +1,4 @@
-"""What people wait for: start, reading, checks, tests, audits of one and of many pairs, and how these grow.
+"""Waiting times: start, reading, checks, tests, audits of one and of many pairs, and how these grow.
 
 Conventions: seconds are of the processor, of this process or of one that was started for it and its children, so that
 other programs on the machine count little; they are medians of `repeats`. Where a line is about a ratio, both are
@@ -153,7 +153,7 @@ def pairs(design: Design) -> dict[str, Any]:
 
 
 def curves(design: Design) -> dict[str, Any]:
-    """How the seconds of an audit grow with its pairs, draws and dimensions, and fall with processes.
+    """Seconds of an audit by its number of pairs, draws, dimensions and processes.
 
     One audit a point: what is asked of them is their course. `curves` has (size, seconds) by name.
     """

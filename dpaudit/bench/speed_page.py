@@ -1,4 +1,4 @@
-"""What is written of measured speed: its table as Markdown, also into a page, and how it grows as a figure."""
+"""Report of measured speed: its table as Markdown, also into a page, and how it grows as a figure."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _classic_table(content: Record) -> Table | None:
 
 
 def _reasons(content: Record) -> Group | None:
-    """Why a classic subject's bound is lower than the other tool's, where it is."""
+    """Reasons why a classic subject's bound is lower than the other tool's, where it is."""
     lower = {name: record for name, record in records_of(content, "classics").items() if not record["reached"]}
     lines = [
         f"{name}: {_fixed(record['lower'])} is below {_fixed(record['peers'][0]['bound'])}; {record['reason']}"

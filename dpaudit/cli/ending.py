@@ -69,7 +69,7 @@ def steady_streams() -> None:
 
 
 def why_lost() -> OSError | ValueError | None:
-    """Why some of the standard output could not be written; None where all of it was."""
+    """Error that lost some of the standard output; None where all of it was written."""
     stream = sys.stdout
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What `dpaudit museum` does: run exhibits, save each record as it comes, and print and write the page.
+"""Command `dpaudit museum`: run exhibits, save each record as it comes, and print and write the page.
 
 `museum.json` (schema `dpaudit.museum/1`) holds a record for each exhibit, with its seed. A run replaces what it runs
 and keeps the rest, so that a long one can be taken in parts. `museum.md` and `museum.html` are made from it.

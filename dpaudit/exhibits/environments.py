@@ -23,7 +23,7 @@ def environment(release: Release, folder: Path) -> Path:
 
 
 def interpreter(release: Release, folder: Path | None) -> Path | None:
-    """The Python in which a release with a program is audited; None where it is nowhere.
+    """Interpreter for a release that is served from a script; None if that version is not installed.
 
     Its own environment comes first, then the one that runs, if that version is installed there.
     """
@@ -35,7 +35,7 @@ def interpreter(release: Release, folder: Path | None) -> Path | None:
 
 
 def command(release: Release, python: Path) -> tuple[str, ...]:
-    """What serves a release: `dpaudit.exec_subject` takes it."""
+    """Command that serves a release: `dpaudit.exec_subject` takes it."""
     return str(python), str(SERVING), str(release.program)
 
 

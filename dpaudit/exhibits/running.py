@@ -44,7 +44,7 @@ SHOWN = 160  # characters of a witness or a pair
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What one audit of a faulty version found."""
+    """Result of one audit of a faulty version."""
 
     found: bool  # a violation, or a leak in the low bits where the exhibit says so
     verdict: str
@@ -176,7 +176,7 @@ def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
 
 
 def _shrunk(result: AuditResult) -> dict[str, Any]:
-    """What shrinking says of its pair, where an audit of its own confirmed it."""
+    """Result of shrinking its pair, where an audit of its own confirmed it."""
     for side in result.side_findings:
         if side.kind == SHRUNK and side.status == "found":
             details = side.details
@@ -195,7 +195,7 @@ def short_form_of(x: Any, x_prime: Any) -> str:
 
 
 def _released(exhibit: Exhibit, release: Release, seed: int, libraries: Path | None) -> dict[str, Any]:
-    """What was found in a real library: one that is absent says so."""
+    """Record of an audit of a real library: one that is absent says so."""
     record: dict[str, Any] = {"package": release.package, "versions": release.versions, "called": release.called}
     record["mended"] = release.mended
     python = None if release.program is None else interpreter(release, libraries)

@@ -1,4 +1,4 @@
-"""What `dpaudit claims` does: bring ledgers and tests together, print the table, write claims.json and claims.html."""
+"""Command `dpaudit claims`: bring ledgers and tests together, print the table, write claims.json and claims.html."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
 
 
 def evidence_text(entry: Entry) -> str:
-    """How an entry was checked, in one text: what was not, methods, evidence, reading, error rate, reason."""
+    """Text on how an entry was checked: what was not, methods, evidence, reading, error rate, reason."""
     parts = [f"Not checked: {entry.unchecked}"] if entry.unchecked else []
     parts.append(f"{', '.join(entry.how)}: {entry.evidence}")
     for name, value in (("Reading", entry.reading), ("Error rate", entry.error_rate), ("Reason", entry.reason)):

@@ -1,4 +1,4 @@
-"""Which tests check which claims: the marks `@pytest.mark.claim("ID")` of a folder of tests.
+"""Claims that tests check: the marks `@pytest.mark.claim("ID")` of a folder of tests.
 
 The files are parsed, not imported: no test's dependency is needed, and nothing runs. Marks count on functions, classes,
 parameters (`pytest.param(..., marks=...)`) and modules (`pytestmark`); each belongs to the function, class or file that

@@ -149,7 +149,7 @@ def reserved_limit(error_rate: float, lists: Sequence[float], tests: int) -> flo
 def refused(
     error_rate: float, lists: Sequence[float], reserved: Sequence[tuple[str, float]], tests: int
 ) -> dict[str, str]:
-    """Why tests with a confidence of their own have none, by node id: each that takes too much, or all together.
+    """Reasons to refuse tests a confidence of their own, by node id: each that takes too much, or all together.
 
     Validity: it depends on the collected tests alone, and a refused test draws nothing, so that the others share what
     there is without it.

@@ -122,14 +122,14 @@ class KnownViolation:
         return f"no pair of this audit is {shown}, as pairs of {self.place} say; its pairs are {there}"
 
     def expired_text(self) -> str:
-        """Why a test with it fails from that date on."""
+        """Failure message of a test with it from that date on."""
         return (
             f"The known violation ({self.reason}) expired on {self.expires.isoformat()}. "
             f"Repair the mechanism, or state a later date in {self.place}."
         )
 
     def vanished_text(self) -> str:
-        """Why a test fails whose known violation was not found."""
+        """Failure message of a test whose known violation was not found."""
         return (
             f"The known violation ({self.reason}) was not found: the mechanism was audited and not refuted at this "
             f"size. If a run of the size that found it agrees, remove it from {self.place}."

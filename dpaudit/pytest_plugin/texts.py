@@ -30,7 +30,7 @@ NO_WORDS = "that of the file, which keeps no words of it"
 
 
 def failure_text(result: AuditResult, replay_line: str) -> str:
-    """Why an audit fails its test, with the line that repeats it."""
+    """Failure message for an audit, with the line that repeats it."""
     from dpaudit.reports import brief, terminal, wording
 
     notes = [f"  note     {note}" for note in wording.notes(result)]
@@ -127,7 +127,7 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
 
 
 def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
-    """Why a test fails whose saved witness breaks the promise again, in the order of every failure."""
+    """Failure message of a test whose saved witness breaks the promise again, in the order of every failure."""
     from dpaudit.reports import wording
 
     bound, budget = wording.compared(found.parameter_lower, found.parameter_budget)

@@ -85,7 +85,7 @@ def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
 
 
 def caption(result: AuditResult) -> str:
-    """Whose figures `rows` are, of how frequent an event, how often it is found, and what that rests on."""
+    """Caption of `rows`: the pair, how frequent an event is, how often it is found, and what that rests on."""
     found = _learned(result)
     if found is None:
         return ""

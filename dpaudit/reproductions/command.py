@@ -1,4 +1,4 @@
-"""What `dpaudit reproduce` does: find reproductions, run them, print their tables, write a plot and a JSON file.
+"""Command `dpaudit reproduce`: find reproductions, run them, print their tables, write a plot and a JSON file.
 
 The file is `NAME.json`, schema `dpaudit.reproduction/1`: strict JSON, infinities as the strings "inf" and "-inf". The
 plot is `NAME.png`. Both are written complete or not at all.

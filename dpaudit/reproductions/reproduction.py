@@ -50,7 +50,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a run found."""
+    """Result of a run."""
 
     tables: Sequence[Table]
     statements: Sequence[Statement]  # the printed results, one by one, beside ours
@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to run."""
+    """Options of a run."""
 
     seed: int = 0  # of everything random
     quick: bool = False  # a smoke test with few repetitions
@@ -71,7 +71,7 @@ class Options:
 
 @runtime_checkable
 class HasRun(Protocol):
-    """What an entry point of the group has to be."""
+    """Interface of an entry point of the group."""
 
     description: str
 

@@ -43,7 +43,7 @@ BELOW = (0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Stage:
-    """What was predicted before some scores, and the cells of these: those of label 0, then those of label 1."""
+    """Prediction before some scores, and the cells of these scores: those of label 0, then those of label 1."""
 
     predicted: Predicted
     cells: NDArray[np.intp]

@@ -119,7 +119,7 @@ def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str, rng
 
 
 def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tuple[str, ...]:
-    """What the scores show of the assumptions, in sentences; none of them changes a verdict."""
+    """Sentences on what the scores show of the assumptions; none of them changes a verdict."""
     notes = []
     both = np.concatenate([scores_in, scores_out])
     missing = int(np.isnan(both).sum())

@@ -37,7 +37,7 @@ MIN_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """Which canaries are guessed on: a fixed number of them, or of pairs."""
+    """Canaries that are guessed on: a fixed number of them, or of pairs."""
 
     guesses: int
     in_pairs: bool = False
@@ -52,7 +52,7 @@ class Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What a rule did: `correct` of `rule.guesses` guesses on `canaries` canaries, tested at `level`."""
+    """Result of a rule: `correct` of `rule.guesses` guesses on `canaries` canaries, tested at `level`."""
 
     rule: Rule
     correct: int
@@ -98,7 +98,7 @@ class Ordered:
 
 
 def looks_chosen(found: Ordered, rule: Rule) -> bool:
-    """Whether a stated number of guesses bounds the accuracy better than all of a range of numbers: by chance, rarely.
+    """Tell whether a stated number of guesses bounds the accuracy better than a range of others: by chance, rarely.
 
     A number that was chosen for what it shows is a second look at the labels, and the audit's error rate is lost.
     """

@@ -152,7 +152,7 @@ def claimed_accuracy(claim: Claim, value: float) -> Accuracy:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What one run is tested by: levels of all parts sum to that of the bound."""
+    """Tests of one run: levels of all parts sum to that of the bound."""
 
     lists: tuple[Guesses, ...]
     sum: RankSum | None = None

@@ -214,7 +214,7 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
 
 
 def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What of two columns the ledger does not have yet; `UsageError` where it cannot be said.
+    """Scores in two columns that are new to the ledger; `UsageError` where that cannot be said.
 
     Columns that begin with all that the ledger has are taken for the same files, grown. Where the ledger has one or two
     scores of few values, a night of its own may begin so by chance, and would lose those scores: let a first night

@@ -1,4 +1,4 @@
-"""What the guesses of one training run prove: bounds on the chance of so many correct ones, and their inverse.
+"""Tail bounds on the number of correct guesses in one training run, and their inverse.
 
 The game. There are m canaries. Fair and independent coins decide which are in the training set; the mechanism runs
 once, and an attack that sees its output alone makes exactly r guesses "in" or "out" (which canaries it guesses on, and

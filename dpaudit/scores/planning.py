@@ -1,4 +1,4 @@
-"""What one run can show: how many canaries a claim needs, and how good the guesses have to be.
+"""Plan of one run: how many canaries a claim needs, and how good the guesses have to be.
 
 Everything here is for one rule with a stated number of guesses, at the full error rate. Where no number is
 stated, an audit divides the error rate among four: these figures are then those of a confidence 1 - (1 - confidence) /
@@ -43,7 +43,7 @@ class PlannedRun:
 
 @dataclasses.dataclass(frozen=True)
 class OneRunPlan(Saved):
-    """What one run can show of a claim."""
+    """Plan of one run to refute a claim."""
 
     claim: str
     delta: float  # at which epsilon is bounded

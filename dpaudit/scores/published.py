@@ -120,7 +120,7 @@ def audit_published(
 
 
 def nearest_scores(columns: list[FloatArray], released: NDArray[np.intp], records: NDArray[np.intp]) -> FloatArray:
-    """How much nearer each record is to a released row than to another record: logs of distances, shape (records,).
+    """Log ratio of each record's distances to the nearest other record and released row, shape (records,).
 
     Numbers are compared by their ranks among all rows; categories that differ are as far apart as the two ends.
     """

@@ -1,4 +1,4 @@
-"""What an audit of scores found, and its saved form (schema `dpaudit.scores/1`, published in `dpaudit/schemas/`)."""
+"""Result of an audit of scores, and its saved form (schema `dpaudit.scores/1`, published in `dpaudit/schemas/`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class IndependentBound:
         return self.p_value is not None and self.p_value <= REFUTED_AT
 
     def notes(self, assume: str) -> tuple[str, ...]:
-        """What the test of the assumption found, where that is worth a sentence."""
+        """Notes on the test of the assumption, where it is worth a sentence."""
         if self.is_refuted:
             what = (
                 "Scores of neighbouring canaries go together: the bound for independent canaries is not to be trusted"

@@ -35,7 +35,7 @@ ALIKE = 0.05  # p-value of two samples of gradient norms, above which canaries a
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """What a training says of its run. All but the scores may be None.
+    """Record of a training run. All but the scores may be None.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ def audit_training(
 
 
 def pitfalls(record: TrainingRecord) -> tuple[str, ...]:
-    """What the record shows of pitfalls, in sentences."""
+    """Sentences on pitfalls that the record shows."""
     return (*_of_batches(record), *_of_canaries(record))
 
 

@@ -46,7 +46,7 @@ class Event:
 
 @dataclasses.dataclass(frozen=True)
 class CertifiedPair:
-    """What is proved of one pair.
+    """Proved bounds for one pair.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class CertifiedPair:
 
 @dataclasses.dataclass(frozen=True)
 class Certificate(Saved):
-    """What is proved of a mechanism on a list of pairs.
+    """Proved bounds for a mechanism on a list of pairs.
 
     Attributes
     ----------

@@ -111,7 +111,7 @@ class Frontier:
 
 
 def is_own_code(file: str) -> bool:
-    """Whether a file is the user's own: of no library, wherever that is installed, and no text that was compiled."""
+    """Tell whether a file is the user's own: of no library, wherever installed, and no text that was compiled."""
     return is_users(file) and not file.startswith("<") and "site-packages" not in file and "dist-packages" not in file
 
 

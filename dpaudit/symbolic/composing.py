@@ -85,7 +85,7 @@ class Note:
 
 @dataclasses.dataclass(frozen=True)
 class _Move:
-    """What moves the noise of one run to that of the other input, and by how much."""
+    """Shifts from the noise of one run to that on the other input, with their losses."""
 
     parts: list[Part]
     steps: Mapping[int, float]
@@ -364,7 +364,7 @@ def noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | N
 
 
 def differences(first: Path, second: Path) -> list[Note]:
-    """What differs between the two runs though all noise is the same."""
+    """Differences between the two runs though all noise is the same."""
     notes: list[Note] = []
     a, b = first.tape.events, second.tape.events
     place, here, there = first_apart(a, b) or (None, "", "")

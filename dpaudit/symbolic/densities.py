@@ -82,7 +82,7 @@ class NoisyNumber:
 
     @property
     def shift(self) -> float:
-        """How far the noise-free parts are apart, less their rounding errors; 0 up to rounding."""
+        """Distance between the noise-free parts, less their rounding errors; 0 up to rounding."""
         a, b = self.signals
         if self.is_never_a_number:
             return 0.0
@@ -257,7 +257,7 @@ def has_exact_ratio(leaf: NoisyNumber) -> bool:
 
 
 def is_none(shift: float, size: float, scale: float) -> bool:
-    """Whether a shift of noise is no more than the rounding of numbers of this size, and small beside the noise."""
+    """Tell whether a shift of noise is at most the rounding of numbers of this size, and small beside the noise."""
     return shift <= min(LAST_BITS * size, 1e-6 * scale)
 
 

@@ -29,7 +29,7 @@ Law = Mapping[str, Fraction]
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What is known of the law on one input: masses of outcomes, and the mass that is left."""
+    """Known part of the law on one input: masses of outcomes, and the mass that is left."""
 
     law: Law
     left: Fraction

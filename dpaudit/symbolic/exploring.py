@@ -31,7 +31,7 @@ FACES = ("numpy", "random")
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """What one run came to: a leaf, or None where it was put back; and the paths that it left open."""
+    """End of one run: a leaf, or None where it was put back; and the paths that it left open."""
 
     leaf: Leaf | None
     path: OpenPath
@@ -102,7 +102,7 @@ class Runner:
 
 
 class Exploration:
-    """What is known of the output law on one input.
+    """Known part of the output law on one input.
 
     Attributes
     ----------

@@ -144,10 +144,10 @@ def _short(value: Any) -> str:
 
 
 class Source:
-    """What gives the draws that a face is asked for."""
+    """Source of the draws that a face is asked for."""
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
-        """What a method of `numpy.random.Generator` returns for these arguments."""
+        """Value that a method of `numpy.random.Generator` returns for these arguments."""
         raise NotImplementedError
 
     def below(self, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Where a program may get randomness from: all of it is led to a tape while a recorded run goes on.
+"""Interception of a program's sources of randomness: all are led to a tape while a recorded run goes on.
 
 Replaced for the time of a run, and put back whatever happens: the functions of `numpy.random` and of `random`,
 `default_rng`, `RandomState`, `random.Random` and `SystemRandom`, `secrets`, `os.urandom`, `rvs` of scipy's common laws;
@@ -186,7 +186,7 @@ def _of_numpy(tape: Tape) -> Iterator[Replaced]:
 
 
 def _is_random(tape: Tape, seed: Any) -> bool:
-    """Whether a generator from this seed is random: no seed, the one that was handed in, or one made of entropy."""
+    """Tell whether a generator from this seed is random: no seed, the one handed in, or one made of entropy."""
     if seed is None or tape.has_entropy or isinstance(seed, HandedSeed):
         return True
     is_stream = isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator)

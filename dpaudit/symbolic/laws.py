@@ -131,7 +131,7 @@ class Law:
 
     @property
     def centre(self) -> float:
-        """Where half of the mass is on either side, about."""
+        """Approximate median of the law."""
         if self.is_discrete:
             return 1.0 if self.family == "geometric" else 0.0
         return FAMILIES[self.family].centre * self.scale

@@ -1,4 +1,4 @@
-"""Where a run ends: its outcome as a token, and outcomes of geometric tails as families of tokens.
+"""End of a run: its outcome as a token, and outcomes of geometric tails as families of tokens.
 
 A token is the identity of an output (`dpaudit.features.identity`): two outputs are one outcome where no audit can tell
 them apart. An exception is the outcome of its kind and its text.

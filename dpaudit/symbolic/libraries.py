@@ -45,7 +45,7 @@ SHOWN_KEYWORDS = ("mean", "std", "scale", "loc", "stddev", "minval", "maxval", "
 
 
 def replacements(tape: Tape) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """What is to be replaced, by its owner and name, and what stands there meanwhile."""
+    """Functions to be replaced, by owner and name, and what stands there meanwhile."""
     loaded = sys.modules
     if "scipy.stats" in loaded:
         for name, method in SCIPY.items():

@@ -1,4 +1,4 @@
-"""What follows from the known runs of a pair: a loss that is proved, in the claim's own terms.
+"""Proof from the known runs of a pair: a lower bound on its loss, in the claim's own terms.
 
 The output law of an input is a mixture over its paths. Paths with one *signature* (skeleton, the numbers without noise,
 the places of the noisy ones) form an event, which is disjoint from those of other signatures; its probability is a sum
@@ -53,7 +53,7 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """What is proved of a pair.
+    """Loss that is proved of a pair.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
 
 
 def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
-    """Whether what is asked of the outputs of a signature is computed as it is, and not only bounded from below."""
+    """Tell whether what is asked of the outputs of a signature is computed, and not only bounded from below."""
     is_pure = claim is None or asks_of_ratios(claim)
     if claim is not None and not is_pure and (claim.family == "renyi" or claim.anchored):
         return False  # a curve, of which some points are looked at
@@ -230,7 +230,7 @@ def _are_apart(a: Laid, b: Laid, k: int) -> bool:
 
 
 def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, int], left: float) -> Proof:
-    """What the probabilities of the signatures prove."""
+    """Proof by the probabilities of the signatures."""
     p = np.array([group.mass(sides[0], -1.0) for group in groups])
     q = np.array([group.mass(sides[1], 1.0) for group in groups])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -300,7 +300,7 @@ def _differing(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[str, str]:
 
 
 def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
-    """What the densities of two paths of one signature prove."""
+    """Proof by the densities of two paths of one signature."""
     paths = (group.sides[sides[0]][0], group.sides[sides[1]][0])
     assert paths[0].output is not None and paths[1].output is not None
     leaves, used, shared, _is_all = noisy_numbers(paths)
@@ -339,7 +339,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
 
 
 def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
-    """What one number proves where several paths lead to one form of the output; of claims with a delta."""
+    """Proof by one number where several paths lead to one form of the output; of claims with a delta."""
     if claim is None or claim.family == "renyi" or asks_of_ratios(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
@@ -393,7 +393,7 @@ def _broken(
     delta: Callable[[float], float],
     most_epsilons: int | None = None,
 ) -> str:
-    """What of a claim is broken, as words, by lower bounds on what it bounds; empty if nothing is.
+    """Part of a claim that is broken, in words, by lower bounds on what it bounds; empty if none is.
 
     `divergence` gives the Renyi divergence of an order, and `delta` that of an epsilon, the least ones first.
     """

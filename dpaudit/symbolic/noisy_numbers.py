@@ -93,7 +93,7 @@ class Noisy(Symbol):
         return self._of(self.by, kind)
 
     def _of(self, by: Function | None, kind: type) -> Noisy:
-        """What a function gives of the number."""
+        """Result of a function of the number."""
         return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width, by)
 
     def number(self, use: str = "as it is") -> Any:
@@ -108,7 +108,7 @@ class Noisy(Symbol):
     # Functions of it.
 
     def after(self, function: Function, kind: type | None = None) -> Any:
-        """What a function gives of it; None where that is refused."""
+        """Result of a function of it; None where that is refused."""
         kind = kind or self._kind
         if not self.is_followed_by(function):
             return kind(function.value(self.number(function.name)))
@@ -117,7 +117,7 @@ class Noisy(Symbol):
         return self._of(function, kind)
 
     def is_followed_by(self, function: Function) -> bool:
-        """Whether it has continuous noise, whose values at the ends of steps do not matter, between a function's ends.
+        """Tell whether it has continuous noise, for which ends of steps do not matter, between a function's ends.
 
         Noise of whole numbers is at such ends; beyond the others a program overflows, or gets zeros.
         """
@@ -248,7 +248,7 @@ class Noisy(Symbol):
         return bool(gap.number("a comparison") <= 0.0) if found is None else found
 
     def _is_order(self) -> bool | None:
-        """Whether the number is at most 0, by an order of the multiples of two noises that it is the difference of."""
+        """Tell whether the number, a difference of multiples of two noises, is at most 0, by their order."""
         (one, factor), (other, minus) = ((index, Fraction(factor)) for index, factor in self.terms.items())
         known = self.tape.units
         ratio = factor / known[one] if one in known else -minus / known[other] if other in known else abs(factor)

@@ -191,7 +191,7 @@ class Piecewise:
         return Piecewise(tuple(-knot for knot in self.knots[::-1]), tuple(pieces))
 
     def between(self, low: Fraction | float, high: Fraction | float) -> Piecewise:
-        """What it is on an interval, and 0 elsewhere."""
+        """Restriction to an interval, 0 elsewhere."""
         knots = tuple(sorted({*self.knots, *(Fraction(end) for end in (low, high) if math.isfinite(end))}))
         pieces = self._spread(knots)
         for k in range(len(pieces)):
@@ -305,7 +305,7 @@ def from_the_leaves(
     product: Callable[[Function, Function], Function],
     message: Callable[[Function, Comparison, bool], Function],
 ) -> Iterator[Function]:
-    """What is left at the root of each tree of comparisons.
+    """Function left at the root of each tree of comparisons.
 
     `message` gives, of a leaf's function and its comparison (in which it is the lower one, or not), a function of the
     value that the leaf is compared with; `product` multiplies it into that node's.

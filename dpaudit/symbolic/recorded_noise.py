@@ -52,7 +52,7 @@ GRADES: tuple[Grade, ...] = ("proved", "not recorded", "implied", "hint", "same"
 
 @dataclasses.dataclass(frozen=True)
 class RecordedPair:
-    """What was recorded of one pair.
+    """Record of one pair.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class RecordedPair:
 
 @dataclasses.dataclass(frozen=True)
 class RecordedResult:
-    """What was recorded of all pairs.
+    """Records of all pairs.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ def record_noise(
 
 
 def recorded_finding(subject: Subject, claim: Claim, pairs: Sequence[Pair], seed: int) -> SideFinding:
-    """What is recorded of the pairs of an audit, as its side finding; why nothing is, where it cannot be."""
+    """Side finding of an audit from recorded runs of its pairs; the reason where they cannot be recorded."""
     try:
         check_runs(subject)
     except UsageError as error:
@@ -254,14 +254,14 @@ class Recorder:
         return self._known[id(x)][1]
 
     def result(self, found: Sequence[tuple[RecordedPair, Pair]]) -> RecordedResult:
-        """What was recorded of some pairs, the worst first."""
+        """Records of some pairs, the worst first."""
         ranked = sorted(found, key=lambda entry: _rank(entry[0]))
         text = None if self.claim is None else str(self.claim)
         listed, pairs = tuple(entry for entry, _ in ranked), tuple(pair for _, pair in ranked)
         return RecordedResult(self.subject.name, text, self.seed, self.runs, listed, pairs)
 
     def pair(self, pair: Pair) -> RecordedPair:
-        """What was recorded of one pair."""
+        """Record the runs of one pair."""
         with kept_by_conversions():
             return self._pair(pair)
 

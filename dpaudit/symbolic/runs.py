@@ -120,7 +120,7 @@ def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
 
 
 def _given_as(role: str, generator: Any, tape: Tape) -> Any:
-    """What a parameter of this role is passed: a generator on the tape, or a seed for one."""
+    """Argument for a parameter of this role: a generator on the tape, or a seed for one."""
     if role == "seed":
         key = (tape.run, tape.salt)
         return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
@@ -276,7 +276,7 @@ def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
-    """How a run with symbols differs from the one with numbers, with the line where they part."""
+    """Difference of a run with symbols from the one with numbers, with the line where they part."""
     steps: tuple[list[str], list[str]] = ([], [])
     for path, lines in zip((one, other), steps, strict=True):
         run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), lines)
@@ -367,7 +367,7 @@ def is_equal(number: float, other: float) -> bool:
 
 
 def is_within(numbers: Sequence[float], others: Sequence[float]) -> list[bool]:
-    """Which numbers are equal up to rounding; NaN equals NaN."""
+    """Tell which numbers are equal up to rounding; NaN equals NaN."""
     found = []
     for a, b in zip(numbers, others, strict=True):
         found.append(is_equal(a, b) or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)

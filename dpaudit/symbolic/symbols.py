@@ -143,7 +143,7 @@ class Symbol:
     # Sums and multiples.
 
     def _each(self, function: Callable[[Any], Any], other: Any) -> Any:
-        """What a function gives for a number, or for each element of an array."""
+        """Result of a function for a number, or for each element of an array."""
         return guarded(elements(function, other))[()] if isinstance(other, np.ndarray) else function(other)
 
     def __add__(self, other: Any) -> Any:
@@ -214,7 +214,7 @@ class Symbol:
         return call_ufunc(self._run, function, method, inputs, options)
 
     def clip(self, low: Any = None, high: Any = None, **options: Any) -> Any:
-        """What `numpy.clip` asks a number for."""
+        """Method that `numpy.clip` calls on a number."""
         if any(value is not None for value in options.values()):
             return np.clip(self.number("clip"), low, high, **options)
         value = self if low is None else np.maximum(self, low)
@@ -260,7 +260,7 @@ def number_of(value: Any, use: str) -> Any:
 
 
 def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What a function gives for each element, as an object array."""
+    """Results of a function for each element, as an object array."""
     plain = asarray(array)
     return filled([function(plain[index]) for index in np.ndindex(plain.shape)], plain.shape)
 
@@ -482,7 +482,7 @@ def _as_pythons(value: Any) -> Any:
 def call_ufunc(
     run: SymbolRun | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
-    """What a ufunc gives on symbols."""
+    """Result of a ufunc on symbols."""
     target = options.get("out")
     if target is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
@@ -557,7 +557,7 @@ def _stand_in(value: Any) -> Any:
 
 
 def _written(run: SymbolRun | None, array: Any, found: Any) -> Any:
-    """What an operation in place leaves: its result, in the array that it was asked to write to."""
+    """Result of an operation in place, in the array that it was asked to write to."""
     is_float = PYTHONS.get(found._kind if isinstance(found, Symbol) else found.dtype.type) is float
     if run is not None and is_float and array.dtype == np.int64:
         run.lose("doubles are written into an array of integers")

@@ -77,7 +77,7 @@ class Decision:
 
 
 class Tape(Choices):
-    """What one run did; see the module.
+    """Record of one run; see the module.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class Tape(Choices):
     def order(
         self, options: Sequence[Sequence[Comparison]], units: Mapping[int, Fraction], reach: float, what: str
     ) -> int | None:
-        """Which of some orders of multiples of noises holds, of which just one does: a decision.
+        """Decide which of some orders of multiples of noises holds, of which just one does.
 
         None where the probabilities are not known (`dpaudit.symbolic.orders`), or a noise was compared as another
         multiple. `reach` is the largest number behind a gap.
@@ -321,7 +321,7 @@ class Tape(Choices):
         pairs: Sequence[Comparison] = (),
         ends: Mapping[int, tuple[float, float]] = MappingProxyType({}),
     ) -> Component:
-        """What is known of some noises, and further comparisons and intervals of them."""
+        """Component of some noises, with further comparisons and intervals of them."""
         made = []
         for node in sorted(nodes):
             interval = ends.get(node, self.intervals.get(node, FREE))
@@ -331,7 +331,7 @@ class Tape(Choices):
     def choose(
         self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
     ) -> int:
-        """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
+        """A choice with given probabilities; `exact` are the same probabilities as fractions, if known."""
         outcome = self.decide(probabilities, actual, what)
         self.picked *= self.decisions[-1].probabilities[outcome]
         self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]

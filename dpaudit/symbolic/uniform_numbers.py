@@ -212,7 +212,7 @@ class UniformNumber(Symbol):
         return self._affine(1 / divisor, Fraction(0), self._class_of_sum(other))
 
     def _divided_by_0(self, operation: Callable[[Any, Any], Any], zero: Any) -> NoReturn:
-        """What Python raises; numpy warns and goes on with an infinity."""
+        """Raise what Python raises; numpy warns and goes on with an infinity."""
         if isinstance(self, np.generic) or isinstance(zero, np.generic):
             self._refuse("a uniform number is divided by 0")
         operation(1.0, zero)

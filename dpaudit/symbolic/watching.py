@@ -67,7 +67,7 @@ READING = {
 
 
 class WatchedRun(Protocol):
-    """What is watched: a run that is to be exact, or one on a tape."""
+    """Run that is watched: one that is to be exact, or one on a tape."""
 
     deadline: float
     is_strict: bool
@@ -104,7 +104,7 @@ class Watch:
         self.before = self._states()
 
     def moved(self) -> str:
-        """Why the runs so far used other generators than their own, as a sentence; empty where they did not."""
+        """Sentence that the runs so far used other generators than their own; empty where they did not."""
         now = self._states()
         if not _are_equal(now[0], self.before[0]):
             return "Compiled code took random bits from the generator itself, past its methods."
@@ -224,7 +224,7 @@ def unheard() -> Iterator[None]:
 
 
 def reason_of_call(frame: FrameType, function: Any) -> str:
-    """Why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
+    """Reason why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
     try:
         reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
         if reason or (function not in CLOCKS and function not in OF_PROCESS):
@@ -238,12 +238,12 @@ def reason_of_call(frame: FrameType, function: Any) -> str:
 
 
 def _is_of_garbage_collection(frame: FrameType) -> bool:
-    """Whether it is a callback of the garbage collector, as hypothesis has one that reads the clock: no program's."""
+    """Tell whether it is the garbage collector's callback, as hypothesis has one that reads the clock: no program's."""
     return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
 def reason_of_reading(function: Any) -> str:
-    """Why a call of compiled code may read what differs each time: of an open device, a socket, another process."""
+    """Reason why a call of compiled code may read what differs each time: an open device, a socket, another process."""
     name = getattr(function, "__name__", "")
     if not isinstance(name, str):
         return ""

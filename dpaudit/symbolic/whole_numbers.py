@@ -233,7 +233,7 @@ class WholeNumber(Symbol):
         return self if type(digits) is int and digits >= 0 else round(self.number("round"), digits)
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """What `numpy.round` asks a number for."""
+        """Method that `numpy.round` calls on a number."""
         is_itself = decimals >= 0 and out is None
         return self.as_class(NUMPYS[self._kind]) if is_itself else np.round(self.number("round"), decimals, out)
 

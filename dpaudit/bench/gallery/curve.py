@@ -109,7 +109,7 @@ def times_fixed(form: Form, epsilon: float, draws: int) -> float:
 
 
 def _is_found(form: Form, loss: float, epsilon: float, draws: int) -> bool:
-    """Whether all but `MISSED` fixed audits find the loss; one that is infinite is no loss to look for, and counts."""
+    """Tell whether all but `MISSED` fixed audits find the loss; an infinite one is none to look for, and counts."""
     if math.isinf(loss):
         return True
     missed = 0
@@ -141,7 +141,7 @@ def measured(jobs: int, modes: Sequence[Mode]) -> dict[Case, float]:
 
 
 def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What the package keeps: by form and mode, draws of the test with the times from there on; null for none.
+    """Record that the package keeps: by form and mode, draws of the test with the times from there on; null for none.
 
     Times are with `CAUTION`, and of several budgets at the same draws the largest. A mode not measured stays as it is
     `known`.

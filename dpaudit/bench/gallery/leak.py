@@ -33,7 +33,7 @@ class Leak:
 
 @dataclasses.dataclass(frozen=True)
 class SoundCounterpart:
-    """What keeps epsilon = 1 and looks like a leak."""
+    """Mechanism that keeps epsilon = 1 and looks like a leak."""
 
     leak: Leak
 

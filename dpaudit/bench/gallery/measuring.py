@@ -1,4 +1,4 @@
-"""What an audit finds of the gallery, by form: the share of leaks, and of sound twins that are called violated.
+"""Detection rates on the gallery, by form: the share of leaks, and of sound twins, that audits call violated.
 
 Conventions: draws are labelled draws of one audit. Leaks and twins are audited against epsilon = 1 at 95% confidence.
 """

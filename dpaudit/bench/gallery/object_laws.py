@@ -178,7 +178,7 @@ def equal_texts(x: int, rng: Rng) -> Any:
 
 
 def depth(x: int, rng: Rng) -> Any:
-    """How deep a number is."""
+    """Nesting depth of a number."""
     number = float(rng.normal())
     return nested(number, int(rng.integers(2, 5)) + 3 * now_and_then(x, rng), lambda inner: [inner])
 
@@ -204,7 +204,7 @@ def far_position(x: int, rng: Rng) -> Any:
 
 
 def huge(x: int, rng: Rng, modulus: int) -> Any:
-    """What is left of an integer that no double holds."""
+    """Remainder of an integer that no double holds."""
     return {"n": modulus * (int(rng.integers(2**62)) * 2**20 + int(rng.integers(2**20))) + x}
 
 

@@ -1,4 +1,4 @@
-"""What is not read of outputs of public functions: numpy, pandas, scikit-learn, images, text, JSON, dates and others.
+"""Unread parts of outputs of public functions: numpy, pandas, scikit-learn, images, text, JSON, dates and others.
 
 `python -m dpaudit.bench.gallery.public_outputs` calls some hundred functions, each on two random inputs, reads what
 they return, and writes by kind what was not read. An output is *silent* if it differs from that on the other input as
@@ -52,7 +52,7 @@ LEFT_OUT = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What came of one function on two inputs, and what of it was not read."""
+    """Outputs of one function on two inputs, and what of them was not read."""
 
     kind: str
     name: str
