@@ -1,0 +1,20 @@
+"""A docstring of the package begins with a verb or a noun."""
+
+import ast
+import re
+from pathlib import Path
+
+import dpaudit
+
+OPENING = re.compile(r"(What|Who|Whose|Where|Whether|How|Which|When|Why)\b")
+HELP = {"cli/evidence.py: evidence_group"}  # the docstring of a command is its help
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun():
+    root, found = Path(dpaudit.__file__).parent, set()
+    described = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, described) and OPENING.match(ast.get_docstring(node) or ""):
+                found.add(f"{path.relative_to(root).as_posix()}: {getattr(node, 'name', 'module')}")
+    assert found <= HELP
