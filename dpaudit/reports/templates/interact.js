@@ -45,14 +45,12 @@
       });
     });
   });
-  function measure() {
-    document.querySelectorAll(".scroll").forEach(function (box) {
-      box.classList.toggle("is-wide", box.scrollWidth > box.clientWidth + 1);
-    });
-  }
-  measure();
-  addEventListener("resize", measure);
-  document.addEventListener("toggle", measure, true);
+  // Widths are read once a layout is there: to ask for them before takes a page of 1,000 pairs as long again.
+  var widths = new ResizeObserver(function (entries) {
+    var areWide = entries.map(function (entry) { return entry.target.scrollWidth > entry.target.clientWidth + 1; });
+    entries.forEach(function (entry, k) { entry.target.classList.toggle("is-wide", areWide[k]); });
+  });
+  document.querySelectorAll(".scroll").forEach(function (box) { widths.observe(box); });
   function value(cell) {
     var text = cell.textContent.trim();
     var number = text.replace(/,/g, "").match(/^[≥≤p= ]*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞)/);
