@@ -217,7 +217,8 @@ class Reader(Form):
         of_members = enumerate(self.members, start + len(self.keys))
         members = tuple(member for column, member in of_members if column in asked)
         found += range(width, width + len(keys) + len(members))
-        return dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members), tuple(found)
+        values = tuple(own for block, own in zip(self.blocks, self.values, strict=False) if block in blocks)
+        return dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members, values=values), tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
@@ -237,7 +238,7 @@ class Reader(Form):
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
         for path, _, values in self._wholes:
-            of = [*SUMMARIES, *(f"count of {value:.4g}" for value in values)]
+            of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
         if len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
@@ -253,8 +254,7 @@ class Reader(Form):
     @functools.cached_property
     def counts(self) -> tuple[int, ...]:
         """The columns of how often values of a block occur."""
-        found: list[int] = []
-        end = self.n_read
+        found, end = list[int](), self.n_read
         for *_, values in self._wholes:
             end += len(SUMMARIES) + len(values)
             found += range(end - len(values), end)

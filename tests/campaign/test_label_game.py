@@ -20,7 +20,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import learning_state
 from dpaudit.inference.order import LATER
 from dpaudit.inference.tasks import TaskResult
-from dpaudit.privacy.claims import GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
 
 
@@ -419,3 +419,39 @@ def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
         assert {result.verdict for result in results} == {"violated"}
         found[samples] = np.mean([result.findings[0].samples for result in results])
     assert found[10_000_000] <= 1.3 * found[1_000]
+
+
+def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
+    game, deck, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=500)
+    seen = []
+    fit = game.pairs[0].fit
+
+    def watched(first, second, level, **how):
+        seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
+        fit(first, second, level, **how)
+
+    game.pairs[0].fit = watched
+    game.start()
+    while True:
+        before = len(seen)
+        if not game.round():
+            break
+        counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
+        # all fits so far were made before this round's draws; those made after may use them
+        assert not any(counted & fitted for fitted in seen[:before])
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
+@pytest.mark.parametrize("outputs", [noise, leaking_third])
+@MODES
+def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
+    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
+    for pair in game.pairs:
+        assert pair.is_violated == (pair.main.lower > claim.value)
+        assert pair.ratio_lower == pair.main.lower / claim.value
+        for _, use in pair.uses:
+            assert use.is_rejected == (use.lower > use.claim.value)
+        if pair.looks:
+            assert pair.looks[-1].parameter_lower == pair.main.lower
+            assert [look.parameter_lower for look in pair.looks] == sorted(look.parameter_lower for look in pair.looks)

@@ -9,6 +9,7 @@ from scipy.special import expit
 import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
+from dpaudit.features.views import proposals
 
 WORDS = np.array(["tea", "coffee", "rice", "bread", "red", "blue", "green"])
 WRITTEN = {
@@ -70,3 +71,28 @@ def test_a_leak_in_how_often_something_occurs_is_found(kind):
             repeated(kind, loss), "eps=1", [(1, 0)], samples=4_000, mode="fixed", seed=1, floating_point=False
         )
         assert found.verdict in verdicts, loss
+
+
+def test_some_of_the_columns_have_their_own_values():
+    rng = np.random.default_rng(1)
+    outputs = [
+        {"a": a, "b": b}
+        for a, b in zip(rng.integers(0, 7, (300, 6)), rng.integers(90_000, 90_005, (300, 4)), strict=True)
+    ]
+    outcomes = read_outputs(outputs, len(outputs))
+    reader = Reader.learn((outcomes,))
+    widths = [block.width for block in reader.blocks]
+    some, _ = reader.only(range(widths[0], sum(widths)))
+    assert some.blocks == reader.blocks[1:] and some.values == reader.values[1:] and any(some.values)
+    counted = [name for name in reader.names if "the count of 9000" in name]
+    assert len(counted) == len(set(counted)) == 5
+
+
+def test_counts_are_no_reason_to_propose_less_of_other_columns():
+    rng = np.random.default_rng(1)
+    outcomes = read_outputs(rng.integers(0, 40, (300, 75)), 300)
+    reader = Reader.learn((outcomes,))
+    matrix, labels = reader(outcomes), np.arange(300) % 2
+    kinds = {views[0].kind for views in proposals(matrix, labels, reader.n_read, len(reader.counts)) if views}
+    without = {views[0].kind for views in proposals(matrix[:, : -len(reader.counts)], labels, reader.n_read) if views}
+    assert len(reader.counts) == 40 and kinds == without and "distance from the centre" in kinds

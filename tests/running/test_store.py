@@ -1,6 +1,7 @@
 """The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
 
 import asyncio
+import dataclasses
 import itertools
 import json
 import math
@@ -21,7 +22,7 @@ from dpaudit.inference.saved import counted
 from dpaudit.running import nights, playing
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_from_bytes
-from dpaudit.running.store import Store, StoreError, share_of
+from dpaudit.running.store import Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
 
@@ -605,3 +606,40 @@ def test_no_state_is_code(path):
     blobs = [row[0] for row in connection.execute("select outputs from inputs")]
     connection.close()
     assert len(blobs) == 2 and all(len(outcomes_from_bytes(blob)) > 50 for blob in blobs)
+
+
+def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, pairs=[(0, 1)], seed=1)
+    night_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=7, samples=16)  # on this seed no bound is above 0
+    with Store.at(path) as store, Store.at(other) as second:
+        store.merge(second)
+    (subject,) = subjects_of(path)
+    assert [pair.generation for pair in subject["pairs"]] == [0, 1, 1]
+    assert sum(pair.level for pair in subject["pairs"]) == pytest.approx(0.05 * (share_of(0) + share_of(1)))
+    assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
+    result = night_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
+    assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
+
+
+def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, seed=1)
+    night_of(other, seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        with second.transaction() as execute:
+            (pair,) = second._pairs_at(execute, 1, 0).values()
+            _write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
+        store.merge(second)
+    assert not only_pair(path).is_violated  # it was made at the error rate of that store
+
+
+def test_what_is_forgotten_begins_anew_on_other_streams(path):
+    night_of(path)
+    (subject,) = subjects_of(path)
+    with Store.at(path) as store:
+        assert store.forget([subject["digest"], "0" * 64]) == 1
+    (subject,) = subjects_of(path)
+    assert subject["pairs"] == [] and subject["looks"] == [] and subject["life"] == 1
+    result = night_of(path, confidence=0.95)
+    assert result.options["stream"] == "1/1" and result.findings[0].samples == 200

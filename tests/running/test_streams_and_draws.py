@@ -190,3 +190,21 @@ def test_the_task_that_breaks_is_told_though_others_before_it_are_not_complete()
     tasks = [Task(i, 1, 0, 0, 500, (), 4) for i in (0, 1)]
     with pytest.raises(SubjectError, match="must return a batch of 1 output"):
         WorkerPool().drawer(subject, [0, 1], 5, 0)(tasks)
+
+
+def evidence(result):
+    """Everything of a result that the seed fixes."""
+    record = dataclasses.replace(result, seconds=0.0).to_dict()
+    return {key: value for key, value in record.items() if key != "environment"}
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
+
+    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 1_000)  # many chunks a round
+    pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
+    alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
+    assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
