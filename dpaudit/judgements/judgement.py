@@ -12,10 +12,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports.input_diff import apart
+from dpaudit.reports.replay_command import is_readable
 from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import Saved, read_saved
@@ -106,7 +105,7 @@ class Judgement(Saved):
         if not self.pair_id:
             return ""
         target, given = self.subject.get("target"), path
-        if not target or not _is_readable(self.claim):  # then no command can name them
+        if not target or not is_readable(self.claim):  # then no command can name them
             return f"dpaudit.judge(mechanism, claim, pairs=[dpaudit.load_judgement({path!r}).pair])"
         if self.pair is not None:
             sides = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
@@ -155,17 +154,6 @@ class Judgement(Saved):
         x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
         pair = Pair(x, x_prime, found.pair_id, inputs["x_id"], inputs["x_prime_id"])
         return dataclasses.replace(found, pair=pair)
-
-
-def _is_readable(claim: str) -> bool:
-    """Tell whether the command line can read the text of a claim; a metric has a name there, which is no file."""
-    if claim.strip().startswith("metric="):
-        return False
-    try:
-        parse_claim(claim)
-    except UsageError:
-        return False
-    return True
 
 
 def load_judgement(path: str | os.PathLike[str]) -> Judgement:

@@ -43,7 +43,7 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
     pairs, claim = (_text(result, name) for name in ("pairs", "claim"))
     is_held, own = _holds_inputs(result, pair), result.subject.get("states")
     states = own if isinstance(own, list | tuple) else ("claim", "pairs")  # older files do not say: as they hoped
-    needs_claim = not (low_bits or "claim" in states or _is_readable(result.claim))
+    needs_claim = not (low_bits or "claim" in states or is_readable(result.claim))
     missing = []
     if not result.subject.get("target"):
         missing.append("the result names no target")
@@ -66,7 +66,7 @@ def check_again(result: CheckResult, mechanism: Mapping[str, Any]) -> Again | No
         return None
     stated, states = mechanism.get("claim"), result.options.get("states", ("pairs",))
     claim, pairs = (_text(result, name) for name in ("claim", "pairs"))
-    if not claim and "claim" not in states and isinstance(stated, str) and _is_readable(stated):
+    if not claim and "claim" not in states and isinstance(stated, str) and is_readable(stated):
         claim = stated
     missing = [] if mechanism.get("target") else ["the result names no target"]
     if not (claim or "claim" in states or stated is None or "states" not in result.options):
@@ -90,7 +90,7 @@ def _from_python(result: AuditResult, pair: str, path: str, low_bits: bool, miss
     """The call, with the reasons why no command can do it."""
     function = "dpaudit.replay_floating_point" if low_bits else "dpaudit.replay"
     arguments, given = [f"dpaudit.load({path!r})", "mechanism"], ["the mechanism that was audited"]
-    if not low_bits and _is_readable(result.claim):
+    if not low_bits and is_readable(result.claim):
         arguments.append(f"dpaudit.parse_claim({result.claim!r})")
     elif not low_bits:
         arguments.append("claim")
@@ -114,8 +114,8 @@ def _text(result: AuditResult | CheckResult, name: str) -> str:
     return given if isinstance(given, str) else ""
 
 
-def _is_readable(claim: str) -> bool:
-    """Tell whether `dpaudit replay` can read this text; a metric is named there, and a name is no file to be opened."""
+def is_readable(claim: str) -> bool:
+    """Tell whether the command line can read the text of a claim; a metric has a name there, which is no file."""
     if claim.strip().startswith("metric="):
         return False
     try:
