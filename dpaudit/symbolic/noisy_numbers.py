@@ -27,7 +27,7 @@ from dpaudit.symbolic.tape import Tape
 # Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
 MIN_SHARE = 2.0**-30
-LEAST = sys.float_info.min / MIN_SHARE  # noise of which the last digit of the smallest doubles is such a share
+MIN_STRENGTH = sys.float_info.min / MIN_SHARE  # of weaker noise such a share is a subnormal double, with fewer digits
 UNTOLD = "has noise that all but cancels, is absorbed by a large number, or is below the smallest doubles"
 NEVER = 1e-30  # a probability that no run of a program meets
 
@@ -162,7 +162,7 @@ class Noisy(Symbol):
         """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
-        if any(one <= max(MIN_SHARE * max(self.width, self.reach), LEAST) for one in strengths):
+        if any(one <= max(MIN_SHARE * max(self.width, self.reach), MIN_STRENGTH) for one in strengths):
             self.tape.mark_opaque(UNTOLD)
         return self
 
