@@ -34,7 +34,7 @@ LEVEL = 0.05
 
 
 def matching(leak: FamilyLeak) -> str:
-    """The end of the name of the planted form that is as a leak is."""
+    """Name of the planted form that a leak is compared with, less its article; no form has the name of letters."""
     pieces = re.match(r"(\d+) (pieces|narrow|bands)", leak.name)
     is_few = pieces is None or int(pieces[1]) <= 2 * SIZES.few_pieces
     few = {"intervals": "few intervals", "number inside": "few intervals of a number inside"}
