@@ -241,7 +241,7 @@ def whole_as_integer(x: int, rng: Rng) -> Any:
 
 
 # By form, and by name: leaks that were thought of first, those of tables and graphs, and later ones.
-FIRST: dict[str, tuple[str, Maker]] = {
+OBJECT_LEAKS: dict[str, tuple[str, Maker]] = {
     "order": ("order of keys", lambda x, r: noisy({"a": 30 + x, "b": 30.5, "c": 10}, r)),
     "key": ("keys", key),
     "length": ("sizes", length),
@@ -260,13 +260,13 @@ FIRST: dict[str, tuple[str, Maker]] = {
     "3 levels": ("nesting", functools.partial(levels, depth=3)),
     "12 levels": ("nesting", functools.partial(levels, depth=12)),
 }
-TABLES: dict[str, dict[str, Maker]] = {
+TABLE_LEAKS: dict[str, dict[str, Maker]] = {
     "order": {"sorted records": sorted_records},
     "distances": {"closed path": closed_path},
     "graphs": {"triangle": triangle},
     "classes": {"whole as integer": whole_as_integer},
 }
-LATER: dict[str, dict[str, Maker]] = {
+LATER_LEAKS: dict[str, dict[str, Maker]] = {
     "texts": {
         "piece": piece,
         "far letter": lambda x, r: letters(r, 500) + "qz"[x] + letters(r, 499),
@@ -331,17 +331,17 @@ def _row(form: str, name: str, make: Maker) -> Row:
 
 def first_objects() -> Iterator[Row]:
     """Leaks that were thought of first."""
-    return (_row(form, name, make) for name, (form, make) in FIRST.items())
+    return (_row(form, name, make) for name, (form, make) in OBJECT_LEAKS.items())
 
 
 def table_objects() -> Iterator[Row]:
     """Leaks of tables, paths and graphs."""
-    return (_row(form, name, make) for form, makers in TABLES.items() for name, make in makers.items())
+    return (_row(form, name, make) for form, makers in TABLE_LEAKS.items() for name, make in makers.items())
 
 
 def later_objects() -> Iterator[Row]:
     """Leaks that were thought of later."""
-    yield from (_row(form, name, make) for form, makers in LATER.items() for name, make in makers.items())
+    yield from (_row(form, name, make) for form, makers in LATER_LEAKS.items() for name, make in makers.items())
     for place, size in ((100, 200), (1_500, 3_000)):
         yield _row("bytes", f"one bit of {size} bytes", functools.partial(byte_of, place=place, size=size))
     for modulus in (2, 3, 7):
