@@ -3,7 +3,7 @@
 One draw is one session from its start. The analyst chooses each query from the answers so far; the transcript is the
 output, and may end early. An analyst who does not know the data is post-processing between the answers, so a session
 must keep the claim that is made for all of it, whatever is asked: a violation with any analyst is a violation. That
-nothing was found with one says nothing of another; `AnyOf` lets chance choose among several, and shows which it was.
+nothing was found with one says nothing of another.
 """
 
 from __future__ import annotations
@@ -30,82 +30,8 @@ class FixedQueries:
 
     queries: tuple[Any, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "queries", tuple(self.queries))
-
     def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
         return self.queries[len(transcript)] if len(transcript) < len(self.queries) else None
-
-
-@dataclasses.dataclass(frozen=True)
-class StopAfter:
-    """An analyst who asks as another one does, and stops after the first answer of which `condition` is true."""
-
-    analyst: Any
-    condition: Callable[[Any], bool]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "analyst", _by_itself(self.analyst))
-
-    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
-        if transcript and self.condition(transcript[-1][1]):
-            return None
-        return self.analyst.next_query(transcript, rng)
-
-
-@dataclasses.dataclass(frozen=True)
-class Bisection:
-    """An adaptive analyst who asks numbers: goes up after a high answer, down after a low one, with half the step.
-
-    The first query is the middle of [low, high]. `is_high(query, answer)` judges; by default an answer is high that is
-    true, or a number above the query.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> Bisection(0.0, 8.0, 3).next_query([(4.0, 5.0), (6.0, 1.0)], rng)
-    5.0
-    """
-
-    low: float
-    high: float
-    queries: int
-    is_high: Callable[[Any, Any], bool] | None = None
-
-    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
-        if len(transcript) >= self.queries:
-            return None
-        query, step = 0.5 * (self.low + self.high), 0.25 * (self.high - self.low)
-        for asked, answer in transcript:
-            if self.is_high is not None:
-                up = self.is_high(asked, answer)
-            else:
-                up = bool(answer) if isinstance(answer, bool | np.bool_) else bool(answer > asked)
-            query, step = query + (step if up else -step), 0.5 * step
-        return query
-
-
-@dataclasses.dataclass(frozen=True)
-class AnyOf:
-    """One of several analysts, chosen by chance at the start of a session; its transcript begins with which one.
-
-    The mixture of strategies costs power, and finds what one of them finds.
-    """
-
-    analysts: tuple[Any, ...]
-
-    def __post_init__(self) -> None:
-        if not self.analysts:
-            raise UsageError("analysts must be at least one, got none.")
-        object.__setattr__(self, "analysts", tuple(_by_itself(analyst) for analyst in self.analysts))
-
-    def choose(self, rng: np.random.Generator) -> tuple[int, Analyst]:
-        """The one that is taken for a session."""
-        place = int(rng.integers(len(self.analysts)))
-        return place, self.analysts[place]
-
-    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
-        raise UsageError("analyst must be one that chance has chosen, got all of AnyOf: use choose.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,14 +60,6 @@ def as_analyst(analyst: Any) -> Analyst:
     raise UsageError(f"analyst must have next_query(transcript, rng), or be a function or a list, got {analyst!r}.")
 
 
-def _by_itself(analyst: Any) -> Analyst:
-    """An analyst that is a part of another one."""
-    # Refused here: raised in a session it would be an outcome of the mechanism.
-    if isinstance(analyst, AnyOf):
-        raise UsageError("analyst must be one that can be asked by itself, got AnyOf within another analyst.")
-    return as_analyst(analyst)
-
-
 @dataclasses.dataclass(frozen=True)
 class Sessions:
     """Whole sessions of an interactive mechanism with one analyst; called once a session. See `as_sessions`."""
@@ -155,13 +73,9 @@ class Sessions:
         # The analyst's randomness is apart from the mechanism's: a session may draw as much as it likes.
         own = np.random.default_rng(rng.integers(2**32, size=8))
         transcript: list[tuple[Any, Any]] = []
-        analyst, chosen = self.analyst, list[Any]()
-        if isinstance(analyst, AnyOf):
-            place, analyst = analyst.choose(own)
-            chosen = [place]
         session = self.mechanism.start(data, rng)
         while len(transcript) < self.queries:
-            query = analyst.next_query(tuple(transcript), own)
+            query = self.analyst.next_query(tuple(transcript), own)
             if query is None:
                 break
             try:
@@ -169,7 +83,7 @@ class Sessions:
             except SessionEnded:
                 break
             transcript.append((query, answer))
-        return (*chosen, *(transcript if self.with_queries else (answer for _, answer in transcript)))
+        return tuple(transcript if self.with_queries else (answer for _, answer in transcript))
 
     def __getattr__(self, name: str) -> Any:
         if name not in STATED and name != "utility_bounds":  # what the mechanism states is of whole sessions
