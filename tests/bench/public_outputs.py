@@ -1,6 +1,6 @@
 """Unread parts of outputs of public functions: numpy, pandas, scikit-learn, images, text, JSON, dates and others.
 
-`python -m dpaudit.bench.gallery.public_outputs` calls some hundred functions, each on two random inputs, reads what
+`python tests/bench/public_outputs.py` calls some hundred functions, each on two random inputs, reads what
 they return, and writes by kind what was not read. An output is *silent* if it differs from that on the other input as
 bytes, but neither its reading does, nor is anything named that was not read.
 """
@@ -265,7 +265,7 @@ def page(found: list[Output]) -> str:
     lines = [
         "# What is not read of public outputs",
         "",
-        "Made by `python -m dpaudit.bench.gallery.public_outputs`, which calls public functions on two random inputs",
+        "Made by `python tests/bench/public_outputs.py`, which calls public functions on two random inputs",
         "and reads what they return. *Silent* is an output that differs between the inputs and is read as the same, of",
         "which nothing is named as not read. What is named stands in the notes of a report.",
         "",

@@ -1,10 +1,9 @@
 """Public outputs: what is not read is named, and nothing of the outputs chosen by hand is silent."""
 
 import numpy as np
+import public_outputs
 import pytest
-
-from dpaudit.bench.gallery import public_outputs
-from dpaudit.bench.gallery.public_outputs import SEEDS, page
+from public_outputs import SEEDS, page
 
 
 def _by_hand():

@@ -14,10 +14,11 @@ import time
 import warnings
 from pathlib import Path
 
+from sensitive_functions import CLAIMS, FUNCTIONS, SIZES, TRACKS, domain, mechanism
+
 from dpaudit import DpauditError, as_subject, judge, museum, parse_claim
 from dpaudit.audits.climbing import climb
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, SIZES, TRACKS, domain, mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "reports" / "judge"
@@ -174,9 +175,9 @@ programs ran. Seconds are those of the processor; how far a judgement comes in i
 
 ## Sensitivity found
 
-The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100; one number may change to any
-other. 25 are those of a public bank, 23 are ours. With Laplace noise all of them, in other tracks every fourth. They
-are released with half of the noise that the claim needs, and searched with at most 1,000 runs.
+The functions of `tests/judging/sensitive_functions.py` on [0, 1]^n with n = 1, 3, 10 and 100; one number may change
+to any other. 25 are those of a public bank, 23 are ours. With Laplace noise all of them, in other tracks every fourth.
+They are released with half of the noise that the claim needs, and searched with at most 1,000 runs.
 
 *Reached* is the share of cases in which the pair that was found has the whole sensitivity. Where one of two answers
 is released the worst pair need not have it: there *reached* counts, too, a pair whose loss is larger than that of

@@ -10,10 +10,10 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
+from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 
 import dpaudit
 from dpaudit import MetricDP, Pair, UsageError, judge
-from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 from dpaudit.domains import DatasetDomain, NumberDomain
 from dpaudit.judgements import Judgement, load_judgement
 from dpaudit.judgements.judging import ERROR_RATE, _Judging

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 
 from dpaudit import PureDP, as_subject, parse_claim
 from dpaudit.audits.climbing import LIMITS, _Climbing, climb
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.spaces import space_of
-from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
 
 SEED = 20_261_128
