@@ -21,23 +21,29 @@ from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 
 FILE = "pyproject.toml"
-AUDIT_OPTIONS = (
-    "samples",
-    "mode",
-    "confidence",
-    "seed",
-    "jobs",
-    "backend",
-    "cluster",
-    "event_mass",
-    "inconclusive_factor",
-    "floating_point",
-    "isolation",
-    "pool",
-    "severity",
-    "band",
-    "power",
-)
+Kind = tuple[str, Callable[[Any], bool]]  # what a value must be, in words, and whether it is
+INTEGER: Kind = ("an integer", lambda value: type(value) is int)
+NUMBER: Kind = ("a number", lambda value: type(value) in (int, float))
+TEXT: Kind = ("a text", lambda value: isinstance(value, str))
+FLAG: Kind = ("true or false", lambda value: isinstance(value, bool))
+LIMITS: Kind = ("true, false or a text such as 'seconds=1'", lambda value: isinstance(value, bool | str))
+
+
+def _key(kind: Kind, default: Any = None, *, is_of_audit: bool = True) -> Any:
+    """A field that the file may state; by default an option of `dpaudit.audit`."""
+    return dataclasses.field(default=default, metadata={"kind": kind, "is_of_audit": is_of_audit})
+
+
+def _is_formats(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _is_known_violations(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("test", "reason"))
+        and "expires" in entry
+        for entry in value
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,26 +70,28 @@ class Config:
     """
 
     path: Path | None = None
-    samples: int | None = None
-    mode: str | None = None
-    confidence: float | None = None
-    seed: int | None = None
-    jobs: int | None = None
-    backend: str | None = None
-    cluster: str | None = None
-    event_mass: float | None = None
-    inconclusive_factor: float | None = None
-    floating_point: bool | None = None
-    isolation: str | bool | None = None
-    pool: bool | None = None
-    severity: bool | None = None
-    band: bool | None = None
-    power: str | None = None
-    report: tuple[str, ...] | None = None
-    out: Path | None = None
-    strict: bool | None = None
-    known_violations: tuple[Mapping[str, Any], ...] = ()
-    deployment: Mapping[str, Any] | None = None
+    samples: int | None = _key(INTEGER)
+    mode: str | None = _key(TEXT)
+    confidence: float | None = _key(NUMBER)
+    seed: int | None = _key(INTEGER)
+    jobs: int | None = _key(INTEGER)
+    backend: str | None = _key(TEXT)
+    cluster: str | None = _key(TEXT)
+    event_mass: float | None = _key(NUMBER)
+    inconclusive_factor: float | None = _key(NUMBER)
+    floating_point: bool | None = _key(FLAG)
+    isolation: str | bool | None = _key(LIMITS)
+    pool: bool | None = _key(FLAG)
+    severity: bool | None = _key(FLAG)
+    band: bool | None = _key(FLAG)
+    power: str | None = _key(TEXT)
+    report: tuple[str, ...] | None = _key(("a list of texts, or one text with commas", _is_formats), is_of_audit=False)
+    out: Path | None = _key(TEXT, is_of_audit=False)  # noqa: RUF009
+    known_violations: tuple[Mapping[str, Any], ...] = _key(
+        ("a list of tables with test, reason and expires", _is_known_violations), (), is_of_audit=False
+    )
+    strict: bool | None = _key(FLAG, is_of_audit=False)
+    deployment: Mapping[str, Any] | None = _key(("a table", lambda value: isinstance(value, dict)), is_of_audit=False)
 
     def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
@@ -120,7 +128,7 @@ def read_config(start: Path | None = None) -> Config:
             known = ", ".join(_KEYS)
             near = did_you_mean(key, _KEYS)
             raise UsageError(f"key of [tool.dpaudit] must be one of {known}, got {key!r} at {str(path)!r}.{near}")
-        condition, has_type = _KEYS[key]
+        condition, has_type = _KEYS[key]["kind"]
         if not has_type(value):
             raise UsageError(f"{key} must be {condition}, got {value!r} at [tool.dpaudit] of {str(path)!r}.")
         try:
@@ -129,8 +137,8 @@ def read_config(start: Path | None = None) -> Config:
             raise UsageError(f"{error} This was read from [tool.dpaudit] of {str(path)!r}.") from None
         if key == "out":
             value = path.parent / value
-        elif key in _READ:
-            value = _READ[key](value)
+        elif key in ("report", "known_violations"):
+            value = formats(value) if key == "report" else tuple(value)
         values[key] = value
     return Config(**values)
 
@@ -144,63 +152,11 @@ def _table(path: Path) -> dict[str, Any]:
     return table
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or _is_integer(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_formats(value: Any) -> bool:
-    return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
-
-
-def _is_known_violations(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(entry, dict) and _is_text(entry.get("test")) and _is_text(entry.get("reason")) and "expires" in entry
-        for entry in value
-    )
-
-
 def formats(value: str | Collection[str]) -> tuple[str, ...]:
     """Names of formats from a list of them, or from one text with commas; each once, in lower case."""
     names = value.split(",") if isinstance(value, str) else value
     return tuple(dict.fromkeys(name.strip().lower() for name in names if name.strip()))
 
 
-_KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "samples": ("an integer", _is_integer),
-    "mode": ("a text", _is_text),
-    "confidence": ("a number", _is_number),
-    "seed": ("an integer", _is_integer),
-    "jobs": ("an integer", _is_integer),
-    "backend": ("a text", _is_text),
-    "cluster": ("a text", _is_text),
-    "event_mass": ("a number", _is_number),
-    "inconclusive_factor": ("a number", _is_number),
-    "floating_point": ("true or false", _is_flag),
-    "isolation": ("true, false or a text such as 'seconds=1'", lambda value: _is_flag(value) or _is_text(value)),
-    "pool": ("true or false", _is_flag),
-    "severity": ("true or false", _is_flag),
-    "band": ("true or false", _is_flag),
-    "power": ("a text", _is_text),
-    "report": ("a list of texts, or one text with commas", _is_formats),
-    "out": ("a text", _is_text),
-    "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),
-    "strict": ("true or false", _is_flag),
-    "deployment": ("a table", _is_table),
-}
-_READ: Mapping[str, Callable[[Any], Any]] = {"report": formats, "known_violations": tuple}
+_KEYS = {field.name: field.metadata for field in dataclasses.fields(Config) if field.metadata}
+AUDIT_OPTIONS = tuple(name for name, about in _KEYS.items() if about["is_of_audit"])
