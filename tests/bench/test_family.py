@@ -4,9 +4,8 @@ import collections
 
 import numpy as np
 import pytest
+from leak_family import FORMS, IN_A, IN_B, OUTSIDE, family
 from scipy import special, stats
-
-from dpaudit.bench.gallery.family import FORMS, IN_A, IN_B, OUTSIDE, family
 
 SEED = 20_261_128
 DRAWS, DOCUMENTS = 20_000, 2_500  # of each of the five leaks of a form on each input: 200,000 arrays, 25,000 texts

@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import column_traits as traits
 import numpy as np
 import scipy
+from column_traits import ANSWERS, BITS, COUNTS, KEEP, LIGHT, NUMBERS, RNG, SYMMETRIC, Draw, Score
 from numpy.typing import NDArray
 
-from dpaudit.bench.gallery import column_traits as traits
-from dpaudit.bench.gallery.column_traits import ANSWERS, BITS, COUNTS, KEEP, LIGHT, NUMBERS, RNG, SYMMETRIC, Draw, Score
 from dpaudit.bench.gallery.forms import IN_A, IN_B, OUTSIDE
 from dpaudit.privacy.claims import FloatArray
 

@@ -1,6 +1,6 @@
-"""Planted power against power that was had: the command `python -m dpaudit.bench.gallery.planted`.
+"""Planted power against power that was had: the command `python tests/bench/planted_power.py`.
 
-Of leaks drawn from a family that plants are not made from (`dpaudit.bench.gallery.family`): how many of `PLANTS` leaks
+Of leaks drawn from a family that plants are not made from (`leak_family`): how many of `PLANTS` leaks
 of the same form, loss and mass are found that are planted into outputs of the leak without its loss, beside how many of
 `AUDITS` audits find the leak itself. The stated power is the lower limit that a report gives of what was planted. A
 leak in few intervals, or in an end or a value of a number inside, is matched with the form of few intervals.
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from leak_family import FamilyLeak, family
 from scipy.stats import fisher_exact
 
 import dpaudit
-from dpaudit.bench.gallery.family import FamilyLeak, family
 from dpaudit.campaign.planting import SIZES, Planting, Seen
 from dpaudit.campaign.schedules import MODES, Mode
 from dpaudit.features.outcomes import read_outputs
@@ -61,7 +61,7 @@ def audited(leak: FamilyLeak, seed: int, **options: Any) -> AuditResult:
 
 def main(arguments: Sequence[str]) -> None:
     """Print each leak of whose form there are plants, and how often stated and had power agree."""
-    parser = argparse.ArgumentParser(prog="python -m dpaudit.bench.gallery.planted", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/bench/planted_power.py", description=main.__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--leaks", type=int, default=40)
     parser.add_argument("--samples", type=int, default=4_000)
