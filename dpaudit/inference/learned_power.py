@@ -2,7 +2,7 @@
 
 The power of a test (`Test.power`) is that of a witness who knows the event. An audit learns the event from
 its own draws, and finds what such a witness finds in some times fewer. How many times was measured, for each form of
-`dpaudit.bench.gallery.forms`: `learned_power.json` beside this file, which `python -m dpaudit.bench.gallery.curve`
+`tests/bench/hidden_forms.py`: `learned_power.json` beside this file, which `python tests/bench/power_curve.py`
 writes and which says what it was measured on.
 
 It is a measured allowance and no bound: it holds for events of these forms, of one number, row or text an output.

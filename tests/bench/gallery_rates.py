@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
+from gallery_leaks import EPSILON, Leak, SoundCounterpart
 
 import dpaudit
 from dpaudit.bench.design import CONFIDENCE
-from dpaudit.bench.gallery.leak import EPSILON, Leak, SoundCounterpart
 
 PAIR = (1, 0)
 
@@ -33,7 +33,7 @@ def look(leak: Leak, draws: int, mode: Literal["sequential", "fixed"], seed: int
 
     Examples
     --------
-    >>> from dpaudit.bench.gallery.leaks import gallery
+    >>> from gallery_leaks import gallery
     >>> tail = next(leak for leak in gallery() if leak.form == "tails" and "0.1" in leak.name)
     >>> look(tail, 4_000, "sequential", seed=1).is_violated
     True

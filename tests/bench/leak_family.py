@@ -19,9 +19,9 @@ import column_traits as traits
 import numpy as np
 import scipy
 from column_traits import ANSWERS, BITS, COUNTS, KEEP, LIGHT, NUMBERS, RNG, SYMMETRIC, Draw, Score
+from hidden_forms import IN_A, IN_B, OUTSIDE
 from numpy.typing import NDArray
 
-from dpaudit.bench.gallery.forms import IN_A, IN_B, OUTSIDE
 from dpaudit.privacy.claims import FloatArray
 
 CUT_DRAWS = 10_000  # of the background behind the cuts: a tail of mass .01 is off by 10% (one standard deviation)

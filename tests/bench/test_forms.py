@@ -4,11 +4,11 @@ import json
 import math
 
 import numpy as np
+import power_curve as curve
 import pytest
+from hidden_forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from scipy import special
 
-from dpaudit.bench.gallery import curve
-from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.inference import learned_power
 
 DRAWS, MASS, LOSS = 40_000, 0.1, 1.5

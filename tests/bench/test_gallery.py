@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from gallery_leaks import Leak, SoundCounterpart, gallery, second_half
 from gallery_rates import look, shares_by_form, table_of
-
-from dpaudit.bench.gallery.leak import Leak, SoundCounterpart
-from dpaudit.bench.gallery.leaks import gallery, second_half
 
 
 def test_there_are_enough_leaks_and_each_has_a_name_of_its_own():

@@ -21,8 +21,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
-
-from dpaudit.bench.gallery.array_laws import Rng, Row
+from array_laws import Rng, Row
 
 Maker = Callable[[int, Rng], Any]
 OFTEN = 0.2  # of the outputs on 1 show what they show now and then

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.bench.gallery.leak import Sampler
-
 Rng = np.random.Generator
+Sampler = Callable[[int, int, Rng], Any]  # (0 or 1, size, rng) to that many outputs
 Row = tuple[str, str, Sampler]  # form, name, law
 Change = Callable[[Any, Rng], Any]  # rows of the background that are to show the leak, to what they become
 # Noise of which no part tells x by more than epsilon = 1.

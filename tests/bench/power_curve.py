@@ -1,6 +1,6 @@
 """Draws that an audit takes to find an event of each form, over those of a witness who knows it: the command.
 
-`python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/inference/learned_power.json`, `--mode` one mode
+`python tests/bench/power_curve.py` measures and writes `dpaudit/inference/learned_power.json`, `--mode` one mode
 alone; with `--held-out` it audits problems that had no part in it at the loss that the file says is found with 90%, and
 prints how often it was.
 
@@ -27,10 +27,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from hidden_forms import DEVELOPMENT, HELD_OUT, Form, Hidden
+
 import dpaudit
 from dpaudit.audits.power import game_before_draws
 from dpaudit.bench.design import CONFIDENCE
-from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.inference import learned_power
 from dpaudit.privacy.claims import PureDP
@@ -180,7 +181,7 @@ def held_out(form: Form, epsilon: float, draws: int, mode: Mode, seeds: int) -> 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure the curve and write it, or audit what had no part in it."""
-    parser = argparse.ArgumentParser(prog="python -m dpaudit.bench.gallery.curve", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/bench/power_curve.py", description=main.__doc__)
     parser.add_argument("--held-out", action="store_true", help="audit other problems at the losses of the file")
     parser.add_argument("--mode", choices=list(CASES), help="of the modes this one alone")
     parser.add_argument("--jobs", type=int, default=1)
