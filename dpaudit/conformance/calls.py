@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import pickle
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from dpaudit.conformance.case import Case, fail, raised, shown, tokens
+from dpaudit.conformance.case import Case, all_failed, fail, raised, shown, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import canonical
@@ -35,14 +36,8 @@ def seeded_determinism(case: Case) -> str | None:
     for k, data in enumerate(case.inputs):
         first = tokens(case.draw(data, SIZE, name, k), SIZE)
         case.draw(data, 2 * SIZE, name, k, 1)
-        legacy, own = np.random.get_state(), random.getstate()  # noqa: NPY002 (what a mechanism may wrongly use)
-        try:
-            np.random.seed(k + 1)  # noqa: NPY002
-            random.seed(k + 1)
+        with _global_generators(k + 1):
             second = tokens(case.draw(data, SIZE, name, k), SIZE)
-        finally:
-            np.random.set_state(legacy)  # noqa: NPY002
-            random.setstate(own)
         if first != second:
             fail(
                 f"outputs must be the same from the same seed, got {shown(first)} and then {shown(second)}. "
@@ -55,25 +50,34 @@ def global_generators_unchanged(case: Case) -> str | None:
     """Neither `random` nor `numpy.random` has another state after a call."""
     if not case.subject.replayable:
         raise CheckSkipped("the mechanism has randomness of its own, which may be the global generators")
-    legacy, own = np.random.get_state(), random.getstate()  # noqa: NPY002
-    try:
-        # From a state that no mechanism leaves behind: one that sets a seed of its own has done so in earlier checks.
-        np.random.seed(UNUSUAL_SEED)  # noqa: NPY002
-        random.seed(UNUSUAL_SEED)
-        before = canonical(list(np.random.get_state())), random.getstate()  # noqa: NPY002
+    # From a state that no mechanism leaves behind: one that sets a seed of its own has done so in earlier checks.
+    with _global_generators(UNUSUAL_SEED):
+        before = _global_states()
         for k, data in enumerate(case.inputs):
             case.draw(data, SIZE, "global_generators_unchanged", k)
-        after = canonical(list(np.random.get_state())), random.getstate()  # noqa: NPY002
-        changed = [name for name, a, b in zip(("numpy.random", "random"), before, after, strict=True) if a != b]
-        if changed:
-            fail(
-                f"generators of the process must be left alone, got another state of {' and '.join(changed)} after a "
-                "call. Draw from rng."
-            )
+        after = _global_states()
+    changed = [name for name, a, b in zip(("numpy.random", "random"), before, after, strict=True) if a != b]
+    if changed:
+        fail(f"generators of the process must be left alone, got another state of {' and '.join(changed)} after a "
+             "call. Draw from rng.")  # fmt: skip
+    return None
+
+
+def _global_states() -> tuple[Any, ...]:
+    return canonical(list(np.random.get_state())), random.getstate()  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def _global_generators(seed: int) -> Iterator[None]:
+    """For a while the generators that a mechanism may wrongly use start from a seed."""
+    legacy, own = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        np.random.seed(seed)  # noqa: NPY002
+        random.seed(seed)
+        yield
     finally:
         np.random.set_state(legacy)  # noqa: NPY002
         random.setstate(own)
-    return None
 
 
 def batch_contract(case: Case) -> str | None:
@@ -124,7 +128,7 @@ def input_unchanged(case: Case) -> str | None:
                     if form is data:
                         raise
                     break  # another form of the same input need not be accepted
-                looked += not _raised_always(outputs)
+                looked += not all_failed(outputs)
                 if _contents(form) != before:
                     fail(f"data must be left unchanged, got {_contents(form)[:60]} after a call, {before[:60]} before.")
     if not looked:
@@ -148,12 +152,6 @@ def _mutable_forms(data: Any) -> list[Any]:
 def _contents(data: Any) -> str:
     text = canonical(data.tolist() if isinstance(data, np.ndarray) else data)
     return f"{data.dtype} {data.shape} {text}" if isinstance(data, np.ndarray) else text
-
-
-def _raised_always(outputs: Any) -> bool:
-    from dpaudit.subjects.call_outcomes import Failed
-
-    return isinstance(outputs, list) and bool(outputs) and all(isinstance(output, Failed) for output in outputs)
 
 
 def pickling(case: Case) -> str | None:

@@ -26,6 +26,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.targets import what_raised
@@ -299,6 +300,11 @@ def shown(values: Sequence[Any], most: int = 3) -> str:
     """A few tokens for a message, on one line."""
     text = ", ".join(str(value)[:24] for value in list(values)[:most])
     return f"[{text}{', ...' if len(values) > most else ''}]"
+
+
+def all_failed(outputs: Any) -> bool:
+    """Tell whether every call of a batch raised."""
+    return isinstance(outputs, list) and bool(outputs) and all(isinstance(output, Failed) for output in outputs)
 
 
 def fail(message: str) -> None:

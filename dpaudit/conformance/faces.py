@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import numbers
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.arguments import number, whole_number
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive
 from dpaudit.conformance.registry import CheckSpec, all_checks, check_names
 from dpaudit.errors import DpauditInconclusiveWarning, UsageError
@@ -152,13 +152,7 @@ def conformance_checks(
     >>> [check.id for check in conformance_checks(release)][:2]
     ['release-seeded_determinism', 'release-global_generators_unchanged']
     """
-    _check_options(samples, error_rate, seed)
-    for one, own_name in named([mechanism], name):
-        reasons = expected(expected_failures, one)
-        options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": target}
-        subjects = Subjects(one, claim, pairs, options)
-        for spec in all_checks():
-            yield BoundCheck(spec, own_name, subjects, reasons.get(spec.name, ""))
+    yield from _bound([mechanism], claim, pairs, expected_failures, name, target, samples, error_rate, seed)
 
 
 def parametrize_with_checks(
@@ -187,21 +181,14 @@ def parametrize_with_checks(
 
     if isinstance(mechanisms, str | bytes) or not isinstance(mechanisms, Iterable):
         raise UsageError(f"mechanisms must be a list, got {type(mechanisms).__name__}. Put it into a list.")
-    _check_options(samples, error_rate, seed)
     params = []
     listed = list(mechanisms)
     if not listed:
         raise UsageError("mechanisms must name at least one mechanism, got none.")
-    for one, name in named(listed, None):
-        reasons = expected(expected_failures, one)
-        options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": None}
-        subjects = Subjects(one, claim, pairs, options)
-        for spec in all_checks():
-            reason = reasons.get(spec.name, "")
-            check = BoundCheck(spec, name, subjects, reason)
-            # Only a failure of the check itself is expected: a check that breaks is an error all the same.
-            marks = [pytest.mark.xfail(reason=reason, raises=CheckFailed, strict=True)] if reason else []
-            params.append(pytest.param(check, id=check.id, marks=marks))
+    for check in _bound(listed, claim, pairs, expected_failures, None, None, samples, error_rate, seed):
+        # Only a failure of the check itself is expected: a check that breaks is an error all the same.
+        xfail = pytest.mark.xfail(reason=check.expected_failure, raises=CheckFailed, strict=True)
+        params.append(pytest.param(check, id=check.id, marks=[xfail] if check.expected_failure else []))
     return pytest.mark.parametrize("check", params)
 
 
@@ -273,10 +260,14 @@ def close(name: str) -> str:
     return "dpaudit check --list prints them."
 
 
-def _check_options(samples: Any, error_rate: Any, seed: Any) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, numbers.Integral) or samples < 1_000:
-        raise UsageError(f"samples must be an integer of at least 1000, got {samples!r}.")
-    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not MIN_RATE <= error_rate < 1.0:
-        raise UsageError(f"error_rate must be in [{MIN_RATE:g}, 1), got {error_rate!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise UsageError(f"seed must be a non-negative integer, got {seed!r}.")
+def _bound(mechanisms: Iterable[Any], claim: Any, pairs: Any, failures: Expected | None, name: str | None,
+           target: str | None, samples: int, error_rate: float, seed: int) -> Iterator[BoundCheck]:  # fmt: skip
+    """The checks of each instance of each mechanism."""
+    whole_number("samples", samples, "an integer of at least 1000", 1_000)
+    number("error_rate", error_rate, f"in [{MIN_RATE:g}, 1)", lambda rate: MIN_RATE <= rate < 1.0)
+    whole_number("seed", seed, "a non-negative integer", 0)
+    options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": target}
+    for one, own_name in named(mechanisms, name):
+        reasons, subjects = expected(failures, one), Subjects(one, claim, pairs, options)
+        for spec in all_checks():
+            yield BoundCheck(spec, own_name, subjects, reasons.get(spec.name, ""))

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.conformance.case import BUDGET_NAMES, Case, fail, shown
+from dpaudit.conformance.case import BUDGET_NAMES, Case, all_failed, fail, shown
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.call_outcomes import Failed
 
 SIZE = 2
 ADVICE = "Raise an error such as ValueError."
@@ -141,7 +140,7 @@ def _is_refused(case: Case, name: str, value: Any) -> bool:
         raise
     except Exception:
         return True
-    return _all_failed(outputs)
+    return all_failed(outputs)
 
 
 def _must_refuse(case: Case, data: Any, name: str) -> None:
@@ -150,10 +149,6 @@ def _must_refuse(case: Case, data: Any, name: str) -> None:
             outputs = case.draw(data, SIZE, name)
     except Exception:
         return
-    if not _all_failed(outputs):
+    if not all_failed(outputs):
         answer = shown([short_form(output) if hasattr(output, "__len__") else output for output in outputs], SIZE)
         fail(f"data must be refused where it makes no sense, got outputs {answer} for {short_form(data)}. {ADVICE}")
-
-
-def _all_failed(outputs: Any) -> bool:
-    return isinstance(outputs, list) and bool(outputs) and all(isinstance(output, Failed) for output in outputs)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.conformance.case import all_failed
 from dpaudit.conformance.faces import (
     ERROR_RATE,
     SAMPLES,
@@ -24,7 +25,6 @@ from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.streams import root_of
-from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import what_raised
 
@@ -132,7 +132,7 @@ def _described(subjects: Subjects, name: str) -> dict[str, Any]:
     if case.pairs:  # a mechanism that breaks on its own input is said once, not by every check
         outputs = case.draw(case.inputs[0], 2, "first look")
         read_outputs(outputs, 2)
-        if isinstance(outputs, list) and all(isinstance(output, Failed) for output in outputs):
+        if all_failed(outputs):
             raised = f"{outputs[0].kind}: {outputs[0].message}".removesuffix(".")
             raise SubjectError(f"{case.subject.name} must return an output, got {raised}.")
     return described
