@@ -93,15 +93,17 @@ class UtilityBound:
 
     def limit(self, data: Any) -> float:
         """The bound on one input."""
-        if not callable(self.bound):
-            return self.bound
-        return number("bound", self.bound(data), f"in [0, inf), from the bound {self.name!r}", _is_finite)
+        return self._on("bound", data)
 
     def largest(self, data: Any) -> float | None:
         """At least every loss that can occur on one input; None where nothing is stated."""
-        if not callable(self.largest_loss):
-            return self.largest_loss
-        return number("largest_loss", self.largest_loss(data), f"in [0, inf), from the bound {self.name!r}", _is_finite)
+        return None if self.largest_loss is None else self._on("largest_loss", data)
+
+    def _on(self, name: str, data: Any) -> float:
+        """A number of the bound, or what its function gives on an input."""
+        value = getattr(self, name)
+        condition = f"in [0, inf), from the bound {self.name!r}"
+        return number(name, value(data), condition, _is_finite) if callable(value) else value
 
     def losses(self, data: Any, outputs: Any, size: int) -> NDArray[np.float64]:
         """The checked losses of `size` outputs, shape (size,); inf for NaN, and for a run that raised.

@@ -93,17 +93,13 @@ class TableDomain(Domain):
         _ = self._rows_domain
 
     @classmethod
-    def of_example(
-        cls, example: Any, adjacency: Relation = "add_remove", user: str | None = None, missing: bool = True
-    ) -> TableDomain:
+    def of_example(cls, example: Any, adjacency: Relation = "add_remove", user: str | None = None) -> TableDomain:
         """Tables like this one: a DataFrame, or a list of dictionaries with the same keys.
 
         Parameters
         ----------
         example : DataFrame or list of mapping
         adjacency, user : see the class
-        missing : bool
-            Whether columns may hold NaN, infinities and missing values, where their type has them.
 
         Raises
         ------
@@ -125,8 +121,7 @@ class TableDomain(Domain):
             raise UsageError("example must have columns, got a table without any.")
         cells = [[row[k] for row in rows] for k in range(len(names))]
         columns = {
-            name: tuple(column_values(column, kind, missing))
-            for name, column, kind in zip(names, cells, kinds, strict=True)
+            name: tuple(column_values(column, kind)) for name, column, kind in zip(names, cells, kinds, strict=True)
         }
         grows = adjacency == "add_remove"
         largest = max(len(rows) + (4 if grows else 0), 2)
@@ -271,7 +266,7 @@ class TableDomain(Domain):
         return [tuple(row.values()) for row in table]
 
 
-def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -> list[Any]:
+def column_values(cells: Sequence[Any], kind: str = "O") -> list[Any]:
     """The values that a column may have, the telling ones first: what an example shows, and what its type can hold.
 
     `kind` is numpy's letter for the type of the column ("i", "f", "b", "M"; "O" for any).
@@ -280,26 +275,26 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
     --------
     >>> column_values([3, 7, 5])
     [3, 7, 5, 0, 70, -70]
-    >>> column_values(["c", "d"], missing=False)
-    ['c', 'd', 'never-seen', '']
+    >>> column_values(["c", "d"])
+    ['c', 'd', 'never-seen', '', None]
     """
     known = distinct(cells if all(map(is_plain, cells)) else spread(cells, MAX_ODD))
     present = [cell for cell in known if not _is_missing(cell)]
     found: list[Any]
     if present and all(isinstance(cell, bool | np.bool_) for cell in present):
-        found = [False, True, *([None] if missing and kind == "O" else [])]
+        found = [False, True, *([None] if kind == "O" else [])]
     elif present and all(is_number(cell) for cell in present):
         whole = kind in "iu" or (kind == "O" and all(isinstance(cell, int | np.integer) for cell in present))
         low, high = min(present), max(present)
         far = 10 * max(abs(low), abs(high), 1)
         beyond = [0, far, *([] if kind == "u" else [-far])]
         found = [low, high, sorted(present)[len(present) // 2], *(beyond if whole else map(float, beyond))]
-        found += [math.nan, math.inf] if missing and not whole else []
+        found += [math.nan, math.inf] if not whole else []
         found += spread(present, MAX_VALUES)
     elif present and all(isinstance(cell, str) for cell in present):
-        found = [*present[:2], UNSEEN, "", *([None] if missing else []), *spread(present[2:], MAX_VALUES)]
+        found = [*present[:2], UNSEEN, "", None, *spread(present[2:], MAX_VALUES)]
     else:
-        found = [*spread(present, MAX_VALUES), *([None] if missing and kind == "O" else [])]
+        found = [*spread(present, MAX_VALUES), *([None] if kind == "O" else [])]
     known_missing = [cell for cell in known if _is_missing(cell)]
     return distinct([*found, *known_missing]) or [0.0]
 

@@ -24,7 +24,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import Adjacency, joined_rows
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import Promised, library_subject, listed
+from dpaudit.subjects.libraries.library_mechanism import library_subject, listed
 from dpaudit.subjects.parameters import legacy_state
 
 
@@ -35,11 +35,8 @@ def subject(
     fit: Callable[[Any, Any], Any] | None = None,
     claim: Claim | str | None = None,
     own: Claim | None = None,
-    promised: Promised | None = None,
     adjacency: Adjacency | None = None,
     fresh: Mapping[str, Callable[[], Any]] | None = None,
-    library: str | None = None,
-    version: str | None = None,
     name: str | None = None,
 ) -> Subject:
     """The subject of an estimator, fitted anew for every draw.
@@ -59,14 +56,12 @@ def subject(
     claim : Claim or str, optional
     own : Claim, optional
         What the library promises, and what is audited where `claim` is not given.
-    promised : callable, optional
-        The library's claim for a pair; by default `own`, by the steps of the pair.
     adjacency : str, optional
         The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     fresh : mapping, optional
         Parameters that are made anew for every copy, such as accountants.
-    library, version, name : str, optional
-        By default those of the package of its class, and its class.
+    name : str, optional
+        By default its class.
 
     Raises
     ------
@@ -97,17 +92,15 @@ def subject(
     kind, read_as = type(estimator), getattr(read, "__qualname__", "a function") if callable(read) else ", ".join(read)
     package = kind.__module__.split(".")[0]
     return library_subject(
-        library or {"sklearn": "scikit-learn"}.get(package, package),
+        {"sklearn": "scikit-learn"}.get(package, package),
         f"{kind.__name__}({listed(shown)}) read as {read_as}",
         fitted if seeded else lambda data: fitted(data, None),
         name or kind.__name__,
         claim=claim,
         own=own,
-        promised=promised,
         adjacency=adjacency,
         rows=joined_rows,
         parts=(read if callable(read) else None, fit),
-        version=version,
     )
 
 

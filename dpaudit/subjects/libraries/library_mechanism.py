@@ -84,10 +84,7 @@ def library_subject(
 def with_pairs(subject: Subject, pairs: Sequence[Any]) -> Subject:
     """The subject of an adapter with pairs of its own, so that a target names all that an audit needs.
 
-    Raises
-    ------
-    UsageError
-        If it is not the subject of an adapter.
+    `UsageError` if it is not the subject of an adapter.
     """
     if not isinstance(subject.mechanism, LibraryMechanism):
         raise UsageError(f"subject must be one that an adapter made, got {subject.name}.")
