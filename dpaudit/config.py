@@ -113,10 +113,8 @@ class Config:
 def read_config(start: Path | None = None) -> Config:
     """The defaults of the nearest pyproject.toml in `start` (the current folder) or a folder above it.
 
-    Raises
-    ------
-    UsageError
-        If the file is not TOML, `[tool.dpaudit]` has an unknown key, or a value has the wrong type or is out of range.
+    `UsageError` if the file is not TOML, `[tool.dpaudit]` has an unknown key, or a value has the wrong type or is out
+    of range.
     """
     folder = (Path.cwd() if start is None else start).resolve()
     path = next((place / FILE for place in (folder, *folder.parents) if (place / FILE).is_file()), None)

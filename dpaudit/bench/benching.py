@@ -46,10 +46,7 @@ def run_bench(
     this process: they are about time and memory. `resume` goes on from the file that is there, and measures what it
     lacks or what broke. `tell` takes a line of text on each measurement.
 
-    Raises
-    ------
-    UsageError
-        If there is nothing to measure, or the file to resume is of another design.
+    `UsageError` if there is nothing to measure, or the file to resume is of another design.
     """
     path = out / FILE
     stated = to_json(dataclasses.asdict(design))
@@ -101,10 +98,7 @@ def write_bench(path: Path, content: Record) -> None:
 def load_bench(path: Path) -> Record:
     """The content of a `bench.json`, infinities as floats.
 
-    Raises
-    ------
-    UsageError
-        If there is no such file, or it is no bench result of this schema.
+    `UsageError` if there is no such file, or it is no bench result of this schema.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -38,10 +38,7 @@ def bench(
 ) -> tuple[Group, list[Path], bool]:
     """Run the bench of the named problems (all without names): what to print, the files, and whether anything broke.
 
-    Raises
-    ------
-    UsageError
-        If an option, a name of a problem or the place for the files makes no sense.
+    `UsageError` if an option, a name of a problem or the place for the files makes no sense.
     """
     design = make_design(quick, seeds, seed)
     if jobs != -1 and jobs < 1:

@@ -82,10 +82,7 @@ QUICK = Design(
 def make_design(quick: bool = False, seeds: int | None = None, seed: int = 0) -> Design:
     """The design of a run from the command line's options.
 
-    Raises
-    ------
-    UsageError
-        If seeds is below 1 or seed below 0.
+    `UsageError` if seeds is below 1 or seed below 0.
     """
     design = QUICK if quick else Design()
     if seeds is not None and seeds < 1:

@@ -122,10 +122,7 @@ SETS = {"speed": ("start", "reading", "checks", "one_pair", "pairs", "runs", "co
 def load_extras() -> dict[str, Extra]:
     """All named measurements, this package's own first.
 
-    Raises
-    ------
-    UsageError
-        If two have one name.
+    `UsageError` if two have one name.
     """
     extras = {extra.name: extra for extra in EXTRAS}
     for entry in entry_points(GROUP):

@@ -102,10 +102,7 @@ class Law:
 def finite_law(p: ArrayLike, q: ArrayLike, note: str = "") -> Law:
     """The law of two finite distributions over the same outcomes; outcomes of one loss become one cell.
 
-    Raises
-    ------
-    UsageError
-        If shapes differ, a mass is negative, or a sum is not 1 within 1e-9.
+    `UsageError` if shapes differ, a mass is negative, or a sum is not 1 within 1e-9.
     """
     first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
     if first.shape != second.shape:
@@ -278,10 +275,8 @@ def graded(prefix: str, claim: float, loss: float, *about: Any, **options: Any) 
 def load_problems(names: Sequence[str] = ()) -> list[Problem]:
     """The problems of all installed sets, or those that are named, in the order of the sets.
 
-    Raises
-    ------
-    UsageError
-        If no set is installed, two problems share an id, or a name is not among them (with the closest that are).
+    `UsageError` if no set is installed, two problems share an id, or a name is not among them (with the closest that
+    are).
     """
     problems: list[Problem] = []
     for entry in entry_points(GROUP):

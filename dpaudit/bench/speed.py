@@ -210,10 +210,7 @@ def _audit_of_vectors(dimensions: int) -> None:
 def _of_process(command: Sequence[str], folder: str | None = None, statuses: Collection[int] = (0,)) -> float:
     """Seconds of the processor that a process and its children took.
 
-    Raises
-    ------
-    DpauditError
-        If it ends with another status than these.
+    `DpauditError` if it ends with another status than these.
     """
     import resource
 

@@ -45,10 +45,7 @@ def table(content: Mapping[str, Any]) -> str:
 def into_page(content: Mapping[str, Any], page: Path) -> Path:
     """Put the table between the marks of a page.
 
-    Raises
-    ------
-    UsageError
-        If the page cannot be read, or has not these marks, each once and in order.
+    `UsageError` if the page cannot be read, or has not these marks, each once and in order.
     """
     try:
         text = page.read_text(encoding="utf-8")

@@ -141,10 +141,8 @@ CHECKS = tuple(dataclasses.replace(spec, is_hygiene=spec.home.startswith(HYGIENE
 def all_checks() -> tuple[CheckSpec, ...]:
     """Our own checks, those of the laws that other packages add, then the checks that they add.
 
-    Raises
-    ------
-    UsageError
-        If what a package adds is no `CheckSpec`, or has another name than its entry point, or one that is taken.
+    `UsageError` if what a package adds is no `CheckSpec`, or has another name than its entry point, or one that is
+    taken.
     """
     found = [*CHECKS, *(_of_law(name) for name in names(LAWS_GROUP))]
     for name, spec in extensions(GROUP):

@@ -31,7 +31,7 @@ SLUGS = {"verified": "verified", "verified in part": "part", "refuted as printed
 
 
 def claims(
-    *, paper: str | None, verdict: str | None, tests: str | None, out: str | None, only_check: bool
+    paper: str | None, verdict: str | None, tests: str | None, out: str | None, only_check: bool
 ) -> tuple[Group, list[Path], bool]:
     """The table of claims, the files that were written, and whether every id has a test and every mark names an id.
 
@@ -39,12 +39,8 @@ def claims(
     is the folder of the tests whose marks count: by default the folder "tests", if a test there marks a claim; else the
     table says nothing of tests, and no claim is called untested. `only_check` writes nothing, and needs such a folder.
 
-    Raises
-    ------
-    UsageError
-        If a name is not known, or a ledger, a test or a place cannot be read or written.
-    OutputError
-        If a file cannot be written to its end.
+    `UsageError` if a name is not known, or a ledger, a test or a place cannot be read or written. `OutputError` if a
+    file cannot be written to its end.
     """
     ledgers = load_ledgers()
     names = [ledger.paper for ledger in ledgers]

@@ -140,10 +140,7 @@ class Ledger:
 def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
     """The ledger of a TOML file, for a paper with these ids.
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, has a key that is not known, or an entry is not as `Entry` says.
+    `UsageError` if the file cannot be read, has a key that is not known, or an entry is not as `Entry` says.
     """
     place = Path(path)
     content = read_toml("ledger", place)
@@ -162,10 +159,7 @@ def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
 def load_ledgers() -> list[Ledger]:
     """The ledgers of all installed packages, those that are written first, else in the order of the packages.
 
-    Raises
-    ------
-    UsageError
-        If no package states any, two state the same paper or id, or a file is not as `read_ledger` says.
+    `UsageError` if no package states any, two state the same paper or id, or a file is not as `read_ledger` says.
     """
     ledgers: list[Ledger] = []
     for entry in entry_points(GROUP):

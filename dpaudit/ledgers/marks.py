@@ -40,10 +40,7 @@ class Mark:
 def collect_marks(folder: str | Path) -> list[Mark]:
     """All marks in the files `test_*.py` below a folder, in the order of files and lines.
 
-    Raises
-    ------
-    UsageError
-        If the folder does not exist, a file is not Python, or a mark does not name its ids as strings.
+    `UsageError` if the folder does not exist, a file is not Python, or a mark does not name its ids as strings.
     """
     root = Path(folder)
     if not root.is_dir():
