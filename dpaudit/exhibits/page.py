@@ -48,40 +48,38 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     for part, name in PARTS.items():
         seen = [record[part] for record in records if part in record]
         found = [entry for entry in seen if entry["found"]]
-        if not seen:
-            continue
-        rows.append((f"found, {name}", f"{len(found)} of {len(seen)} ({len(found) / len(seen):.1%})"))
+        if seen:
+            rows.append((f"found, {name}", f"{len(found)} of {len(seen)} ({len(found) / len(seen):.1%})"))
         if found:
-            rows.append((f"median runs, {name}", f"{statistics.median(entry['runs'] for entry in found):,.0f}"))
-            rows.append((f"median seconds, {name}", f"{statistics.median(entry['seconds'] for entry in found):.1f}"))
+            rows.append((f"median runs, {name}", f"{_median(found, 'runs'):,.0f}"))
+            rows.append((f"median seconds, {name}", f"{_median(found, 'seconds'):.1f}"))
     looked = [release for record in records for release in record.get("releases", ()) if release["found"] is not None]
     if looked:
-        packages, versions = {release["package"] for release in looked}, {_version(release) for release in looked}
+        packages, versions = ({tuple(map(one.get, names)) for one in looked} for names in
+                              (("package",), ("package", "installed")))  # fmt: skip
         rows.append(("real releases audited", f"{len(versions)} of {len(packages)} libraries"))
-        found = [release for release in looked if release["found"]]
-        rows.append(("the bug found in", f"{len({release['package'] for release in found})} libraries"))
+        buggy = {release["package"] for release in looked if release["found"]}
+        rows.append(("the bug found in", f"{len(buggy)} libraries"))
     verdicts = [verdict for record in records for verdict in record.get("mended", ())]
     if verdicts:
-        broken = sum(verdict == "violated" for verdict in verdicts)
-        rows.append(("mended versions called violated", f"{broken} of {len(verdicts)} audits"))
+        rows.append(("mended versions called violated", f"{verdicts.count('violated')} of {len(verdicts)} audits"))
     shrunk = [record["searched"] for record in records if (record.get("searched") or {}).get("small_rows") is not None]
     if shrunk:
-        before = statistics.median(entry["rows"] for entry in shrunk)
-        after = statistics.median(entry["small_rows"] for entry in shrunk)
+        before, after, runs, seconds = (
+            _median(shrunk, name) for name in ("rows", "small_rows", "shrinking", "shrinking_seconds")
+        )
         rows.append(("median rows of a pair, found and shrunk", f"{before:g} and {after:g} ({len(shrunk)} pairs)"))
-        runs = statistics.median(entry["shrinking"] for entry in shrunk)
-        seconds = statistics.median(entry["shrinking_seconds"] for entry in shrunk)
         rows.append(("median runs and seconds of shrinking", f"{runs:,.0f} and {seconds:.1f}"))
     return rows
+
+
+def _median(seen: Sequence[dict[str, Any]], name: str) -> float:
+    return float(statistics.median(one[name] for one in seen))
 
 
 def _origin(source: str) -> str:
     """The repository, paper or text that a source names."""
     return source.split("#")[0].split(" (")[0].split(",")[0]
-
-
-def _version(release: dict[str, Any]) -> tuple[str, str]:
-    return release["package"], release["installed"]
 
 
 def _found(record: dict[str, Any], part: str) -> bool:
@@ -121,13 +119,5 @@ def _release(record: dict[str, Any], release: dict[str, Any]) -> tuple[str, ...]
         found = f"mended: {found}"
     replay = f"dpaudit museum {record['name']} --only releases --libraries FOLDER --seed {record['seed']}"
     library = f"{release['package']} {release['installed'] or release['versions']}"
-    return (
-        record["name"],
-        library,
-        release.get("called", ""),
-        state,
-        found,
-        f"{release.get('runs', 0):,}",
-        release.get("witness", ""),
-        replay,
-    )
+    runs, witness = f"{release.get('runs', 0):,}", release.get("witness", "")
+    return record["name"], library, release.get("called", ""), state, found, runs, witness, replay

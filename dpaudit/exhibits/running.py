@@ -151,28 +151,21 @@ def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
     found = doubles is not None and doubles.verdict == "leaks" if low_bits else result.verdict == "violated"
     searching = sum(side.details.get("samples", 0) for side in result.side_findings if side.kind == "pair_search")
     runs = result.samples + searching + (doubles.samples if doubles is not None else 0)
+    seen = Seen(found, result.verdict, runs, searching, seconds)
+    if doubles is not None and doubles.pairs:
+        worst, witness = doubles.pairs[0], "low bits of the outputs" if found else ""
+        return dataclasses.replace(seen, bound=worst.epsilon_lower, pair=worst.id, witness=witness)
     shown = next((finding for finding in result.findings if finding.verdict == "violated"), None)
-    if low_bits and doubles is not None and doubles.pairs:
-        worst = doubles.pairs[0]
-        witness = "low bits of the outputs" if found else ""
-        return Seen(found, result.verdict, runs, searching, seconds, worst.epsilon_lower, worst.id, witness)
     if shown is None:
         message = next((finding.message for finding in result.findings if finding.message), "")
-        return Seen(found, result.verdict, runs, searching, seconds, message=short_form(message, SHOWN))
+        return dataclasses.replace(seen, message=short_form(message, SHOWN))
     witness = shown.witness.description if shown.witness is not None else ""
     rows = [len(side) for side in (shown.x, shown.x_prime) if isinstance(side, list | tuple)]
-    return Seen(
-        found,
-        result.verdict,
-        runs,
-        searching,
-        seconds,
-        shown.epsilon_lower,
-        short_form_of(shown.x, shown.x_prime),
-        witness[:SHOWN],
-        max(rows) if rows else None,
+    pair = " | ".join(short_form(data, SHOWN // 2) for data in (shown.x, shown.x_prime))
+    return dataclasses.replace(
+        seen, bound=shown.epsilon_lower, pair=pair, witness=witness[:SHOWN], rows=max(rows, default=None),
         **_shrunk(result),
-    )
+    )  # fmt: skip
 
 
 def _shrunk(result: AuditResult) -> dict[str, Any]:
@@ -189,15 +182,9 @@ def _shrunk(result: AuditResult) -> dict[str, Any]:
     return {}
 
 
-def short_form_of(x: Any, x_prime: Any) -> str:
-    """A pair on one line."""
-    return f"{short_form(x, SHOWN // 2)} | {short_form(x_prime, SHOWN // 2)}"
-
-
 def _released(exhibit: Exhibit, release: Release, seed: int, libraries: Path | None) -> dict[str, Any]:
     """Record of an audit of a real library: one that is absent says so."""
-    record: dict[str, Any] = {"package": release.package, "versions": release.versions, "called": release.called}
-    record["mended"] = release.mended
+    record: dict[str, Any] = {name: getattr(release, name) for name in ("package", "versions", "called", "mended")}
     python = None if release.program is None else interpreter(release, libraries)
     version = release.installed() if release.program is None else release.versions if python is not None else None
     record["installed"] = version
