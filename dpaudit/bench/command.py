@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -22,39 +23,25 @@ from dpaudit.reports import terminal
 from dpaudit.reports.document import Table
 
 
-def bench(
-    names: Sequence[str],
-    *,
-    quick: bool,
-    seeds: int | None,
-    seed: int,
-    only: str | None,
-    memory: bool,
-    jobs: int,
-    out: str,
-    resume: bool,
-    page: str | None = None,
-    tell: Callable[[str], None],
-) -> tuple[Group, list[Path], bool]:
-    """Run the bench of the named problems (all without names): what to print, the files, and whether anything broke.
+def bench(given: Any, tell: Callable[[str], None]) -> tuple[Group, list[Path], bool]:
+    """Run the bench of the command line's options: what to print, the files, and whether anything broke.
 
     `UsageError` if an option, a name of a problem or the place for the files makes no sense.
     """
-    design = make_design(quick, seeds, seed)
-    if jobs != -1 and jobs < 1:
-        raise UsageError(f"jobs must be a positive integer, or -1 for all processors, got {jobs}.")
-    known = load_extras()
-    parts, extras = chosen_parts(only, known, memory, has_names=bool(names))
-    problems = load_problems(names)
-    folder = Path(out)
-    if (folder / FILE).exists() and not resume:
+    design = make_design(given.quick, given.seeds, given.seed)
+    if given.jobs != -1 and given.jobs < 1:
+        raise UsageError(f"jobs must be a positive integer, or -1 for all processors, got {given.jobs}.")
+    parts, extras = chosen_parts(given.only, load_extras(), given.memory, has_names=bool(given.problems))
+    problems, folder = load_problems(given.problems), Path(given.out)
+    if (folder / FILE).exists() and not given.resume:
         tell(f"Note: {folder / FILE} is written anew; --resume goes on from it.")
-    content = run_bench(problems, design, folder, parts=parts, extras=extras, jobs=jobs, resume=resume, tell=tell)
+    how: dict[str, Any] = {"parts": parts, "extras": extras, "jobs": given.jobs, "resume": given.resume, "tell": tell}
+    content = run_bench(problems, design, folder, **how)
     written = [folder / FILE, *write_figure(content, folder), *write_speed(content, folder)]
-    if page is not None:
-        written.append(into_page(content, Path(page)))
+    if given.page is not None:
+        written.append(into_page(content, Path(given.page)))
     said = Group(tables(content), *overall_lines(content))
-    if quick:
+    if given.quick:
         said.renderables.append(
             Text("These audits are few and small (--quick): that all of it runs is what they show, and nothing else.")
         )

@@ -9,47 +9,17 @@ command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
+from importlib import import_module
 from typing import NoReturn
 
-from dpaudit.cli import (
-    audit,
-    bench,
-    certify,
-    check,
-    claims,
-    evidence,
-    greybox,
-    init,
-    judge,
-    museum,
-    plan,
-    replay,
-    report,
-    reproduce,
-    scores,
-)
 from dpaudit.cli.ending import run_and_end
 from dpaudit.cli.group import main
 
-__all__ = [
-    "audit",
-    "bench",
-    "certify",
-    "check",
-    "claims",
-    "evidence",
-    "greybox",
-    "init",
-    "judge",
-    "main",
-    "museum",
-    "plan",
-    "replay",
-    "report",
-    "reproduce",
-    "run",
-    "scores",
-]
+__all__ = ["main", "run"]
+
+COMMANDS = "audit bench certify check claims evidence greybox init judge museum plan replay report reproduce scores"
+for _command in COMMANDS.split():
+    import_module(f"dpaudit.cli.{_command}")
 
 
 def run() -> NoReturn:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import list_option, main, plain, report_error, report_traceback, say, with_debug
-from dpaudit.cli.help_groups import GroupedCommand
+from dpaudit.cli.group import GroupedCommand, command, list_option, plain, report_error, report_traceback, say
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -26,8 +25,8 @@ from dpaudit.cli.outputs import (
     write_reports,
     written_or_reported,
 )
-from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
-from dpaudit.cli.subjects import check_complete
+from dpaudit.cli.searching import chosen_search, guessed_searches, with_search
+from dpaudit.cli.subjects import check_complete, given_pairs
 from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
 from dpaudit.errors import SubjectError, UsageError
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from dpaudit.privacy.pairs import Pair
     from dpaudit.results.model import AuditResult, Finding
     from dpaudit.subjects.callables import Subject
-    from dpaudit.subjects.domains import Relation
 
 GROUPS = {
     "First": ("claim", "pairs", "search", "samples", "mode", "confidence", "seed", "out", "report", "quiet"),
@@ -51,12 +49,17 @@ GROUPS = {
     "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
     "Output": ("progress", "debug", "help"),
 }  # fmt: skip
+# Options that are not of `dpaudit.audit` itself.
+OF_COMMAND = {
+    "targets", "claim", "pairs", "out", "report", "checkpoint", "resume", "progress", "quiet", "search", "example",
+    "user", "examples", "adjacency", "search_budget", "search_pairs", "grey_box", "seconds", "fresh",
+}  # fmt: skip
 PAIRS_SHOWN = 10
 STATUSES = (1, 3, 2, 5, 0)  # of several targets the first of these is the command's
 BROKEN_SHOWN = 3  # messages of pairs that broke
 
 
-@main.command("audit", cls=GroupedCommand, groups=GROUPS)
+@command("audit", quiet="No progress and no notes on stderr.", cls=GroupedCommand, groups=GROUPS)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
 @click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
@@ -153,33 +156,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     f"[default: {DEFAULT_OUT}, if --report is given or an audit interrupted]",
 )
 @list_option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
-@click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
-@with_debug
-@click.pass_context
-def audit_command(
-    ctx: click.Context,
-    /,
-    targets: tuple[str, ...],
-    claim: str | None,
-    pairs: str | None,
-    out: str | None,
-    report: str | None,
-    checkpoint: str | None,
-    resume: bool,
-    progress: str | None,
-    quiet: bool,
-    search: str | None,
-    example: str | None,
-    user: str | None,
-    examples: str | None,
-    adjacency: Relation | None,
-    search_budget: int | None,
-    search_pairs: int | None,
-    grey_box: bool | None,
-    seconds: float | None,
-    fresh: bool,
-    **options: Any,
-) -> None:
+def audit_command(ctx: click.Context, given: Any) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
 
     TARGET is package.module:attribute, path/file.py:attribute, or exec:COMMAND for a program in any language
@@ -189,66 +166,70 @@ def audit_command(
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.results.model import EXIT_STATUS
     from dpaudit.subjects.isolation import as_isolation
-    from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_pairs, resolve_target
+    from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
-    config = read_config()
+    config, seconds, quiet = read_config(), given.seconds, given.quiet
+    options = {name: value for name, value in vars(given).items() if name not in OF_COMMAND}
     stated = {name: value for name, value in options.items() if value is not None}
     check_options(**stated)
     try:
         as_isolation(config.audit_options(stated).get("isolation"))
     except UsageError as error:
         raise config.located(error, stated) from error
-    chosen, folder = chosen_outputs(config, report, out, None)
-    promise = as_claim(claim)
+    chosen, folder = chosen_outputs(config, given.report, given.out, None)
+    promise = as_claim(given.claim)
     with subject_output():
-        sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
-        listed = resolve_pairs(pairs) if pairs is not None else None
-        subjects = [(fresh_target if fresh else resolve_target)(target) for target in targets]
-        guessed = _guessed(
-            subjects, pairs, sought, example, user, adjacency, search_budget, search_pairs, grey_box, quiet
-        )
-        for subject, guess in zip(subjects, guessed, strict=True):
-            check_complete(subject, promise, listed if sought is None and guess is None else [])
-    if len(subjects) > 1 and progress is not None:
-        raise UsageError(f"progress must be of one target, got {progress!r} for {len(subjects)}.")
+        sought = chosen_search(given)
+        listed = given_pairs(given.pairs)
+        subjects = [(fresh_target if given.fresh else resolve_target)(target) for target in given.targets]
+        if listed is None and sought is None:
+            searched = guessed_searches(subjects, given)
+        else:
+            _check_not_guessed(given)
+            searched = [sought] * len(subjects)
+        for subject, search in zip(subjects, searched, strict=True):
+            check_complete(subject, promise, listed if search is None else ())
+    if len(subjects) > 1 and given.progress is not None:
+        raise UsageError(f"progress must be of one target, got {given.progress!r} for {len(subjects)}.")
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
-    searched = [sought or guess for guess in guessed]
     if seconds is not None:
         from dpaudit.audits.time_limits import check_seconds
 
         check_seconds(seconds)
     started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
-        cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
+        cut = _cut_to_time(seconds, subjects, promise, listed, config.audit_options(options), quiet)
     results: list[AuditResult] = []
     statuses: list[int] = []
     console = output_console()
     # What a replay has to be given again. Inputs in the text itself are in the result.
-    texts = {"claim": claim} if claim is not None else {}
-    texts |= {"pairs": pairs} if pairs is not None and names_pairs(pairs) else {}
+    texts = {"claim": given.claim} if given.claim is not None else {}
+    texts |= {"pairs": given.pairs} if given.pairs is not None and names_pairs(given.pairs) else {}
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
-        run = RunInTerminal(quiet, own_checkpoint(checkpoint, number, len(subjects)), resume, progress)
-        source = searched[number]
+        where, source = subject.target or subject.name, searched[number]
+        checkpoint = own_checkpoint(given.checkpoint, number, len(subjects))
+        run = RunInTerminal(quiet, checkpoint, given.resume, given.progress)
         asked: Any = listed if source is None else source
         if source is not None and seconds is not None:
-            asked = _within(seconds / len(subjects), source, subject, promise, config, options)
+            from dpaudit.audits.time_limits import Sought
+
+            asked = Sought(source, seconds / len(subjects), subject, promise, config.audit_options(options))
         try:
             now = {**options, "samples": cut.get(number, options["samples"])}
             with _until(started, seconds, (number + 1) / len(subjects)):
-                result = _run(subject, promise, asked, grey_box, config, now, run)
+                result = _run(subject, promise, asked, given.grey_box, config, now, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
-            run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
+            run.say_interrupted(ctx, given.targets[number], given.targets[number + 1 :], place)
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # this subject broke; the others are audited all the same
-            report_error(ctx, error, subject.target or subject.name)
+            report_error(ctx, error, where)
             statuses.append(SubjectError.exit_status)
             continue
         result = dataclasses.replace(result, options={**result.options, **texts})
-        where = subject.target or subject.name
         write = functools.partial(write_reports, result, place, chosen)
         written, status = written_or_reported(ctx, write, EXIT_STATUS[result.verdict], where)
         try:
@@ -260,53 +241,20 @@ def audit_command(
             _warn_of_earlier(place, written)
         results.append(result)
         statuses.append(status)
-    if len(subjects) > 1 and results and chosen and not quiet:
-        _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
     if len(subjects) > 1 and results:
         from dpaudit.reports import brief, terminal
 
+        if chosen and not quiet:
+            _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
         console.print(terminal.show([brief.summary(results)]))
     ctx.exit(min(statuses, key=STATUSES.index))
 
 
-def _guessed(
-    subjects: Sequence[Subject],
-    pairs: str | None,
-    sought: Search | None,
-    example: str | None,
-    user: str | None,
-    adjacency: Relation | None,
-    budget: int | None,
-    count: int | None,
-    grey_box: bool | None,
-    quiet: bool,
-) -> list[Search | None]:
-    """For each subject a search in a guessed domain, said on stderr; None where pairs or a search are given.
-
-    Raises
-    ------
-    UsageError
-        If an example is given beside them, or nothing can be guessed.
-    """
-    if pairs is not None or sought is not None:
-        for name, value in (("example", example), ("user", user)):
-            if value is not None:
-                raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
-        return [None] * len(subjects)
-    value = read_example(example) if example is not None else None
-    found: list[Search | None] = []
-    for subject in subjects:
-        if value is None and getattr(subject.mechanism, "pairs", None) is not None:
-            if budget is not None or count is not None:
-                given = "search must be given with --search-budget or --search-pairs, got none. Or --examples."
-                raise UsageError(given)
-            found.append(None)
-            continue
-        search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)
-        found.append(search)
-        if not quiet:
-            say(f"{plain(subject.target or subject.name)}: {plain(text)}")
-    return found
+def _check_not_guessed(given: Any) -> None:
+    """Fail where an example is given beside pairs or a search."""
+    for name in ("example", "user"):
+        if (value := getattr(given, name)) is not None:
+            raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
 
 
 def _cut_to_time(
@@ -314,7 +262,6 @@ def _cut_to_time(
     subjects: Sequence[Subject],
     claim: Claim | None,
     pairs: Sequence[Pair] | None,
-    config: Config,
     options: dict[str, Any],
     quiet: bool,
 ) -> dict[int, int]:
@@ -322,10 +269,7 @@ def _cut_to_time(
 
     Validity: the number is a function of a few timed calls, on streams that no audit draws.
 
-    Raises
-    ------
-    TooSlowError
-        If a subject is too slow for any audit in its time; its plan is printed.
+    `TooSlowError` if a subject is too slow for any audit in its time; its plan is printed.
     """
     from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
     from dpaudit.reports import terminal
@@ -335,7 +279,7 @@ def _cut_to_time(
     for number, subject in enumerate(subjects):
         try:
             with subject_output():
-                check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
+                check_time(seconds / len(subjects), subject, claim, pairs, **options)
         except TooSlowError as error:
             if not error.fits:
                 output_console().print(terminal.show(plan_blocks(error.plan)))
@@ -344,15 +288,6 @@ def _cut_to_time(
             if not quiet:
                 say(plain(f"{subject.target}: {cut_text(error.plan)}"))
     return cut
-
-
-def _within(
-    seconds: float, sought: Search, subject: Subject, claim: Claim | None, config: Config, options: dict[str, Any]
-) -> Any:
-    """The search, with the audit of what it finds within these seconds."""
-    from dpaudit.audits.time_limits import Sought
-
-    return Sought(sought, seconds, subject, claim, config.audit_options(options))
 
 
 def _until(started: float, seconds: float | None, share: float) -> contextlib.AbstractContextManager[None]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, plain, say, with_debug
+from dpaudit.cli.group import command, list_option, teller
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError
 
 
-@main.command("bench")
+@command("bench", quiet="No progress on stderr.")
 @click.argument("problems", nargs=-1, metavar="[PROBLEM...]")
 @click.option("--list", "listing", is_flag=True, help="Print the problems and stop.")
 @click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
@@ -24,10 +24,7 @@ from dpaudit.errors import SubjectError
 @click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
 @click.option("--resume", is_flag=True, help="Go on from the bench.json that is there.")
 @click.option("--page", help="A page whose table between the marks of speed is made anew.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-@with_debug
-@click.pass_context
-def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: bool, quiet: bool, **options: Any) -> None:
+def bench_command(ctx: click.Context, given: Any) -> None:
     """Measure the auditor against the optimum on a set of problems, or on the PROBLEMs that are named.
 
     The optimum is the best fixed test that is told the best event. Exit status 0 once everything is measured, whatever
@@ -37,12 +34,11 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
     from dpaudit.results.saving import check_folder
 
     console = output_console()
-    if listing:
-        console.print(problem_table(problems), soft_wrap=True)
+    if given.listing:
+        console.print(problem_table(given.problems), soft_wrap=True)
         return
-    check_folder("out", Path(options["out"]))
-    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
-    shown, written, broke = bench(problems, tell=tell, **options)
+    check_folder("out", Path(given.out))
+    shown, written, broke = bench(given, teller(given.quiet))
     console.print(shown)
     for path in written:
         click.echo(f"Written: {path}")

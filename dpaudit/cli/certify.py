@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
-from dpaudit.errors import UsageError
+from dpaudit.cli.group import command, note, plain, shared
+from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.subjects import given_subject
 
 COLUMNS = ("pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left")
 PAIRS_SHOWN = 20
 STATUS = {"kept": 0, "violated": 1, "open": 5}
 
 
-@main.command("certify")
+@command("certify")
 @click.argument("target", metavar="TARGET")
-@click.option("--claim", help="The promise, as for `dpaudit audit`.")
-@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@shared("claim", "pairs")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time for the exploration.")
 @click.option(
     "--rounding",
@@ -29,50 +30,29 @@ STATUS = {"kept": 0, "violated": 1, "open": 5}
     "--face", type=click.Choice(["numpy", "random"]), help="The generator that TARGET is given.  [default: numpy]"
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the certificate to this file, as JSON.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@with_quiet
-@with_debug
-@click.pass_context
-def certify_command(
-    ctx: click.Context,
-    /,
-    target: str,
-    claim: str | None,
-    pairs: str | None,
-    seconds: float,
-    rounding: float,
-    face: str | None,
-    out: str | None,
-    form: str,
-) -> None:
+@shared("table")
+def certify_command(ctx: click.Context, given: Any) -> None:
     """Prove or disprove a claim, by running TARGET through all outcomes of its draws.
 
     For mechanisms with finitely many outcomes of each draw: bits, integers, choices, shuffles, binomial and geometric
     draws, and uniform numbers that are only compared. No statistics: what is said is proved for the pairs that are
     listed. Exit status 0 if the claim is kept on all pairs, 1 if it is violated on one, 5 if it stays open.
     """
-    import json
-
     from rich.table import Table
     from rich.text import Text
 
     from dpaudit.reports import wording
-    from dpaudit.subjects.targets import resolve_pairs, resolve_target
     from dpaudit.symbolic.certificate import VERDICTS
     from dpaudit.symbolic.certifying import certify
 
     with subject_output():
-        listed = resolve_pairs(pairs) if pairs is not None else None
-        subject = resolve_target(target)
-        if claim is None and subject.claim is None:
-            raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
-        if listed is None and subject.pairs() is None:
-            raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
-        result = certify(subject, claim, listed, seconds=seconds, rounding=rounding, face=face)
-    if out is not None:
-        result.save(out)
-    if form == "json":
-        click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))
+        subject, pairs = given_subject(given, given.claim)
+        options = {name: getattr(given, name) for name in ("seconds", "rounding", "face")}
+        result = certify(subject, given.claim, pairs, **options)
+    if given.out is not None:
+        result.save(given.out)
+    if given.form == "json":
+        print_json(result.to_dict())
     else:
         console = output_console()
         console.print(Text(wording.clean(result.summary(), 900)))
@@ -86,6 +66,6 @@ def certify_command(
             console.print(table)
             if len(ordered) > PAIRS_SHOWN:
                 console.print(Text(f"and {len(ordered) - PAIRS_SHOWN:,} more pairs"))
-        if out is not None:
-            note(f"Written: {plain(out)}", err=False)
+        if given.out is not None:
+            note(f"Written: {plain(given.out)}", err=False)
     ctx.exit(STATUS[result.verdict])

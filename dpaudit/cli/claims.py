@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug, with_quiet
+from dpaudit.cli.group import command
 from dpaudit.cli.outputs import output_console
 
 
-@main.command("claims")
+@command("claims")
 @click.option("--paper", help="Show the claims of this paper only.")
 @click.option(
     "--verdict",
@@ -20,10 +20,7 @@ from dpaudit.cli.outputs import output_console
 @click.option("--tests", help="Folder of the tests whose marks count.  [default: tests, if one there marks a claim]")
 @click.option("--out", help="Folder for claims.json and claims.html.  [default: write no files]")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
-@with_quiet
-@with_debug
-@click.pass_context
-def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:
+def claims_command(ctx: click.Context, given: Any) -> None:
     """Show what papers claim, with the verdicts and the tests that check it.
 
     The ledgers come from installed packages, so this works in any folder. Exit status 0; with --check 1 if a claim has
@@ -31,10 +28,9 @@ def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> N
     """
     from dpaudit.ledgers.command import claims
 
-    shown, written, covered = claims(only_check=only_check, **options)
-    console = output_console()
-    console.print(shown)
+    shown, written, covered = claims(given.paper, given.verdict, given.tests, given.out, given.only_check)
+    output_console().print(shown)
     for path in written:
         click.echo(f"Written: {path}")
-    if only_check:
+    if given.only_check:
         ctx.exit(0 if covered else 1)

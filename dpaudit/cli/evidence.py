@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug, with_quiet
+from dpaudit.cli.group import command, main
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import UsageError
 
@@ -25,27 +24,22 @@ def evidence_group() -> None:
     """
 
 
-def _with_store(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--store", "path", required=True, metavar="FILE", help="The store of evidence.")(command)
+_with_store = click.option("--store", "path", required=True, metavar="FILE", help="The store of evidence.")
 
 
-@evidence_group.command("list")
+@command("list", evidence_group)
 @_with_store
-@with_quiet
-@with_debug
-def list_command(path: str) -> None:
+def list_command(_: click.Context, given: Any) -> None:
     """List the mechanisms and claims that have evidence, one row each."""
     from dpaudit.reports import evidence, terminal
 
-    output_console().print(terminal.show(evidence.list_blocks(_document(path))))
+    output_console().print(terminal.show(evidence.list_blocks(_document(given.path))))
 
 
-@evidence_group.command("explain")
+@command("explain", evidence_group)
 @click.argument("subject", required=False)
 @_with_store
-@with_quiet
-@with_debug
-def explain_command(subject: str | None, path: str) -> None:
+def explain_command(_: click.Context, given: Any) -> None:
     """Explain what the evidence says, and with which certainty, pair by pair and night by night.
 
     SUBJECT is an id as `list` shows it, a fingerprint, a target or a name; all by default.
@@ -53,40 +47,36 @@ def explain_command(subject: str | None, path: str) -> None:
     from dpaudit.reports import evidence, terminal
 
     console = output_console()
-    for k, one in enumerate(_chosen(_document(path), [subject] if subject is not None else [])):
+    for k, one in enumerate(_chosen(_document(given.path), [given.subject] if given.subject is not None else [])):
         if k:
             console.print()
         console.print(terminal.show(evidence.explanation(one)))
 
 
-@evidence_group.command("export")
+@command("export", evidence_group)
 @click.argument("subject", required=False)
 @click.option("--out", metavar="FILE", help="Where to write; the terminal by default.")
 @_with_store
-@with_quiet
-@with_debug
-def export_command(subject: str | None, out: str | None, path: str) -> None:
+def export_command(_: click.Context, given: Any) -> None:
     """Export what `explain` says as JSON, of schema dpaudit.evidence/1."""
     import json
 
     from dpaudit.results.saving import write_whole
 
-    document = _document(path)
-    document["subjects"] = _chosen(document, [subject] if subject is not None else [])
+    document = _document(given.path)
+    document["subjects"] = _chosen(document, [given.subject] if given.subject is not None else [])
     text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-    if out is None:
+    if given.out is None:
         click.echo(text, nl=False)
         return
-    write_whole(out, text)
-    click.echo(f"Written: {out}")
+    write_whole(given.out, text)
+    click.echo(f"Written: {given.out}")
 
 
-@evidence_group.command("merge")
+@command("merge", evidence_group)
 @click.argument("others", nargs=-1, required=True, metavar="OTHER...")
 @_with_store
-@with_quiet
-@with_debug
-def merge_command(others: tuple[str, ...], path: str) -> None:
+def merge_command(_: click.Context, given: Any) -> None:
     """Take the evidence of OTHER stores into the store, which is made if it is not there.
 
     Where both have bet on a pair, their wealth multiplies. A store that has a stream in common is refused as a whole:
@@ -96,8 +86,8 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
     from dpaudit.running.store import Store
     from dpaudit.scores import ledger
 
-    with Store.at(path) as store:
-        for place in others:
+    with Store.at(given.path) as store:
+        for place in given.others:
             with Store.at(place, create=False) as other:
                 ledger.merge(store, other, writes=False)  # refuse before anything is taken over
                 nights, pairs = store.merge(other)
@@ -105,29 +95,26 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
             click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
 
 
-@evidence_group.command("forget")
+@command("forget", evidence_group)
 @click.argument("subjects", nargs=-1, metavar="SUBJECT...")
 @click.option("--changed", multiple=True, metavar="TARGET", help="Forget what was found of earlier forms of TARGET.")
 @_with_store
-@with_quiet
-@with_debug
-def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: str) -> None:
+def forget_command(_: click.Context, given: Any) -> None:
     """Forget the evidence of a SUBJECT, or of the earlier forms of a TARGET whose fingerprint has changed.
 
     Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
     """
+    from dpaudit.reports.evidence import store_document
     from dpaudit.reports.wording import clean, plural
     from dpaudit.scores import ledger
     from dpaudit.subjects.targets import resolve_target
 
-    if not subjects and not changed:
+    if not given.subjects and not given.changed:
         raise UsageError("subject must be named, or a target by --changed, got neither.")
-    current = {target: resolve_target(target).fingerprint for target in changed}
-    with _opened(path) as store:
-        from dpaudit.reports.evidence import store_document
-
+    current = {target: resolve_target(target).fingerprint for target in given.changed}
+    with _opened(given.path) as store:
         document = store_document(store)
-        found = _chosen(document, subjects) if subjects else []
+        found = _chosen(document, given.subjects) if given.subjects else []
         found += [
             one
             for one in document["subjects"]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from dpaudit.cli.group import main, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
-from dpaudit.errors import OutputError, UsageError
+from dpaudit.cli.group import command, shared
+from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.subjects import given_subject
+from dpaudit.errors import OutputError
 
 if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
@@ -21,31 +22,17 @@ FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
 FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 
 
-@main.command("greybox")
+@command("greybox")
 @click.argument("target", metavar="TARGET")
 @click.option("--claim", help="The promise, as for `dpaudit audit`: what noise-free parts are compared with.")
-@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@shared("pairs")
 @click.option("--runs", type=int, default=16, show_default=True, help="Streams on which each input is run.")
-@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@shared("seed")
 @click.option("--trace", is_flag=True, help="Record the noise as symbols too, and print the calls side by side.")
 @click.option("--trace-html", type=click.Path(dir_okay=False), help="Write that table to a file of HTML.")
 @click.option("--with-values", is_flag=True, help="Show numbers of what was recorded: they may be of the inputs.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@with_quiet
-@with_debug
-@click.pass_context
-def greybox_command(
-    ctx: click.Context,
-    /,
-    target: str,
-    claim: str | None,
-    pairs: str | None,
-    form: str,
-    trace: bool,
-    trace_html: str | None,
-    with_values: bool,
-    **options: Any,
-) -> None:
+def greybox_command(ctx: click.Context, given: Any) -> None:
     """Run both inputs of each pair on the same randomness, and say what differs.
 
     Tens of runs, no statistics: draws that one input takes and the other does not, other calls, other noise, a
@@ -57,24 +44,20 @@ def greybox_command(
     "Record the noise". A pair then has one grade, that of its record where it is recorded and its replay is not
     "definite": what is proved by that gives exit status 1, what composition implies does not.
     """
-    import json
-
     from rich.text import Text
 
     from dpaudit.audits.grey_box import replay_same_randomness
     from dpaudit.reports import wording
     from dpaudit.results.saving import write_whole
-    from dpaudit.subjects.targets import resolve_pairs, resolve_target
     from dpaudit.symbolic.recorded_noise import KIND, record_noise
     from dpaudit.symbolic.trace import as_html, as_text
 
+    with_values, trace_html = given.with_values, given.trace_html
     with subject_output():
-        listed = resolve_pairs(pairs) if pairs is not None else None
-        subject = resolve_target(target)
-        if listed is None and subject.pairs() is None:
-            raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
-        result = replay_same_randomness(subject, listed, claim, **options)
-        tape = record_noise(subject, listed, claim, seed=result.seed) if trace or trace_html else None
+        subject, pairs = given_subject(given, "")
+        result = replay_same_randomness(subject, pairs, given.claim, runs=given.runs, seed=given.seed)
+        is_traced = given.trace or trace_html
+        tape = record_noise(subject, pairs, given.claim, seed=result.seed) if is_traced else None
     finding = result.side_finding()
     noise = tape.side_finding(with_values=with_values) if tape is not None else None
     graded = _one_grade(result.pairs, tape.pairs if tape is not None else ())
@@ -84,9 +67,9 @@ def greybox_command(
             write_whole(trace_html, page)
         except OSError as error:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
-    if form == "json":
+    if given.form == "json":
         shown = finding.to_dict() if noise is None else {KIND: noise.to_dict(), finding.kind: finding.to_dict()}
-        click.echo(json.dumps(shown, indent=1, allow_nan=False, ensure_ascii=False))
+        print_json(shown)
     else:
         console = output_console()
         # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
@@ -105,7 +88,7 @@ def greybox_command(
         console.print(Text(f"{runs} runs of the mechanism, seed {result.seed}"))
         if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
             console.print(Text(wording.clean(beside.summary, 600)))
-        if tape is not None and trace and tape.pairs:
+        if tape is not None and given.trace and tape.pairs:
             click.echo(as_text(tape.pairs[0].trace, with_values))
     codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}
     status = codes.get(finding.status, NOT_APPLICABLE)

@@ -7,20 +7,24 @@ import shutil
 import sys
 import textwrap
 import traceback
+import types
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from dpaudit.cli.ending import why_lost
-from dpaudit.cli.terminating import heard_terminations, interrupt_status
+from dpaudit.cli.terminating import INTERRUPTED, heard_terminations, interrupt_status
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
-DEBUG, QUIET = "dpaudit.debug", "dpaudit.quiet"  # keys of click's context
+BROKEN_PIPE = 141  # as a shell has it: 128 and the number of the signal
+DEBUG = "dpaudit.debug"  # a key of click's context
+QUIET = "No notes on stderr, and no word of what was written."
 WHOLE = ("  ", "Written: ")  # how lines begin that are copied or opened
+
+REST = "Other options"  # the title of those in no group
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,6 +42,33 @@ class StatedOnce(click.Command):
                     name = "/".join((*option.opts, *option.secondary_opts))
                     raise UsageError(f"{name} must be given once, got it {count} times.")
         return super().parse_args(ctx, args)
+
+
+class GroupedCommand(StatedOnce):
+    """A command whose help lists its options in groups.
+
+    `groups` has the titles in their order, with the long names of options, `_` for `-`; the others stand at the end.
+    """
+
+    def __init__(self, *arguments: Any, groups: Mapping[str, Sequence[str]], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.groups = groups
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group with the options that it has."""
+        left = {
+            max(parameter.opts, key=len).lstrip("-").replace("-", "_"): record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
+        }
+        for title, names in self.groups.items():
+            records = [left.pop(name) for name in names if name in left]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        if left:
+            with formatter.section(REST):
+                formatter.write_dl(list(left.values()))
 
 
 class Subcommands(click.Group):
@@ -85,31 +116,41 @@ def _has_left(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
-def with_debug(command: Command) -> Command:
+def command(
+    name: str, of: click.Group | None = None, quiet: str = QUIET, **attributes: Any
+) -> Callable[[Callable[[click.Context, Any], None]], click.Command]:
+    """Make a command, with --quiet and --debug, of a function of the context and of what was given, by names."""
+
     def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.meta[DEBUG] = value
 
-    text = "Show the traceback of an error."
-    return click.option("--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
-        command
-    )
+    def made(function: Callable[[click.Context, Any], None]) -> click.Command:
+        @click.option("--quiet", "-q", is_flag=True, help=quiet)
+        @click.option(
+            "--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember,
+            help="Show the traceback of an error.",
+        )  # fmt: skip
+        @click.pass_context
+        def run(ctx: click.Context, /, **given: Any) -> None:
+            function(ctx, types.SimpleNamespace(**given))
 
+        run.__doc__ = function.__doc__
+        vars(run)["__click_params__"] += vars(function).get("__click_params__", [])
+        return (main if of is None else of).command(name, **attributes)(run)
 
-def with_quiet(command: Command) -> Command:
-    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-        ctx.meta[QUIET] = value
-
-    text = "No notes on stderr, and no word of what was written."
-    return click.option("--quiet", "-q", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
-        command
-    )
+    return made
 
 
 def note(text: str, err: bool = True) -> None:
     """Say what is neither result nor error, on stderr or, with err=False, on stdout; nothing with --quiet."""
     ctx = click.get_current_context(silent=True)
-    if ctx is None or not (ctx.meta.get(QUIET) or ctx.params.get("quiet")):
+    if ctx is None or not ctx.params.get("quiet"):
         say(text, err)
+
+
+def teller(quiet: bool) -> Callable[[str], None]:
+    """A function that says lines of progress, or nothing where that is asked for."""
+    return (lambda text: None) if quiet else (lambda text: say(plain(text)))
 
 
 def say(text: str, err: bool = True) -> None:
@@ -128,6 +169,25 @@ def _wrapped(line: str, width: int) -> str:
     """The line in lines of at most this width, the later ones indented; words are kept whole."""
     fold = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return fold.fill(line)
+
+
+SHARED = {  # options of several commands
+    "claim": click.option("--claim", help="The promise, as for `dpaudit audit`."),
+    "pairs": click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`."),
+    "seed": click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default."),
+    "table": click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True),
+}
+
+
+def shared(*names: str) -> Callable[[Command], Command]:
+    """Give a command these of the options that several have."""
+
+    def given(function: Command) -> Command:
+        for name in reversed(names):
+            function = SHARED[name](function)
+        return function
+
+    return given
 
 
 def list_option(*names: str, **options: Any) -> Callable[[Command], Command]:

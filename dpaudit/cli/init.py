@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug, with_quiet
+from dpaudit.cli.group import command, main
 from dpaudit.config import FILE as SETTINGS
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
@@ -31,7 +32,7 @@ def init_group(ctx: click.Context) -> None:
         _ask(ctx)
 
 
-@init_group.command("workflow")
+@command("workflow", init_group)
 @click.option(
     "--install",
     default="dpaudit",
@@ -39,20 +40,16 @@ def init_group(ctx: click.Context) -> None:
     metavar="WHAT",
     help="What the workflow installs: dpaudit (from an index), ./a/wheel.whl, or ./a/checkout.",
 )
-@with_quiet
-@with_debug
-def workflow_command(install: str) -> None:
+def workflow_command(_: click.Context, given: Any) -> None:
     """Write a GitHub workflow that runs the audits of the test suite.
 
     On pull requests with fixed seeds, every night with fresh ones. The file is .github/workflows/dpaudit.yml.
     """
-    _write(WORKFLOW, workflow_text(install))
+    _write(WORKFLOW, workflow_text(given.install))
 
 
-@init_group.command("hook")
-@with_quiet
-@with_debug
-def hook_command() -> None:
+@command("hook", init_group)
+def hook_command(_: click.Context, given: Any) -> None:
     """Write a hook for pre-commit that runs quick audits before a push.
 
     The file is .pre-commit-config.yaml.
@@ -60,37 +57,31 @@ def hook_command() -> None:
     _write(HOOK, _template("pre-commit-config.yaml"))
 
 
-@init_group.command("settings")
+@command("settings", init_group)
 @click.option("--samples", type=int, default=100_000, show_default=True, help="Runs on each input of a pair, at most.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of all statements of one audit.")
 @click.option("--out", default="build/audits", show_default=True, help="Folder for reports.")
-@with_quiet
-@with_debug
-def settings_command(samples: int, confidence: float, out: str) -> None:
+def settings_command(_: click.Context, given: Any) -> None:
     """Add [tool.dpaudit] to pyproject.toml, which is made where it is absent."""
     from dpaudit.arguments import check_options
 
-    check_options(samples=samples, confidence=confidence)
-    _add_settings(samples, confidence, out)
+    check_options(samples=given.samples, confidence=given.confidence)
+    _add_settings(given.samples, given.confidence, given.out)
 
 
-@init_group.command("test")
+@command("test", init_group)
 @click.argument("target", metavar="MODULE:FUNCTION")
 @click.option("--claim", required=True, help="The promise, as for `dpaudit audit`.")
 @click.option("--pairs", required=True, help="Pairs of inputs as JSON, such as 0,1: as for `dpaudit audit`.")
-@with_quiet
-@with_debug
-def test_command(target: str, claim: str, pairs: str) -> None:
+def test_command(_: click.Context, given: Any) -> None:
     """Write a first test of MODULE:FUNCTION, tests/test_privacy.py, and a conftest.py where there is none."""
-    for path, text in _test_files(test_text(target, claim, pairs)):
+    for path, text in _test_files(test_text(given.target, given.claim, given.pairs)):
         _write(path, text)
 
 
-@init_group.command("deployment")
+@command("deployment", init_group)
 @click.argument("path", default="deployment.toml", metavar="[FILE]")
-@with_quiet
-@with_debug
-def deployment_command(path: str) -> None:
+def deployment_command(_: click.Context, given: Any) -> None:
     """Write FILE (deployment.toml), in which you declare what a report cannot measure.
 
     It has every key with its meaning, all commented out: owner, approver, unit of privacy, data source, retention, the
@@ -98,22 +89,14 @@ def deployment_command(path: str) -> None:
     checks and quotes it.
     """
     from dpaudit.reports.deployment import template
-    from dpaudit.results.model import write_whole
 
-    place = Path(path)
-    if place.exists():
-        raise UsageError(f"file must be one that is not there yet, got {path!r}. Remove that one first.")
-    write_whole(place, template())
-    click.echo(path)
+    _write(Path(given.path), template(), said="")
 
 
 def workflow_text(install: str = "dpaudit") -> str:
     """The workflow, with what it installs.
 
-    Raises
-    ------
-    UsageError
-        If `install` is empty or more than one line.
+    `UsageError` if `install` is empty or more than one line.
     """
     if not install.strip() or not install.isprintable():
         raise UsageError(f"install must be a name, a wheel or a folder, got {install!r}.")
@@ -124,10 +107,8 @@ def workflow_text(install: str = "dpaudit") -> str:
 def test_text(target: str, claim: str, pairs: str) -> str:
     """A test file with one audit.
 
-    Raises
-    ------
-    UsageError
-        If the target is neither `module:function` nor `file.py:function`, or the claim or the pairs cannot be read.
+    `UsageError` if the target is neither `module:function` nor `file.py:function`, or the claim or the pairs cannot be
+    read.
     """
     from dpaudit.privacy.parsing import parse_claim, parse_pairs
 
@@ -156,7 +137,7 @@ def _test_files(text: str) -> list[tuple[Path, str]]:
     return [(TEST, text), *([] if ROOT_OF_TESTS.exists() else [(ROOT_OF_TESTS, CONFTEST)])]
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, said: str = "Written: ") -> None:
     """Write a new file of the current folder, and say so."""
     from dpaudit.results.saving import write_whole
 
@@ -164,7 +145,7 @@ def _write(path: Path, text: str) -> None:
         raise UsageError(f"file must be one that is not there yet, got {str(path)!r}. Remove that one first.")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
-    click.echo(f"Written: {path}")
+    click.echo(f"{said}{path}")
 
 
 def _add_settings(samples: int, confidence: float, out: str) -> None:

@@ -40,10 +40,7 @@ class RunInTerminal:
     def plan(self) -> CheckpointPlan:
         """The plan of the run's checkpoint.
 
-        Raises
-        ------
-        UsageError
-            If `--resume` is given alone.
+        `UsageError` if `--resume` is given alone.
         """
         from dpaudit.running.checkpoint import CheckpointPlan
 

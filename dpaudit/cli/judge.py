@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.group import command, note, plain, shared
+from dpaudit.cli.outputs import output_console, print_json, subject_output
 from dpaudit.cli.searching import read_domain, read_example, read_list
+from dpaudit.cli.subjects import check_complete
 from dpaudit.errors import UsageError
 
 STAND_IN = "judgement.json"
 
 
-@main.command("judge")
+@command("judge")
 @click.argument("target", metavar="TARGET")
-@click.option("--claim", help="The promise, as for `dpaudit audit`.")
+@shared("claim")
 @click.option(
     "--domain",
     metavar="SPEC",
@@ -32,25 +33,10 @@ STAND_IN = "judgement.json"
     "--pairs", help="The pairs to judge, as for `dpaudit audit`; or a saved judgement, for the pair that it speaks of."
 )
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="About how long it may take.")
-@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@shared("seed")
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the judgement to this file, as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the judgement as JSON.")
-@with_quiet
-@with_debug
-@click.pass_context
-def judge_command(
-    ctx: click.Context,
-    /,
-    target: str,
-    claim: str | None,
-    domain: str | None,
-    examples: str | None,
-    pairs: str | None,
-    seconds: float,
-    seed: int | None,
-    out: str | None,
-    as_json: bool,
-) -> None:
+def judge_command(ctx: click.Context, given: Any) -> None:
     """Judge whether TARGET keeps its claim, in one answer.
 
     Looks for the inputs on which TARGET is most sensitive, proves or disproves the claim where it can, and audits it
@@ -58,34 +44,32 @@ def judge_command(
     default value or type hint; the answer says so. Exit status 0 for "proved" and "not refuted", 1 for "refuted", 3 for
     an error, 5 for "inconclusive".
     """
-    import json
-
     from rich.text import Text
 
     from dpaudit.judgements.judging import judge
     from dpaudit.reports import wording
     from dpaudit.subjects.targets import resolve_target
 
-    given = [name for name, value in (("domain", domain), ("examples", examples), ("pairs", pairs)) if value]
-    if len(given) > 1:
-        raise UsageError(f"inputs must be given in one way, got --{' and --'.join(given)}.")
+    stated = {name: value for name in ("domain", "examples", "pairs") if (value := getattr(given, name))}
+    if len(stated) > 1:
+        raise UsageError(f"inputs must be given in one way, got --{' and --'.join(stated)}.")
     with subject_output():
         inputs: dict[str, Any] = {}
-        if domain is not None:
-            inputs["domain"] = read_domain(domain, "domain")
-        if examples is not None:
-            is_list = examples.lower().endswith(".json")
-            inputs["examples"] = read_list(examples) if is_list else [read_example(examples)]
-        if pairs is not None:
-            inputs["pairs"] = _pairs(pairs)
-        subject = resolve_target(target)
-        if claim is None and subject.claim is None:
-            raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
-        result = judge(subject, claim, seconds=seconds, seed=seed, **inputs)
+        if given.domain is not None:
+            inputs["domain"] = read_domain(given.domain, "domain")
+        if given.examples is not None:
+            is_list = given.examples.lower().endswith(".json")
+            inputs["examples"] = read_list(given.examples) if is_list else [read_example(given.examples)]
+        if given.pairs is not None:
+            inputs["pairs"] = _pairs(given.pairs)
+        subject = resolve_target(given.target)
+        check_complete(subject, given.claim, ())
+        result = judge(subject, given.claim, seconds=given.seconds, seed=given.seed, **inputs)
+    out = given.out
     if out is not None:
         result.save(out)
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))
+    if given.as_json:
+        print_json(result.to_dict())
     else:
         console = output_console()
         for line in result.text(out or STAND_IN).split("\n"):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, plain, say, with_debug
+from dpaudit.cli.group import command, list_option, teller
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError, UsageError
 
 PARTS = ("told", "searched", "mended", "releases")
 
 
-@main.command("museum")
+@command("museum", quiet="No progress on stderr.")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--list", "listing", is_flag=True, help="Print the exhibits and stop.")
 @list_option("--only", help=f"Parts to run: {','.join(PARTS)}.  [default: all]")
@@ -23,23 +24,7 @@ PARTS = ("told", "searched", "mended", "releases")
 @click.option("--libraries", metavar="FOLDER", help="Environments of real releases, one each; see --install.")
 @click.option("--install", is_flag=True, help="Make the environments that are not in --libraries yet (pip), and stop.")
 @click.option("--resume", is_flag=True, help="Leave out what is saved already for this seed.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-@with_debug
-@click.pass_context
-def museum_command(
-    ctx: click.Context,
-    /,
-    names: tuple[str, ...],
-    listing: bool,
-    only: str | None,
-    seed: int,
-    seeds: int,
-    out: str,
-    libraries: str | None,
-    install: bool,
-    resume: bool,
-    quiet: bool,
-) -> None:
+def museum_command(ctx: click.Context, given: Any) -> None:
     """Audit re-created real bugs, with a known pair and with a searched pair, and their mended versions.
 
     Exit status 0 if every bug that is run was found in each way and no mended version was called violated, else 3.
@@ -52,9 +37,9 @@ def museum_command(
     from dpaudit.exhibits.page import figures
     from dpaudit.results.saving import check_folder
 
-    exhibits = museum(*names)
+    exhibits = museum(*given.names)
     console = output_console()
-    if listing:
+    if given.listing:
         for exhibit in exhibits:
             console.print(Text(f"{exhibit.name}  [{exhibit.kind}]  {exhibit.source}"))
         return
@@ -62,32 +47,24 @@ def museum_command(
         raise UsageError(
             "names must be of exhibits, got none: no museum is installed (entry-point group dpaudit.museum)."
         )
-    parts = PARTS if only is None else tuple(part.strip() for part in only.split(","))
+    parts = PARTS if given.only is None else tuple(part.strip() for part in given.only.split(","))
     for part in parts:
         if part not in PARTS:
             raise UsageError(f"only must be of {', '.join(PARTS)}, got {part!r}.")
-    if seed < 0 or seeds < 1:
-        raise UsageError(f"seed must be non-negative and seeds positive, got {seed} and {seeds}.")
-    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
-    places = None if libraries is None else Path(libraries)
-    if install:
+    if given.seed < 0 or given.seeds < 1:
+        raise UsageError(f"seed must be non-negative and seeds positive, got {given.seed} and {given.seeds}.")
+    tell = teller(given.quiet)
+    places = None if given.libraries is None else Path(given.libraries)
+    if given.install:
         if places is None:
             raise UsageError("libraries must be a folder for the environments with --install, got none.")
         releases = [release for exhibit in exhibits for release in exhibit.releases]
         ctx.exit(SubjectError.exit_status if environments.install(releases, places, tell) else 0)
-    folder = Path(out)
+    folder = Path(given.out)
     check_folder("out", folder)
-    records = run_museum(
-        exhibits,
-        folder,
-        all_exhibits=len(museum()),
-        parts=parts,
-        seed=seed,
-        seeds=seeds,
-        resume=resume,
-        libraries=places,
-        tell=tell,
-    )
+    options = {name: getattr(given, name) for name in ("seed", "seeds", "resume")}
+    count = len(museum())
+    records = run_museum(exhibits, folder, all_exhibits=count, parts=parts, libraries=places, tell=tell, **options)
     table = Table(box=None, show_header=False, pad_edge=False)
     for row in figures(records):
         table.add_row(*map(Text, row))

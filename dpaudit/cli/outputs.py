@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dpaudit.reports import Reported
+    from dpaudit.reports.document import Block
     from dpaudit.scores.result import ScoresResult
 
 DEFAULT_OUT = "dpaudit-out"
@@ -147,6 +149,21 @@ def output_console() -> Console:
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """Print values as JSON."""
+    click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:
+    """Print a result as `--format` asks: its JSON, or its blocks for a terminal."""
+    if form == "json":
+        click.echo(text(), nl=False)
+    else:
+        from dpaudit.reports import terminal
+
+        output_console().print(terminal.show(blocks()))
 
 
 def written_or_reported(

@@ -7,17 +7,18 @@ from typing import Any
 import click
 
 from dpaudit.arguments import MODES
-from dpaudit.cli.group import main, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
-from dpaudit.cli.subjects import check_complete
+from dpaudit.cli.group import command, shared
+from dpaudit.cli.outputs import answer, subject_output
+from dpaudit.cli.subjects import check_target, given_subject
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
 
+OF_AUDIT = ("samples", "mode", "confidence", "seed")  # options of the audit that is planned
 
-@main.command("plan")
+
+@command("plan")
 @click.argument("target", metavar="[TARGET]", required=False)
-@click.option("--claim", help="The promise, as for `dpaudit audit`.")
-@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@shared("claim", "pairs")
 @click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
 @click.option("--mode", type=click.Choice(MODES), help="Of that audit.  [default: as of an audit]")
 @click.option("--confidence", type=float, help="Of that audit.  [default: 0.95]")
@@ -39,25 +40,8 @@ from dpaudit.errors import UsageError
     type=click.Choice(["one-run"]),
     help="Instead of TARGET: how many canaries one training run needs, for `dpaudit scores`.",
 )
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@with_quiet
-@with_debug
-@click.pass_context
-def plan_command(
-    ctx: click.Context,
-    /,
-    target: str | None,
-    claim: str | None,
-    pairs: str | None,
-    over: str,
-    power: str,
-    event_mass: str,
-    pilot: int,
-    seconds: float | None,
-    design: str | None,
-    form: str,
-    **options: Any,
-) -> None:
+@shared("table")
+def plan_command(_: click.Context, given: Any) -> None:
     """Say what an audit would cost and could find, before it runs.
 
     For several masses of the event that an excess may sit in: the smallest loss that the audit finds, and how many
@@ -65,42 +49,31 @@ def plan_command(
     """
     from dpaudit.audits.planning import plan
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.reports import terminal
     from dpaudit.reports.plan import excess, plan_blocks, share, shares
-    from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     config = read_config()
-    promise = as_claim(claim)
-    if design is not None:
+    promise = as_claim(given.claim)
+    if given.design is not None:
         from dpaudit.reports import scores
         from dpaudit.scores.planning import plan_one_run
 
-        if target is not None or promise is None:
-            given = "no claim" if promise is None else f"TARGET {target!r}"
-            raise UsageError(f"design must stand with --claim and without TARGET, got {design!r} with {given}.")
-        confidence = options["confidence"] if options["confidence"] is not None else 0.95
-        run = plan_one_run(promise, confidence)
-        if form == "json":
-            click.echo(run.to_text(), nl=False)
-        else:
-            output_console().print(terminal.show(scores.plan_blocks(run)))
+        if given.target is not None or promise is None:
+            beside = "no claim" if promise is None else f"TARGET {given.target!r}"
+            raise UsageError(f"design must stand with --claim and without TARGET, got {given.design!r} with {beside}.")
+        run = plan_one_run(promise, given.confidence if given.confidence is not None else 0.95)
+        answer(given.form, run.to_text, lambda: scores.plan_blocks(run))
         return
-    if target is None:
-        raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
+    check_target(given.target)
     with subject_output():
-        listed = resolve_pairs(pairs) if pairs is not None else None
-        subject = resolve_target(target)
-        check_complete(subject, promise, listed)
-    sought: dict[str, Any] = {"over": excess(over), "power": share("power", power), "seconds": seconds}
-    known = config.audit_options(options)
-    stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
+        subject, pairs = given_subject(given, promise)
+    sought: dict[str, Any] = {"over": excess(given.over), "power": share("power", given.power)}
+    stated = {name: getattr(given, name) for name in OF_AUDIT}
+    known = config.audit_options(stated)
+    options = {name: known[name] for name in OF_AUDIT if name in known}
     try:
-        masses = shares(event_mass)
+        sought |= {"event_masses": shares(given.event_mass), "pilot": given.pilot, "seconds": given.seconds}
         with subject_output():
-            planned = plan(subject, promise, listed, event_masses=masses, pilot=pilot, **sought, **stated)
+            planned = plan(subject, promise, pairs, **sought, **options)
     except UsageError as error:
-        raise config.located(error, [name for name, value in options.items() if value is not None]) from error
-    if form == "json":
-        click.echo(planned.to_text(), nl=False)
-    else:
-        output_console().print(terminal.show(plan_blocks(planned)))
+        raise config.located(error, [name for name, value in stated.items() if value is not None]) from error
+    answer(given.form, planned.to_text, lambda: plan_blocks(planned))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.group import command, note, plain
+from dpaudit.cli.outputs import answer, output_console, subject_output
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpaudit.subjects.callables import Subject
 
 
-@main.command("replay")
+@command("replay")
 @click.argument("result", metavar="RESULT")
 @click.option("--pair", help="The id of the pair; the worst one by default.")
 @click.option("--target", help="The mechanism. Without it nothing is run, unless the file is trusted.")
@@ -27,22 +27,7 @@ if TYPE_CHECKING:
 @click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
-@with_quiet
-@with_debug
-@click.pass_context
-def replay_command(
-    ctx: click.Context,
-    /,
-    result: str,
-    pair: str | None,
-    target: str | None,
-    trust_file: bool,
-    claim: str | None,
-    pairs: str | None,
-    floating_point: bool,
-    samples: int | None,
-    seed: int | None,
-) -> None:
+def replay_command(ctx: click.Context, given: Any) -> None:
     """Run the witness of one pair of a saved RESULT (audit.json) again, on fresh draws.
 
     The rule is fixed now, so this tests the one pair at the full confidence, without a search. Exit status 1 if the
@@ -50,14 +35,15 @@ def replay_command(
 
     A result is data: code that it names is run only with --trust-file. The code to run is printed first.
     """
-    from dpaudit.audits.replaying import replay
+    from dpaudit.audits.replaying import replay, replay_floating_point
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.reports import terminal
+    from dpaudit.reports import doubles
     from dpaudit.reports.brief import replay_blocks
     from dpaudit.results.model import load
     from dpaudit.subjects.fresh import FRESH
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
+    result, pair, target = given.result, given.pair, given.target
     attribute = result.partition(".py:")[2]
     if result.endswith(".py") or attribute:
         code = result if attribute else f"{result}:NAME"
@@ -70,15 +56,16 @@ def replay_command(
     if named is not None and not isinstance(named, str):
         raise UsageError(f"target of {result!r} must be a text, got {named!r:.80}.")
     is_from_file = target is None
-    if target is None:
-        target = _trusted_target(result, named, trust_file)
-    if floating_point and claim is not None:
-        raise UsageError(f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one.")
+    if is_from_file:
+        target = _trusted_target(result, named, given.trust_file)
+    if given.floating_point and given.claim is not None:
+        said = f"claim must not be given with --floating-point, got {given.claim!r}: the budget is the saved one."
+        raise UsageError(said)
     is_fresh = FRESH in str(saved.subject.get("interface", ""))
     if is_fresh and is_from_file:  # a factory is called to know what it makes, before fingerprints can be compared
         raise UsageError(f"target must be given with --target: {result!r} had a fresh object a call, of a factory.")
-    recorded = _recorded(saved, pair) if trust_file else None
-    ran = [target, *(text for text in (pairs or recorded,) if text is not None and names_pairs(text))]
+    recorded = _recorded(saved, pair) if given.trust_file else None
+    ran = [target, *(text for text in (given.pairs or recorded,) if text is not None and names_pairs(text))]
     note(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."))
     with subject_output():
         subject = (fresh_target if is_fresh else resolve_target)(target)
@@ -90,27 +77,27 @@ def replay_command(
         )
     if before and before != subject.fingerprint:
         note(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).")
-    console = output_console()
-    if floating_point:
-        from dpaudit.audits.replaying import replay_floating_point
-        from dpaudit.reports import doubles
-
+    if given.floating_point:
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
         pair = pair if pair is not None or not leaks else leaks[0].id
-        with subject_output():
-            inputs = (
-                _inputs(subject, pairs or _trusted_pairs(saved, pair, trust_file), pair) if pair is not None else None
-            )
-            again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
-        for sentence in doubles.replay_lines(again):
-            console.print(sentence)
-        ctx.exit(1 if again.confirmed else 0)
-    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject, trust_file)
-    pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
+    else:
+        is_stated = given.claim is not None
+        promise = parse_claim(given.claim) if is_stated else _saved_claim(saved, subject, given.trust_file)
+        pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
+    sizes = {"samples": given.samples, "seed": given.seed}
     with subject_output():
-        inputs = _inputs(subject, pairs or _trusted_pairs(saved, pair, trust_file), pair)
-        outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
-    console.print(terminal.show(replay_blocks(outcome)))
+        named_pairs = given.pairs or (_recorded(saved, pair) if given.trust_file else None)
+        if given.floating_point:
+            inputs = _inputs(subject, named_pairs, pair) if pair is not None else None
+            again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, **sizes)
+        else:
+            inputs = _inputs(subject, named_pairs, pair)
+            outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, **sizes)
+    if given.floating_point:
+        for sentence in doubles.replay_lines(again):
+            output_console().print(sentence)
+        ctx.exit(1 if again.confirmed else 0)
+    answer("table", str, lambda: replay_blocks(outcome))
     says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 
@@ -125,10 +112,6 @@ def _trusted_target(result: str, named: str | None, trust_file: bool) -> str:
             "Use --trust-file where you know who wrote the file."
         )
     return named
-
-
-def _trusted_pairs(saved: AuditResult, pair: str | None, trust_file: bool) -> str | None:
-    return _recorded(saved, pair) if trust_file else None
 
 
 def _saved_claim(saved: AuditResult, subject: Subject, trust_file: bool) -> Claim:

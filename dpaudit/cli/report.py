@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, note, plain, with_debug, with_quiet
+from dpaudit.cli.group import command, list_option, note, plain
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -28,7 +28,7 @@ SIGNED = {  # what a signed statement says, and the exit status of --verify: tha
 DIFFERENCE_FORMATS = ("html", "md", "pdf")
 
 
-@main.command("report")
+@command("report")
 @click.argument("results", nargs=-1, metavar="RESULT...")
 @click.option(
     "--profile",
@@ -63,40 +63,22 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 @click.option("--trusted-root", metavar="FILE", help="Sigstore's root for --identity.  [default: the public one]")
 @list_option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
-@with_quiet
-@with_debug
-def report_command(
-    results: tuple[str, ...],
-    profile: str,
-    deployment: str | None,
-    sign_off: str | None,
-    redact: bool,
-    compare: bool,
-    history: str | None,
-    sign_key: str | None,
-    envelope: str | None,
-    public_key: str | None,
-    sign_identity: bool,
-    identity: str | None,
-    issuer: str | None,
-    trusted_root: str | None,
-    report: str | None,
-    out: str | None,
-) -> None:
+def report_command(ctx: click.Context, given: Any) -> None:
     """Render saved RESULTs as reports: audits, checks, certificates, scores, a session's folder, a store.
 
     Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json), registry
     (a draft for the public registry of deployments), label and label-svg (one page), oscal (NIST OSCAL assessment
     results). Those that say when they were written take the date that SOURCE_DATE_EPOCH states.
     """
-    if envelope is not None:
-        click.get_current_context().exit(_verify(envelope, public_key, (identity, issuer, trusted_root), results))
-    given = {"key": public_key, "identity": identity, "issuer": issuer, "trusted_root": trusted_root}
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"{name} must be given with --verify, got {value!r} without.")
-    if history is not None:
-        _history(read_config(), history, redact, report, out, results)
+    results, compliant = given.results, given.profile == "compliance"
+    if given.envelope is not None:
+        who = (given.identity, given.issuer, given.trusted_root)
+        ctx.exit(_verify(given.envelope, given.public_key, who, results))
+    for name in ("public_key", "identity", "issuer", "trusted_root"):
+        if (value := getattr(given, name)) is not None:
+            raise UsageError(f"{name.removeprefix('public_')} must be given with --verify, got {value!r} without.")
+    if given.history is not None:
+        _history(given)
         return
     if not results:
         raise click.UsageError("Missing argument 'RESULT...'.")
@@ -107,51 +89,47 @@ def report_command(
     from dpaudit.results.model import write_whole
 
     config = read_config()
-    if deployment is not None and profile != "compliance":
-        raise UsageError(f"deployment must be given with --profile compliance, got --profile {profile}.")
-    if sign_off is not None and profile != "compliance":
-        raise UsageError(f"sign_off must be given with --profile compliance, got --profile {profile}.")
-    declared = _deployment(config, deployment) if profile == "compliance" else None
-    dossier = read_dossier(results, declared, may_repeat=compare)
-    signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
-    if (sign_key is not None or sign_identity) and profile != "compliance":
-        raise UsageError(f"sign must be given with --profile compliance, got --profile {profile}.")
-    if redact:
+    for name in ("deployment", "sign_off"):
+        if getattr(given, name) is not None and not compliant:
+            raise UsageError(f"{name} must be given with --profile compliance, got --profile {given.profile}.")
+    declared = _deployment(config, given.deployment) if compliant else None
+    dossier = read_dossier(results, declared, may_repeat=given.compare)
+    # Read on the results as they were saved.
+    signed = read_sign_off(given.sign_off, dossier) if given.sign_off is not None else None
+    if (given.sign_key is not None or given.sign_identity) and not compliant:
+        raise UsageError(f"sign must be given with --profile compliance, got --profile {given.profile}.")
+    if given.redact:
         dossier = redacted(dossier)
     dossier = dataclasses.replace(dossier, sign_off=signed)
-    if compare:
-        _difference(config, dossier, report, out)
+    if given.compare:
+        _difference(dossier, given)
         return
-    chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
-    if profile == "compliance":
-        signed_texts = _signed(dossier, sign_key, sign_identity)  # before anything is written
-        for path in write_reports(dossier, folder, chosen, "compliance", profile):
+    chosen, folder = chosen_outputs(config, given.report, given.out, REPORT_FORMATS)
+    if compliant:
+        signed_texts = _signed(dossier, given.sign_key, given.sign_identity)  # before anything is written
+        for path in write_reports(dossier, folder, chosen, "compliance", given.profile):
             click.echo(path)
         for name, text in signed_texts.items():
             write_whole(folder / name, text)
             click.echo(folder / name)
         return
-    beside = [one for one in dossier.attachments if one.judged is not None]
-    for one in dossier.attachments:
-        if one.judged is not None:
-            continue
-        note(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.")
-    names = []
+    shown: list[tuple[Any, str, str, Any]] = []  # what is written, its stem, where it is saved, and its subject
     for source in dossier.sources:
-        described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
-        names.append(subject_of(described))
-    names += [subject_of(one.judged.subject) for one in beside if one.judged is not None]
-    where = places(folder, names)
-    for one, place in zip(beside, where[len(dossier.sources) :], strict=True):
-        alone = Dossier((), is_redacted=dossier.is_redacted, attachments=(one,))
-        for path in write_reports(alone, place, chosen, one.kind, saved=one.name):
-            click.echo(path)
-    for source, place in zip(dossier.sources, where[: len(dossier.sources)], strict=True):
-        alone = Dossier((source,), is_redacted=dossier.is_redacted)
-        kind = kind_of(source.result)
+        kind, alone = kind_of(source.result), Dossier((source,), is_redacted=dossier.is_redacted)
         # An audit has a page of its own, which says how to replay; what is redacted cannot be replayed.
-        shown = source.result if kind == "audit" and not redact else alone
-        for path in write_reports(shown, place, chosen, kind, saved=source.name):
+        written = source.result if kind == "audit" and not given.redact else alone
+        described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
+        shown.append((written, kind, source.name, described))
+    for one in dossier.attachments:
+        if one.judged is None:
+            note(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.")
+        else:
+            alone = Dossier((), is_redacted=dossier.is_redacted, attachments=(one,))
+            shown.append((alone, one.kind, one.name, one.judged.subject))
+    where = places(folder, [subject_of(subject) for *_, subject in shown])
+    in_place = list(zip(shown, where, strict=True))
+    for (result, stem, name, _), place in in_place[len(dossier.sources) :] + in_place[: len(dossier.sources)]:
+        for path in write_reports(result, place, chosen, stem, saved=name):
             click.echo(path)
 
 
@@ -216,36 +194,34 @@ def _deployment(config: Config, path: str | None) -> Deployment | None:
     return deployment_of(config.deployment, config.path, "[tool.dpaudit.deployment]")
 
 
-def _history(
-    config: Config, place: str, redact: bool, report: str | None, out: str | None, results: tuple[str, ...]
-) -> None:
+def _history(given: Any) -> None:
     """Print the history of releases; write it where a format or a folder is named."""
     from dpaudit.reports.history import document, read_history
 
-    if results:
-        raise UsageError(f"history must stand without results, got {results[0]!r} too.")
-    title = "a redacted place" if redact else place
-    _written(config, document(read_history(place, redact), title), "history", report, out)
+    if given.results:
+        raise UsageError(f"history must stand without results, got {given.results[0]!r} too.")
+    title = "a redacted place" if given.redact else given.history
+    _written(document(read_history(given.history, given.redact), title), "history", given)
 
 
-def _difference(config: Config, dossier: Dossier, report: str | None, out: str | None) -> None:
+def _difference(dossier: Dossier, given: Any) -> None:
     """Print what changed; write it where a format or a folder is named."""
     from dpaudit.reports.difference import difference
 
     if len(dossier.sources) != 2:
         raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
-    _written(config, difference(*dossier.sources), "difference", report, out)
+    _written(difference(*dossier.sources), "difference", given)
 
 
-def _written(config: Config, document: Document, stem: str, report: str | None, out: str | None) -> None:
+def _written(document: Document, stem: str, given: Any) -> None:
     """Print a document of its own, and write it where a format or a folder is named."""
     from dpaudit.reports import file_name, html, markdown
     from dpaudit.results.model import write_whole
 
     chosen: tuple[str, ...] = ()
     folder = Path()
-    if report is not None or out is not None:
-        chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
+    if given.report is not None or given.out is not None:
+        chosen, folder = chosen_outputs(read_config(), given.report, given.out, REPORT_FORMATS)
     unknown = next((name for name in chosen if name not in DIFFERENCE_FORMATS), None)
     if unknown is not None:
         word = "diff" if stem == "difference" else stem

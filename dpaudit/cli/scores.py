@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, write_reports, written_or_reported
+from dpaudit.cli.group import command, list_option, note, shared
+from dpaudit.cli.outputs import answer, write_reports, written_or_reported
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpaudit.scores.result import ScoresResult
 
+OPTIONS = ("design", "confidence", "seed", "guesses", "assume", "store", "name")  # of the audit itself
 DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --report
 
 
-@main.command("scores")
+@command("scores")
 @click.argument("scores_in", metavar="IN", required=False)
 @click.argument("scores_out", metavar="OUT", required=False)
 @click.option(
@@ -54,26 +55,10 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 )
 @click.option("--store", metavar="FILE", help="Sequential: an evidence store that these scores go on in, by --name.")
 @click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@shared("table")
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")
 @list_option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
-@with_quiet
-@with_debug
-@click.pass_context
-def scores_command(
-    ctx: click.Context,
-    /,
-    scores_in: str | None,
-    scores_out: str | None,
-    training: str | None,
-    release: str | None,
-    canaries: int | None,
-    claim: str,
-    form: str,
-    out: str | None,
-    report: str | None,
-    **options: Any,
-) -> None:
+def scores_command(ctx: click.Context, given: Any) -> None:
     """Audit a training from the scores of canaries that were in it, and of canaries that were not.
 
     With --from-training, dpaudit tosses a coin for each canary and calls the training once: train(is_in, rng) returns
@@ -83,50 +68,45 @@ def scores_command(
     With --store, give files that grow, or new scores alone; what was counted is not counted again.
     Exit status as of `audit`: 1 a violation, 5 if so few canaries could not have shown one.
     """
-    from dpaudit.reports import scores, terminal
+    from dpaudit.reports import scores
     from dpaudit.scores.auditing import audit_scores
 
-    if report is not None and out is None:
-        raise UsageError(f"out must name a folder for the reports, got none with --report {report}.")
-    chosen = (
-        scores.check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
-    )
-    if training is not None:
-        given = {"release": release, "scores_in": scores_in, "scores_out": scores_out}
-        result = _from_training(training, canaries, given, claim, options)
-    elif scores_in is None or scores_out is None:
+    out, options = given.out, {name: getattr(given, name) for name in OPTIONS}
+    if given.report is not None and out is None:
+        raise UsageError(f"out must name a folder for the reports, got none with --report {given.report}.")
+    asked = formats(given.report) if given.report is not None else DEFAULT_FORMATS
+    chosen = scores.check_formats(asked, out) if out is not None else ()
+    if given.training is not None:
+        result = _from_training(given, options)
+    elif given.scores_in is None or given.scores_out is None:
         raise UsageError("scores must be two files, IN and OUT, or a training with --from-training, got neither.")
-    elif canaries is not None:
-        raise UsageError(f"canaries must go with --from-training, got {canaries} without it.")
-    elif release is not None:
+    elif given.canaries is not None:
+        raise UsageError(f"canaries must go with --from-training, got {given.canaries} without it.")
+    elif given.release is not None:
         from dpaudit.scores.published import audit_published
 
         _check_one_run("release", options, ("store", "name", "guesses"))
-        result = audit_published(release, scores_in, scores_out, claim, **options)
+        result = audit_published(given.release, given.scores_in, given.scores_out, given.claim, **options)
     else:
-        result = audit_scores(scores_in, scores_out, claim, **options)
+        result = audit_scores(given.scores_in, given.scores_out, given.claim, **options)
     written: Sequence[Path] = ()
     status = result.exit_status
     if out is not None:
         written, status = written_or_reported(ctx, lambda: write_reports(result, Path(out), chosen, "scores"), status)
-    if form == "json":
-        click.echo(result.to_text(), nl=False)
-    else:
-        output_console().print(terminal.show(scores.brief(result)))
+    answer(given.form, result.to_text, lambda: scores.brief(result))
     for path in written:
-        note(f"Written: {path}", err=form == "json")
+        note(f"Written: {path}", err=given.form == "json")
     ctx.exit(status)
 
 
-def _from_training(
-    target: str, canaries: int | None, files: dict[str, str | None], claim: str, options: dict[str, Any]
-) -> ScoresResult:
+def _from_training(given: Any, options: dict[str, Any]) -> ScoresResult:
     """The audit of a training that is called once: `example`, `example:FAULT`, `opacus`, or a target."""
     from dpaudit.scores.training import audit_training, example
     from dpaudit.subjects.targets import load_target
 
-    for name, value in files.items():
-        if value is not None:
+    target = given.training
+    for name in ("release", "scores_in", "scores_out"):
+        if (value := getattr(given, name)) is not None:
             raise UsageError(f"{name} must not stand beside --from-training, got {value!r}.")
     _check_one_run("from-training", options, ("store", "name"))
     name, _, fault = target.partition(":")
@@ -134,7 +114,7 @@ def _from_training(
     train = example(fault or "none") if name == "example" else load_target(target)
     if not callable(train):
         raise UsageError(f"training must be a function train(is_in, rng), got {target!r}, a {type(train).__name__}.")
-    return audit_training(train, claim, 1_000 if canaries is None else canaries, **options)
+    return audit_training(train, given.claim, 1_000 if given.canaries is None else given.canaries, **options)
 
 
 def _check_one_run(beside: str, options: dict[str, Any], without: tuple[str, ...]) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import Command
+from dpaudit.cli.group import Command, plain, say
 from dpaudit.errors import UsageError
 from dpaudit.files import check_columns, parsed_json, parsing, read_csv, read_json, read_rows, read_table
 
 if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
     from dpaudit.subjects.callables import Subject
-    from dpaudit.subjects.domains import Relation
 
 OPTIONS = (
     click.option(
@@ -55,78 +55,68 @@ def with_search(command: Command) -> Command:
     return command
 
 
-def chosen_search(
-    pairs: str | None,
-    search: str | None,
-    examples: str | None,
-    adjacency: Relation | None,
-    budget: int | None,
-    count: int | None,
-    grey_box: bool | None,
-) -> Search | None:
+def chosen_search(given: Any) -> Search | None:
     """The search that the options ask for; None if they ask for none.
 
-    Raises
-    ------
-    UsageError
-        If there are pairs as well as a search, two places to search in, or one that cannot be read; or an adjacency
-        without examples.
+    `UsageError` if there are pairs as well as a search, two places to search in, or one that cannot be read; or an
+    adjacency without examples.
     """
-    if adjacency is not None and examples is None and (pairs is not None or search is not None):
+    pairs, search, examples = given.pairs, given.search, given.examples
+    if given.adjacency is not None and examples is None and (pairs is not None or search is not None):
         near = " With --pairs it is part of --claim." if pairs is not None else ""
-        raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.{near}")
+        raise UsageError(f"examples must be given with --adjacency, got {given.adjacency!r} without them.{near}")
     if search is None and examples is None:
-        if pairs is not None and (budget is not None or count is not None):
-            raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
+        if pairs is not None:
+            _check_no_sizes(given)
         return None
-    given = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
-    if len(given) != 1:
-        raise UsageError(f"pairs must be given in one way, got --{' and --'.join(given)}.")
-    from dpaudit.audits.searching import Search
-
-    place: dict[str, Any] = (
-        {"domain": read_domain(search)} if search is not None else {"examples": read_list(examples or "")}
-    )
-    stated = {"budget": budget, "pairs": count}
-    numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-    return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
+    places = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
+    if len(places) != 1:
+        raise UsageError(f"pairs must be given in one way, got --{' and --'.join(places)}.")
+    domain = read_domain(search) if search is not None else None
+    return _search(given, domain, examples=None if examples is None else read_list(examples), adjacency=given.adjacency)
 
 
-def guessed_search(
-    subject: Subject,
-    example: Any,
-    adjacency: Relation | None,
-    user: str | None,
-    budget: int | None,
-    count: int | None,
-    grey_box: bool | None,
-) -> tuple[Search, str]:
-    """The search in a domain that is guessed, and what was guessed, in words.
+def guessed_searches(subjects: Sequence[Subject], given: Any) -> list[Search | None]:
+    """For each subject a search in a guessed domain, said on stderr; None for one that has pairs of its own.
 
-    Raises
-    ------
-    UsageError
-        If nothing can be guessed, with what to give.
+    `UsageError` if nothing can be guessed, with what to give.
     """
-    from dpaudit.audits.searching import Search
     from dpaudit.privacy.neighbours import searched_relation
     from dpaudit.search.guessing import guess_domain
 
-    guess = guess_domain(subject.mechanism, example, adjacency or searched_relation(subject.claim), user)
-    stated = {"budget": budget, "pairs": count}
-    numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-    return Search(guess.domain, grey_box=grey_box is not False, **numbers), guess.text
+    example = read_example(given.example) if given.example is not None else None
+    found: list[Search | None] = []
+    for subject in subjects:
+        if example is None and getattr(subject.mechanism, "pairs", None) is not None:
+            _check_no_sizes(given)
+            found.append(None)
+            continue
+        adjacency = given.adjacency or searched_relation(subject.claim)
+        guess = guess_domain(subject.mechanism, example, adjacency, given.user)
+        found.append(_search(given, guess.domain))
+        if not given.quiet:
+            say(f"{plain(subject.target or subject.name)}: {plain(guess.text)}")
+    return found
+
+
+def _search(given: Any, domain: Any, **more: Any) -> Search:
+    from dpaudit.audits.searching import Search
+
+    stated = {"budget": given.search_budget, "pairs": given.search_pairs}
+    numbers = {name: value for name, value in stated.items() if value is not None}
+    return Search(domain, grey_box=given.grey_box is not False, **more, **numbers)
+
+
+def _check_no_sizes(given: Any) -> None:
+    if given.search_budget is not None or given.search_pairs is not None:
+        raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
 
 
 def read_example(text: str) -> Any:
     """The input of a file or of module:attribute.
 
-    A CSV or Parquet file is a DataFrame where pandas is installed, else a list of dictionaries.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or Parquet is asked for without a library that reads it.
+    A CSV or Parquet file is a DataFrame where pandas is installed, else a list of dictionaries. `UsageError` if it
+    cannot be read, or Parquet is asked for without a library that reads it.
     """
     from dpaudit.subjects.targets import is_python_pairs, load_target
 

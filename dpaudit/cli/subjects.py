@@ -1,9 +1,9 @@
-"""Demands of the commands on the subject that TARGET names."""
+"""Subjects of the commands: what TARGET names, with the claim and the pairs that are given beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 
@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from dpaudit.subjects.callables import Subject
 
 
-def check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] | None) -> None:
+def check_target(target: str | None) -> None:
+    """Fail where no target is given to a command that can do without one."""
+    if target is None:
+        raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
+
+
+def check_complete(subject: Subject, claim: Claim | str | None, pairs: Sequence[Pair] | None) -> None:
     """Fail before the first draw where a claim or pairs are missing."""
     if claim is None and subject.claim is None:
         raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
@@ -22,3 +28,19 @@ def check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] 
             f"pairs must be given: {subject.target} has none. For example --pairs '0,1'. `dpaudit audit` looks for "
             "some itself with --search or --examples."
         )
+
+
+def given_pairs(pairs: str | None) -> Sequence[Pair] | None:
+    """The pairs of a text; None where none is given."""
+    from dpaudit.subjects.targets import resolve_pairs
+
+    return resolve_pairs(pairs) if pairs is not None else None
+
+
+def given_subject(given: Any, claim: Claim | str | None) -> tuple[Subject, Sequence[Pair] | None]:
+    """The subject that `given.target` names and the pairs of `given.pairs`; complete with the claim."""
+    from dpaudit.subjects.targets import resolve_target
+
+    pairs, subject = given_pairs(given.pairs), resolve_target(given.target)
+    check_complete(subject, claim, pairs)
+    return subject, pairs

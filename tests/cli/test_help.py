@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from dpaudit.cli import main
 from dpaudit.cli.audit import GROUPS, audit_command
-from dpaudit.cli.help_groups import REST
+from dpaudit.cli.group import REST
 
 TITLES = ["First", "What to audit", "How hard", "Where it runs", "Output"]
 
