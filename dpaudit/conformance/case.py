@@ -37,7 +37,6 @@ MAX_INPUTS = 4  # that the other checks look at
 KINDS = ("number", "vector", "counts", "position", "records")
 BUDGET_NAMES = ("epsilon", "delta", "rho", "mu", "scale", "sigma", "c", "metric")
 GIVES_BUDGET = ("epsilon", "rho", "mu")  # parameters that are a budget: the larger, the less noise
-AUDIT_PURPOSE = 1 << 20  # keeps seeds of audits apart from the root
 
 
 class Case:

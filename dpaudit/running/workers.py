@@ -7,6 +7,7 @@ must be a function of its item alone, so that it does not matter who does it, or
 
 from __future__ import annotations
 
+import abc
 import atexit
 import contextlib
 import copy
@@ -101,7 +102,7 @@ class WorkerDied(Exception):
     """A worker ended with the group that it had."""
 
 
-class Workers:
+class Workers(abc.ABC):
     """Those who carry out groups of items."""
 
     overhead: float  # seconds that a batch of groups costs beside its work, about
@@ -109,7 +110,7 @@ class Workers:
     is_ready: bool = True  # whether they have started: those of a cluster are there from the beginning
     attempts: int = 1  # at a group whose worker died before it is given up: a cluster makes its own
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> None:  # noqa: B027
         """Let them start, without waiting for it."""
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
@@ -138,18 +139,18 @@ class Workers:
                     with contextlib.suppress(Exception):
                         self._cancel(list(calls))
 
+    @abc.abstractmethod
     def _submit(self, packed: Packed, content: bytes) -> Any:
         """A call for one group."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         """Each call with what it gave, in the order in which they end; `WorkerDied` where one has none to give."""
-        raise NotImplementedError
 
-    def _cancel(self, calls: list[Any]) -> None:
+    def _cancel(self, calls: list[Any]) -> None:  # noqa: B027
         """Let go of those that have not ended."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Give back what was opened."""
 
 
@@ -253,13 +254,15 @@ class JoblibWorkers(Workers):
     def __init__(self, slots: int, backend: str) -> None:
         self.slots, self.backend = slots, backend
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        return functools.partial(carry_out_group, VERSIONS, packed, content)
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         import joblib
 
-        calls = (joblib.delayed(carry_out_group)(VERSIONS, packed, _pack(group)) for group in groups)
         # Not as they come: some backends cannot.
-        for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend)(calls)):
-            yield k, *pickle.loads(content)
+        found = joblib.Parallel(self.slots, backend=self.backend)(joblib.delayed(call)() for call in calls)
+        return zip(calls, found, strict=True)
 
 
 class DaskWorkers(Workers):
@@ -300,7 +303,7 @@ class DaskWorkers(Workers):
     def _submit(self, packed: Packed, content: bytes) -> Any:
         if packed.digest not in self._jobs:
             # The result of a call of its own: the scheduler knows how to make it again if its holder dies.
-            self._jobs[packed.digest] = self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
+            self._jobs[packed.digest] = self._client.submit(copy.copy, packed, key=f"dpaudit-job-{packed.digest}")
         return self._client.submit(carry_out_group, VERSIONS, self._jobs[packed.digest], content, pure=False)
 
     def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
@@ -399,10 +402,6 @@ def _cloudpickle() -> Any:
         return importlib.import_module("joblib.externals.cloudpickle")
     except ImportError:
         return importlib.import_module("cloudpickle")
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _leave_interrupts_to_the_parent() -> None:
