@@ -3,23 +3,16 @@
     def test_release(dp_audit):
         dp_audit(my_release, claim=PureDP(1.0), pairs=[(0.0, 1.0)])
 
-* A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
-* Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
-  `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
-* A slow audit says at its start what it may take, and where it stands; `--dp-seconds` limits it, and an interrupt keeps
-  what was drawn: `dpaudit.pytest_plugin.pace`.
-* Notes on the outputs (all are one value, calls raise) warn; the summary repeats them.
+* A violation fails the test, and so does an audit that broke; an inconclusive one, low bits that leak and notes on the
+  outputs warn. With `--dp-strict` the first two fail.
 * **Confidence is that of the session** (`--dp-confidence`): all audits, replays and lists of conformance checks in it
-  raise a false alarm with probability 1 - confidence at most. `dpaudit.pytest_plugin.budget` says how it is split.
-* Options come from the call, the mark `dp_audit`, the command line, the profile, the ini file, or `[tool.dpaudit]`:
-  `dpaudit.pytest_plugin.options`.
-* The seed of a call is derived from the test's node id, from the number of the call within the test and, with fresh
-  seeds (a profile decides: `dpaudit.register_profile`), from a seed of the session, which is printed.
-* A violation saves its witness (`.dpaudit/`), which the next run replays first: `dpaudit.pytest_plugin.witnesses`.
-* A known violation has a reason and a date: `dpaudit.pytest_plugin.marks`; one that is listed for a test which is not
-  there is told at the end: `dpaudit.pytest_plugin.unmatched`.
+  raise a false alarm with probability 1 - confidence at most (`budget`).
+* Options come from the call, the mark, the command line, the profile, the ini file, or `[tool.dpaudit]` (`options`);
+  the seed of a call from the test's node id, its number within the test and, if fresh, a printed seed of the session.
+* A violation saves its witness, which the next run replays first (`witnesses`); a known one has a reason and a date
+  (`marks`, `unmatched`); a slow audit says what it may take, and can be limited and interrupted (`pace`).
 * Verdicts are entries `dpaudit` of a test's `user_properties`, so that they reach JUnit files; the summary and the
-  report (`--dp-report`) are written once, also with the workers of pytest-xdist (`dpaudit.pytest_plugin.summary`).
+  report (`--dp-report`) are written once, also with the workers of pytest-xdist (`summary`).
 * An option that makes no sense stops the session at its start, with the place that states it; one of a mark or call
   fails its test.
 

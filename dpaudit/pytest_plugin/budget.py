@@ -47,36 +47,16 @@ MIN_SHARE = 1e-12  # below it 1 - share, the confidence of an audit, is no longe
 
 @dataclasses.dataclass(frozen=True)
 class SessionBudget:
-    """Split of the error rate of one session.
+    """Split of the error rate of one session."""
 
-    Attributes
-    ----------
-    error_rate : float
-        1 - confidence of the session.
-    lists : int
-        Of conformance checks that were collected.
-    stated_list_error : float
-        The sum of what they state.
-    list_factor : float
-        In (0, 1]: what each keeps of it.
-    reserved : float
-        The sum of what tests reserve for themselves.
-    reserving : int
-        Their number.
-    tests : int
-        The other tests that can audit.
-    test_error : float
-        The share of each of them.
-    """
-
-    error_rate: float
-    lists: int
-    stated_list_error: float
-    list_factor: float
-    reserved: float
-    reserving: int
-    tests: int
-    test_error: float
+    error_rate: float  # 1 - confidence of the session
+    lists: int  # of conformance checks that were collected
+    stated_list_error: float  # the sum of what they state
+    list_factor: float  # in (0, 1]: what each keeps of it
+    reserved: float  # the sum of what tests reserve for themselves
+    reserving: int  # their number
+    tests: int  # the other tests that can audit
+    test_error: float  # the share of each of them
 
     @property
     def list_error(self) -> float:
@@ -96,25 +76,11 @@ def split(
     tests: int,
     test_error: float | None = None,
 ) -> SessionBudget:
-    """The split of a session's error rate.
+    """The split of a session's error rate, a number in (0, 1).
 
-    Parameters
-    ----------
-    error_rate : float
-        In (0, 1).
-    lists : sequence of float
-        What each list of conformance checks states.
-    reserved : sequence of float
-        What each test with a confidence of its own takes.
-    tests : int
-        The other tests that can audit.
-    test_error : float, optional
-        What each of these has, instead of an even share; refused where that is more.
-
-    Raises
-    ------
-    UsageError
-        If more is reserved than may be, or `test_error` is too large.
+    `lists` are what lists of conformance checks state, `reserved` what tests with a confidence of their own take, and
+    `tests` the number of the others. Each of these has an even share, or `test_error`, which may be no more.
+    `UsageError` if more is reserved than may be, or `test_error` is too large.
 
     Examples
     --------
@@ -152,14 +118,7 @@ def refused(
     """Reasons to refuse tests a confidence of their own, by node id: each that takes too much, or all together.
 
     Validity: it depends on the collected tests alone, and a refused test draws nothing, so that the others share what
-    there is without it.
-
-    Parameters
-    ----------
-    error_rate, lists, tests
-        As for `split`.
-    reserved : sequence of (str, float)
-        The node id of each test with a confidence of its own, and what it takes.
+    there is without it. `reserved` has node ids of tests with a confidence of their own, and what each takes.
     """
     limit = reserved_limit(error_rate, lists, tests)
     opening = f"must take at most {limit:.3g} of the session's error rate {error_rate:.3g}"
@@ -185,15 +144,7 @@ def _list_factor(error_rate: float, stated: float) -> float:
 
 
 class TestBudget:
-    """Error rate of one test, call by call.
-
-    Parameters
-    ----------
-    error : float
-        The test's share of the session's error rate.
-    calls : int, optional
-        How many calls it makes at most; unknown by default.
-    """
+    """Error rate of one test, call by call: its share of the session's, over all its calls."""
 
     __test__ = False  # not a class of tests
 

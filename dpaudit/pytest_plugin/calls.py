@@ -163,11 +163,6 @@ class _Call:
         return self.settings.store is not None and stated and can
 
     @property
-    def _reports(self) -> bool:
-        """Tell whether results are kept for the end of the session."""
-        return bool(self.settings.formats)
-
-    @property
     def _may_repeat(self) -> bool:
         """Tell whether the same seed gives the same bits."""
         return self.subject.replayable and len(self.pairs) <= MAX_COMPARED
@@ -212,7 +207,7 @@ class _Call:
         self.record["replay"] = "not run" if found is None else "confirmed" if found.confirmed else "not confirmed"
         if found is not None and found.confirmed:
             self.confirmed = found
-            if not self._reports:
+            if not self.settings.formats:
                 self.record |= {"confidence": found.confidence, "epsilon_lower": None, "ratio_lower": None}
                 self._report("violated")
                 self._fail_again()
@@ -244,7 +239,7 @@ class _Call:
             "epsilon_lower": float(result.epsilon_lower),
             "ratio_lower": float(result.ratio_lower),
         }
-        if self._reports:
+        if self.settings.formats:
             self.record["result"] = _located(result, self.item).to_bytes().decode("utf-8")
         if result.verdict == "violated":
             self._fail_if_unknown(result)

@@ -23,8 +23,9 @@ from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
 PAIRS_NAMED = 5  # ids of pairs in a message
-MARK_OPTIONS = (
+OF_MARK = (
     "samples", "seconds", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend",
+    "confidence", "calls",
 )  # fmt: skip
 LINES = (
     "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
@@ -36,41 +37,24 @@ LINES = (
 
 @dataclasses.dataclass(frozen=True)
 class AuditMark:
-    """Options of `@pytest.mark.dp_audit` for one test, the closest mark first.
+    """Options of `@pytest.mark.dp_audit` for one test, the closest mark first."""
 
-    Attributes
-    ----------
-    options : dict
-        Of `dpaudit.audit`.
-    confidence : float or None
-        Of the whole test: it takes 1 - confidence of the session's error rate.
-    calls : int or None
-        Calls of `dp_audit` in the test, at most.
-    """
-
-    options: dict[str, Any]
-    confidence: float | None = None
-    calls: int | None = None
+    options: dict[str, Any]  # of `dpaudit.audit`
+    confidence: float | None = None  # of the whole test: it takes 1 - confidence of the session's error rate
+    calls: int | None = None  # of `dp_audit` in the test, at most
 
 
 def audit_mark(item: pytest.Item) -> AuditMark:
-    """The marks `dp_audit` of a test, of its class and of its module, as one.
-
-    Raises
-    ------
-    UsageError
-        If a mark says what makes no sense.
-    """
+    """The marks `dp_audit` of a test, of its class and of its module, as one; `UsageError` if one makes no sense."""
     stated: dict[str, Any] = {}
     for mark in item.iter_markers("dp_audit"):
         if mark.args:
             raise UsageError(f"dp_audit must have named arguments only, got {mark.args[0]!r} in a mark.")
         stated = {**mark.kwargs, **stated}
     for name in stated:
-        if name not in (*MARK_OPTIONS, "confidence", "calls"):
-            known = ", ".join((*MARK_OPTIONS, "confidence", "calls"))
-            near = did_you_mean(name, (*MARK_OPTIONS, "confidence", "calls"))
-            raise UsageError(f"option of the mark dp_audit must be one of {known}, got {name!r}.{near}")
+        if name not in OF_MARK:
+            near = did_you_mean(name, OF_MARK)
+            raise UsageError(f"option of the mark dp_audit must be one of {', '.join(OF_MARK)}, got {name!r}.{near}")
     confidence, calls = stated.pop("confidence", None), stated.pop("calls", None)
     if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise UsageError(f"confidence must be in (0, 1), got {confidence!r} in a mark dp_audit.")
@@ -85,23 +69,12 @@ def audit_mark(item: pytest.Item) -> AuditMark:
 
 @dataclasses.dataclass(frozen=True)
 class KnownViolation:
-    """A violation that is known, with the reason.
-
-    Attributes
-    ----------
-    reason : str
-    expires : datetime.date
-        The first day on which it is known no more.
-    pairs : tuple of str or None
-        Ids of the pairs that may be violated; all by default.
-    place : str
-        Where it is listed.
-    """
+    """A violation that is known, with the reason."""
 
     reason: str
-    expires: datetime.date
-    pairs: tuple[str, ...] | None
-    place: str
+    expires: datetime.date  # the first day on which it is known no more
+    pairs: tuple[str, ...] | None  # ids of the pairs that may be violated; all by default
+    place: str  # where it is listed
 
     @property
     def is_expired(self) -> bool:
@@ -139,12 +112,7 @@ class KnownViolation:
 def known_violation(item: pytest.Item, listed: tuple[Mapping[str, Any], ...]) -> KnownViolation | None:
     """The known violation of a test: its mark, else the first entry of `[tool.dpaudit]` for it.
 
-    An entry names a node id, with its parameters or without.
-
-    Raises
-    ------
-    UsageError
-        If it has no reason or date.
+    An entry names a node id, with its parameters or without. `UsageError` if it has no reason or date.
     """
     mark = item.get_closest_marker("dp_known_violation")
     if mark is not None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -126,10 +126,7 @@ class Settings:
     def _check_test_error(self) -> None:
         """`UsageError` if each test is to have more than the session; what all have together is seen when collected."""
         error = self.test_error
-        if error is None:
-            return
-        rate = 1.0 - self.confidence
-        if error > rate * (1 + 1e-9):
+        if error is not None and error > (rate := 1.0 - self.confidence) * (1 + 1e-9):
             given = self.from_command_line("test-error") is not None
             place = "--dp-test-error" if given else self._ini_place("dp_test_error")
             raise UsageError(
@@ -174,30 +171,24 @@ class Settings:
     @property
     def confidence(self) -> float:
         """Of the session."""
-        stated = self.from_command_line("confidence")
-        if stated is None:
-            stated = self.profile.confidence
-        if stated is None:
-            stated = self.from_ini("confidence", float)
-        if stated is None:
-            stated = self.project.confidence
-        return float(CONFIDENCE if stated is None else stated)
+        return float(self._first("confidence", lambda: self.from_ini("confidence", float), CONFIDENCE))
 
     @property
     def test_error(self) -> float | None:
         """Error rate of each test that audits, at most; None: its even share."""
-        value: float | None = self._stated("test-error", float)
-        return value
+        return cast("float | None", self._stated("test-error", float))
 
     @property
     def strict(self) -> bool:
         """Tell whether what would warn fails."""
-        if self.config.getoption("dp_strict"):
-            return True
-        if self.profile.strict is not None:
-            return self.profile.strict
-        stated = self._ini_strict()
-        return bool(self.project.strict) if stated is None else stated
+        return bool(self._first("strict", self._ini_strict, False))
+
+    def _first(self, name: str, ini: Callable[[], Any], default: Any) -> Any:
+        """What the command line states, else the profile, else the ini file, else the project's file."""
+        if (value := self.from_command_line(name)) is None and (value := getattr(self.profile, name)) is None:
+            value = ini()
+        value = getattr(self.project, name) if value is None else value
+        return default if value is None else value
 
     def _ini_strict(self) -> bool | None:
         text = str(self.config.getini("dp_strict") or "").strip().lower()
@@ -218,18 +209,13 @@ class Settings:
     @property
     def out(self) -> Path:
         """Folder of the report."""
-        stated = self._folder("out")
-        if stated is not None:
-            return stated
-        return self.project.out if self.project.out is not None else self.config.rootpath / OUT
+        return self._folder("out") or self.project.out or self.config.rootpath / OUT
 
     @property
     def cache(self) -> Path | None:
         """Folder of saved witnesses; None where none are kept."""
-        stated = self._folder("cache")
-        if stated is not None:
-            return None if stated.name.lower() == "none" else stated
-        return self.config.rootpath / CACHE
+        stated = self._folder("cache") or self.config.rootpath / CACHE
+        return None if stated.name.lower() == "none" else stated
 
     @property
     def store(self) -> Path | None:

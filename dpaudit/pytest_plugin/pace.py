@@ -40,30 +40,14 @@ TIMED_APART = 3  # entry of a stream of `PLAN_DRAWS` that no plan draws
 
 @dataclasses.dataclass(frozen=True)
 class Patience:
-    """Thresholds for notes on a long audit; a rule, not a measurement: people wait ten seconds without a sign of life.
+    """Thresholds for notes on a long audit; a rule, no measurement: people wait ten seconds without a sign of life."""
 
-    Attributes
-    ----------
-    seconds : float
-        Estimated time of an audit from which its start is told and its draws are noted.
-    slow_call : float
-        Seconds of a call from which two calls are timed, not a batch.
-    batch : int
-        Calls of a batch that is timed.
-    between : float
-        Seconds between two lines of progress.
-    offered : int
-        Seconds that the word at the start offers as a limit.
-    most_pairs : int
-        Pairs of an audit up to which its time is estimated: more are drawn as tables.
-    """
-
-    seconds: float = 10.0
-    slow_call: float = 0.002
-    batch: int = 16
-    between: float = 15.0
-    offered: int = 60
-    most_pairs: int = 20
+    seconds: float = 10.0  # estimated time of an audit from which its start is told and its draws are noted
+    slow_call: float = 0.002  # seconds of a call from which two calls are timed, not a batch
+    batch: int = 16  # calls of a batch that is timed
+    between: float = 15.0  # seconds between two lines of progress
+    offered: int = 60  # seconds that the word at the start offers as a limit
+    most_pairs: int = 20  # pairs of an audit up to which its time is estimated: more are drawn as tables
 
 
 PATIENCE = Patience()
@@ -104,14 +88,7 @@ def duration_text(seconds: float) -> str:
 def start_text(node_id: str, per_run: float, inputs: int, samples: int, quick: int) -> str:
     """The word at the start of a slow audit: what it may take, and what takes less.
 
-    Parameters
-    ----------
-    per_run : float
-        Seconds.
-    inputs, samples : int
-        Each input is drawn `samples` times at most.
-    quick : int
-        Samples of the profile quick.
+    A run takes `per_run` seconds, each input is drawn `samples` times at most, and `quick` are those of that profile.
     """
     runs = inputs * samples
     text = f"dpaudit: {node_id}: {duration_text(per_run)} a call, up to {runs:,} calls: about "
@@ -141,10 +118,7 @@ def samples_within(
 ) -> tuple[int, str]:
     """The samples that fit into the time, and what an audit that is cut says of itself; (0, "") where all of them fit.
 
-    Raises
-    ------
-    UsageError
-        If no audit fits.
+    `UsageError` if no audit fits.
     """
     from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
 
@@ -158,18 +132,9 @@ def samples_within(
 
 
 class LongAudit:
-    """One audit of a session as it runs.
+    """One audit of a session as it runs, of the call of this number in its test.
 
-    Parameters
-    ----------
-    config : pytest.Config
-    node_id : str
-    number : int
-        Of the call in its test.
-    cache : Path or None
-        The folder that keeps what was drawn; None keeps nothing.
-    on_progress : callable, optional
-        The caller's own.
+    `cache` is the folder that keeps what was drawn, None for none, and `on_progress` the caller's own.
     """
 
     def __init__(

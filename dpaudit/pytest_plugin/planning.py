@@ -26,43 +26,28 @@ STATE: pytest.StashKey[TestState] = pytest.StashKey()
 
 @dataclasses.dataclass
 class Spent:
-    """One call of a test: what it was, what it has, a digest of what came out, and what it was cut to."""
+    """One call of a test."""
 
-    key: Any
+    key: Any  # what it was
     share: float
     confidence: float
-    outcome: str = ""
+    outcome: str = ""  # a digest of what came out
     cut: tuple[int, str] | None = None  # samples that fit into a limit of time, and what is said of it
 
 
 @dataclasses.dataclass
 class TestState:
-    """One test that audits, over all of its runs.
-
-    Attributes
-    ----------
-    budget : TestBudget
-    mark : AuditMark
-    known : KnownViolation or None
-    spent : dict
-        Its calls so far, by number.
-    records : list of dict
-        What its calls found in this run, as it is reported.
-    failed : str
-        What the last call that failed said; empty where none did. A test must not swallow that.
-    runs : int
-        How often it has run: a second time under a plugin that reruns failures.
-    """
+    """One test that audits, over all of its runs."""
 
     __test__ = False  # not a class of tests
 
     budget: TestBudget
     mark: AuditMark
     known: KnownViolation | None
-    spent: dict[int, Spent] = dataclasses.field(default_factory=dict)
-    records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    failed: str = ""
-    runs: int = 1
+    spent: dict[int, Spent] = dataclasses.field(default_factory=dict)  # its calls so far, by number
+    records: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # what is reported of calls of this run
+    failed: str = ""  # what the last call that failed said: a test must not swallow that
+    runs: int = 1  # how often it has run: a second time under a plugin that reruns failures
 
     def charge(self, key: Any, position: int, confidence: float | None, may_repeat: bool) -> tuple[int, Spent]:
         """The number of a call and what it has to spend.

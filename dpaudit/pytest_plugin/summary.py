@@ -90,7 +90,11 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
-            told = {"low bits leak": self.leaking(), "cut to fit into its time": self.cut(), "beside": self.side()}
+            told: dict[str, list[tuple[str, str]]] = {
+                "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
+                "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
+                "beside": [(test, text) for test, record in self.records for text in record.get("side_texts", ())],
+            }
             for name, tests in told.items():
                 lines += _lines_of(name, tests, is_short)
         lines += [f"dpaudit: {line}" for line in self.witness_lines()]
@@ -115,18 +119,6 @@ class Summary:
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
-
-    def leaking(self) -> list[tuple[str, str]]:
-        """The tests whose audits found low bits that leak."""
-        return [(node_id, "") for node_id, record in self.records if record.get("leaks")]
-
-    def cut(self) -> list[tuple[str, str]]:
-        """The tests whose audits were cut, and to what."""
-        return [(node_id, record["cut"]) for node_id, record in self.records if record.get("cut")]
-
-    def side(self) -> list[tuple[str, str]]:
-        """The tests with side findings, and what was looked at."""
-        return [(node_id, text) for node_id, record in self.records for text in record.get("side_texts", ())]
 
     def witness_lines(self) -> list[str]:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
@@ -211,7 +203,6 @@ class Summary:
         from dpaudit.results.model import to_json, write_whole
 
         out = self.settings.out
-        folders = {}
         logs = []
         is_new = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
@@ -220,18 +211,16 @@ class Summary:
                 undo.callback(_remove_empty, out)
             staging = undo.enter_context(tempfile.TemporaryDirectory(dir=out, prefix=".session."))
             staged = Path(staging)
-            for node_id, record, result in results:
-                folder = staged / _slug(node_id, record["call"])
-                folders[(node_id, record["call"])] = folder.name
-                for format in self.settings.formats:
-                    path = write_report(result, folder / file_name("audit", format))
-                    if format == "sarif":
-                        logs.append(path.read_text(encoding="utf-8"))
             lists = checks.results(self.ordered_checks)
             places = {name: _slug(name, 1) for name in lists}
-            for name, checked in lists.items():
+            folders = {(node_id, record["call"]): _slug(node_id, record["call"]) for node_id, record, _ in results}
+            whole: list[tuple[str, str, Any]] = [
+                *((folders[node_id, record["call"]], "audit", result) for node_id, record, result in results),
+                *((places[name], "check", checked) for name, checked in lists.items()),
+            ]
+            for folder, stem, result in whole:
                 for format in self.settings.formats:
-                    path = write_report(checked, staged / places[name] / file_name("check", format))
+                    path = write_report(result, staged / folder / file_name(stem, format))
                     if format == "sarif":
                         logs.append(path.read_text(encoding="utf-8"))
             session = to_json(self.described())

@@ -38,8 +38,7 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
         return "\n".join([terminal.plain(brief.violation(result, replay=replay_line)), *notes])
     if result.verdict == "inconclusive":
         return "\n".join([weakness_text(result), *notes, f"  replay   {replay_line}"])
-    subject, claim = wording.subject_name(result), wording.clean(result.claim, 200)
-    lines = [f"{wording.headline(result)}: {subject}, claim {claim}, seed {result.seed}."]
+    lines = [f"{wording.headline(result)}: {_about(result)}."]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     for finding in broken[:BROKEN_SHOWN]:
         lines.append(f"  {wording.clean(finding.id)}: {wording.clean(finding.message, 400)}")
@@ -48,6 +47,12 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     traceback = next((finding.traceback for finding in broken if finding.traceback), "")
     lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
     return "\n".join([*lines, *notes, f"  replay   {replay_line}"])
+
+
+def _about(result: AuditResult) -> str:
+    from dpaudit.reports import wording
+
+    return f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
 
 
 def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
@@ -77,29 +82,27 @@ def notes_text(result: AuditResult) -> str:
     """The warnings about degenerate outputs of an audit that found nothing; empty without any."""
     from dpaudit.reports import wording
 
-    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
     notes = wording.notes(result)
-    return f"{subject}: {' '.join(notes)}" if notes else ""
+    return f"{_about(result)}: {' '.join(notes)}" if notes else ""
 
 
 def weakness_text(result: AuditResult) -> str:
     """Power of an inconclusive audit, and what to do about it."""
     from dpaudit.reports import wording
 
-    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
+    said = f"{wording.headline(result)}: {_about(result)}."
     if not result.findings:
-        return f"{wording.headline(result)}: {subject}."
+        return said
     advice = " Take more samples." if wording.is_weak(result) else ""
-    return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)}{advice}"
+    return f"{said} {wording.power_sentence(result)}{advice}"
 
 
 def floating_point_text(result: AuditResult) -> str:
     """Leak in the low bits of the outputs, and what to do about it."""
-    from dpaudit.reports import brief, terminal, wording
+    from dpaudit.reports import brief, terminal
 
-    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
     text = terminal.plain(brief.low_bits(result))
-    return f"{subject}: {text}" if text else subject
+    return f"{_about(result)}: {text}" if text else _about(result)
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:

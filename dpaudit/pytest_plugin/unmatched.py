@@ -24,21 +24,11 @@ from dpaudit.pytest_plugin.marks import LIST, is_of, listed_violation
 
 @dataclasses.dataclass(eq=False)
 class Collected:
-    """Collection of one process; a plugin of pytest itself, for the hooks that say so.
+    """Collection of one process; a plugin of pytest itself, for the hooks that say so."""
 
-    Attributes
-    ----------
-    is_selected : bool
-        Whether tests were left out that might audit.
-    unread : set of str
-        Node ids of files and classes that broke or were skipped when they were collected.
-    missing : list of int
-        Positions of the listed entries that belong to no test which can audit.
-    """
-
-    is_selected: bool = False
-    unread: set[str] = dataclasses.field(default_factory=set)
-    missing: list[int] = dataclasses.field(default_factory=list)
+    is_selected: bool = False  # whether tests were left out that might audit
+    unread: set[str] = dataclasses.field(default_factory=set)  # ids of what broke or was skipped when it was collected
+    missing: list[int] = dataclasses.field(default_factory=list)  # positions of entries of no test which can audit
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note that the session is not of all tests."""

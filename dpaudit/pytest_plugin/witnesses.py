@@ -39,24 +39,12 @@ Fate = Literal["kept", "dropped: code", "dropped: power", "not asked"]
 
 @dataclasses.dataclass(frozen=True)
 class Power:
-    """Power of an audit on one pair, by its settings.
+    """Power of an audit on one pair, by its settings."""
 
-    Attributes
-    ----------
-    samples : int
-        Runs on each input, at most: what was asked for, not the draws after which a test could stop.
-    error : float
-        Error rate of one pair: that of the audit, divided over its pairs.
-    mode : str
-        That of the audit; ", pooled" where the pair shared its game with others.
-    nights : int
-        Of evidence that accumulates over sessions: runs behind the pair so far; else 0.
-    """
-
-    samples: int
-    error: float
-    mode: str
-    nights: int = 0
+    samples: int  # runs on each input, at most: what was asked for, not the draws after which a test could stop
+    error: float  # error rate of one pair: that of the audit, divided over its pairs
+    mode: str  # that of the audit; ", pooled" where the pair shared its game with others
+    nights: int = 0  # of evidence that accumulates over sessions: runs behind the pair so far; else 0
 
     @classmethod
     def of(cls, result: AuditResult, pair: str, samples: int, accumulates: bool) -> Power:
@@ -131,16 +119,8 @@ class Saved:
 def fate(saved: Saved, now: Power | None, is_same_code: bool, verdict: str, is_dependent: bool = False) -> Fate:
     """Fate of a witness that fresh draws did not confirm, once the audit has found no violation either.
 
-    Parameters
-    ----------
-    saved : Saved
-    now : Power or None
-        That of the audit on the pair of the witness; None where it did not ask it, or makes another promise.
-    is_same_code : bool
-    verdict : str
-        Of the audit.
-    is_dependent : bool
-        Whether its draws depend on each other: then its silence means nothing.
+    `now` is the power of the audit on the pair of the witness; None where it did not ask it, or makes another promise.
+    `verdict` is that of the audit; where its draws depend on each other, its silence means nothing.
     """
     if now is None:
         return "not asked"
