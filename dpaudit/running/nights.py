@@ -26,16 +26,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
-from dpaudit.running.store import (
-    FAILED,
-    Identity,
-    SavedPair,
-    Store,
-    StoreError,
-    as_text,
-    next_generation,
-    share_of,
-)
+from dpaudit.running.store import FAILED, Identity, SavedPair, Store, StoreError, as_text, next_generation, share_of
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 

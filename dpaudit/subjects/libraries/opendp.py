@@ -24,12 +24,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, edit_distance
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import (
-    Promised,
-    import_library,
-    library_subject,
-    real_distance,
-)
+from dpaudit.subjects.libraries.library_mechanism import Promised, import_library, library_subject, real_distance
 
 RELATIONS: dict[str, Adjacency] = {
     "SymmetricDistance": "add_remove",
