@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import GroupedCommand, command, list_option, plain, report_error, report_traceback, say
+from dpaudit.cli.group import (
+    GroupedCommand,
+    command,
+    list_option,
+    note,
+    plain,
+    report_error,
+    report_traceback,
+    say,
+    tell,
+)
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -166,9 +176,10 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.results.model import EXIT_STATUS
     from dpaudit.subjects.isolation import as_isolation
+    from dpaudit.subjects.leaving import until
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
-    config, seconds, quiet = read_config(), given.seconds, given.quiet
+    config, seconds = read_config(), given.seconds
     options = {name: value for name, value in vars(given).items() if name not in OF_COMMAND}
     stated = {name: value for name, value in options.items() if value is not None}
     check_options(**stated)
@@ -191,15 +202,14 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             check_complete(subject, promise, listed if search is None else ())
     if len(subjects) > 1 and given.progress is not None:
         raise UsageError(f"progress must be of one target, got {given.progress!r} for {len(subjects)}.")
-    if listed is not None and not quiet:
-        _warn_of_repeated(listed)
+    _warn_of_repeated(listed or ())
     if seconds is not None:
         from dpaudit.audits.time_limits import check_seconds
 
         check_seconds(seconds)
     started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
-        cut = _cut_to_time(seconds, subjects, promise, listed, config.audit_options(options), quiet)
+        cut = _cut_to_time(seconds, subjects, promise, listed, config.audit_options(options))
     results: list[AuditResult] = []
     statuses: list[int] = []
     console = output_console()
@@ -210,7 +220,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
         where, source = subject.target or subject.name, searched[number]
         checkpoint = own_checkpoint(given.checkpoint, number, len(subjects))
-        run = RunInTerminal(quiet, checkpoint, given.resume, given.progress)
+        run = RunInTerminal(given.quiet, checkpoint, given.resume, given.progress)
         asked: Any = listed if source is None else source
         if source is not None and seconds is not None:
             from dpaudit.audits.time_limits import Sought
@@ -218,7 +228,8 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             asked = Sought(source, seconds / len(subjects), subject, promise, config.audit_options(options))
         try:
             now = {**options, "samples": cut.get(number, options["samples"])}
-            with _until(started, seconds, (number + 1) / len(subjects)):
+            share = (number + 1) / len(subjects)
+            with contextlib.nullcontext() if seconds is None else until(started + share * seconds):
                 result = _run(subject, promise, asked, given.grey_box, config, now, run)
         except UsageError:
             raise
@@ -236,15 +247,14 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             _show(console, result, written)
         except Exception as error:  # what was found is known, and written
             report_error(ctx, error, where)
-        if not quiet:
-            _warn_of_controls(result)
-            _warn_of_earlier(place, written)
+        _warn_of_controls(result)
+        _warn_of_earlier(place, written)
         results.append(result)
         statuses.append(status)
     if len(subjects) > 1 and results:
         from dpaudit.reports import brief, terminal
 
-        if chosen and not quiet:
+        if chosen:
             _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
         console.print(terminal.show([brief.summary(results)]))
     ctx.exit(min(statuses, key=STATUSES.index))
@@ -263,7 +273,6 @@ def _cut_to_time(
     claim: Claim | None,
     pairs: Sequence[Pair] | None,
     options: dict[str, Any],
-    quiet: bool,
 ) -> dict[int, int]:
     """The samples that fit into each subject's share of the time, by its position, where not all of them do.
 
@@ -285,16 +294,8 @@ def _cut_to_time(
                 output_console().print(terminal.show(plan_blocks(error.plan)))
                 raise
             cut[number] = error.plan.samples
-            if not quiet:
-                say(plain(f"{subject.target}: {cut_text(error.plan)}"))
+            tell(f"{subject.target}: {cut_text(error.plan)}")
     return cut
-
-
-def _until(started: float, seconds: float | None, share: float) -> contextlib.AbstractContextManager[None]:
-    """The limit of one target's audit: its share of the time, with that of the targets before it."""
-    from dpaudit.subjects.leaving import until
-
-    return contextlib.nullcontext() if seconds is None else until(started + share * seconds)
 
 
 def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:
@@ -326,8 +327,7 @@ def _run(
         resumed = plan.seed()
         stated["seed"] = fresh_seed() if resumed is None else resumed
     given = [name for name, value in options.items() if value is not None]
-    if not run.quiet:
-        say(f"Auditing {subject.target}, seed {stated['seed']}")
+    note(f"Auditing {subject.target}, seed {stated['seed']}")
     try:
         with subject_output(), run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
@@ -372,7 +372,7 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
         shown = "; ".join(" = ".join(plain(pair.id) for pair in same[:PAIRS_SHOWN]) for same in repeated[:PAIRS_SHOWN])
         more = f"; and {plural(len(repeated) - PAIRS_SHOWN, 'more pair')}" if len(repeated) > PAIRS_SHOWN else ""
         text = "A pair is tested in both directions: these are the same, and each takes a share of the error rate"
-        say(f"Warning: {text}: {shown}{more}. State each once.")
+        note(f"Warning: {text}: {shown}{more}. State each once.")
 
 
 def _warn_of_controls(result: AuditResult) -> None:
@@ -383,7 +383,7 @@ def _warn_of_controls(result: AuditResult) -> None:
     names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
     if names:
         more = f" and {plural(len(names) - PAIRS_SHOWN, 'more pair')}" if len(names) > PAIRS_SHOWN else ""
-        say(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}")
+        note(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}")
 
 
 def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
@@ -393,7 +393,7 @@ def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
     earlier = other_reports(folder, written) if written else []
     if earlier:
         names = ", ".join(plain(str(path)) for path in earlier)
-        say(f"Warning: of an earlier audit, not of this one: {names}")
+        note(f"Warning: of an earlier audit, not of this one: {names}")
 
 
 def _broken_text(broken: Sequence[Finding]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, list_option, teller
+from dpaudit.cli.group import command, list_option, tell
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError
 
@@ -38,7 +38,7 @@ def bench_command(ctx: click.Context, given: Any) -> None:
         console.print(problem_table(given.problems), soft_wrap=True)
         return
     check_folder("out", Path(given.out))
-    shown, written, broke = bench(given, teller(given.quiet))
+    shown, written, broke = bench(given, tell)
     console.print(shown)
     for path in written:
         click.echo(f"Written: {path}")

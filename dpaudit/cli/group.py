@@ -148,9 +148,9 @@ def note(text: str, err: bool = True) -> None:
         say(text, err)
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
-    """A function that says lines of progress, or nothing where that is asked for."""
-    return (lambda text: None) if quiet else (lambda text: say(plain(text)))
+def tell(text: str) -> None:
+    """Say where a command stands; nothing with --quiet."""
+    note(plain(text))
 
 
 def say(text: str, err: bool = True) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, list_option, teller
+from dpaudit.cli.group import command, list_option, tell
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError, UsageError
 
@@ -53,7 +53,6 @@ def museum_command(ctx: click.Context, given: Any) -> None:
             raise UsageError(f"only must be of {', '.join(PARTS)}, got {part!r}.")
     if given.seed < 0 or given.seeds < 1:
         raise UsageError(f"seed must be non-negative and seeds positive, got {given.seed} and {given.seeds}.")
-    tell = teller(given.quiet)
     places = None if given.libraries is None else Path(given.libraries)
     if given.install:
         if places is None:

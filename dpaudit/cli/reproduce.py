@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, teller
+from dpaudit.cli.group import command, tell
 from dpaudit.cli.outputs import output_console
 
 
@@ -28,7 +28,7 @@ def reproduce_command(_: click.Context, given: Any) -> None:
         console.print(listing())
     options = {name: getattr(given, name) for name in ("seed", "quick", "out", "data")}
     for name, reproduction in chosen(given.names).items():
-        shown, written = reproduce(name, reproduction, tell=teller(given.quiet), **options)
+        shown, written = reproduce(name, reproduction, tell=tell, **options)
         console.print(shown)
         for path in written:
             click.echo(f"Written: {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import Command, plain, say
+from dpaudit.cli.group import Command, tell
 from dpaudit.errors import UsageError
 from dpaudit.files import check_columns, parsed_json, parsing, read_csv, read_json, read_rows, read_table
 
@@ -94,8 +94,7 @@ def guessed_searches(subjects: Sequence[Subject], given: Any) -> list[Search | N
         adjacency = given.adjacency or searched_relation(subject.claim)
         guess = guess_domain(subject.mechanism, example, adjacency, given.user)
         found.append(_search(given, guess.domain))
-        if not given.quiet:
-            say(f"{plain(subject.target or subject.name)}: {plain(guess.text)}")
+        tell(f"{subject.target or subject.name}: {guess.text}")
     return found
 
 
