@@ -42,19 +42,7 @@ GIVES_BUDGET = ("epsilon", "rho", "mu")  # parameters that are a budget: the lar
 class Case:
     """Everything that the checks of one mechanism share. Parts are made where they are first asked for.
 
-    Parameters
-    ----------
-    mechanism : object or callable
-        As for `dpaudit.audit`.
-    claim : Claim or str, optional
-    pairs : iterable, optional
-    seed : int
-        Of all checks.
-    samples : int
-        Of the audits.
-    error_rate : float
-        Of the whole list.
-    target : str or None
+    `seed` is of all checks, `samples` of the audits, and `error_rate` of the whole list.
     """
 
     def __init__(

@@ -50,21 +50,12 @@ class Subjects:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class BoundCheck:
-    """One check of one mechanism: call it.
-
-    Attributes
-    ----------
-    spec : CheckSpec
-    mechanism_name : str
-        Unique among the mechanisms of one call.
-    expected_failure : str
-        Why the mechanism is known to fail it; "" otherwise.
-    """
+    """One check of one mechanism: call it."""
 
     spec: CheckSpec
-    mechanism_name: str
+    mechanism_name: str  # unique among the mechanisms of one call
     subjects: Subjects = dataclasses.field(repr=False)
-    expected_failure: str = ""
+    expected_failure: str = ""  # why the mechanism is known to fail it
 
     def __repr__(self) -> str:
         return f"BoundCheck({self.id})"
@@ -80,13 +71,7 @@ class BoundCheck:
         return f"{self.mechanism_name}-{self.spec.name}"
 
     def remark(self) -> str | None:
-        """Run the check; what it remarks.
-
-        Raises
-        ------
-        CheckFailed, CheckSkipped, CheckInconclusive
-            As their names say. Whatever else is raised broke the check.
-        """
+        """Run the check; what it remarks. Whatever is raised but `CheckFailed` and its like says that it broke."""
         __tracebackhide__ = True
         self.subjects.ran.add(self.name)
         return self.spec.function()(self.subjects.case)

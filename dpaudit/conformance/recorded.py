@@ -27,14 +27,9 @@ IN_MEMORY = 8  # times as many bytes as they take when pickled; dictionaries of 
 
 
 class Recorded:
-    """The runs of a subject on each input, in order.
+    """The runs of a subject that is called once a draw, on each input and in order.
 
-    Parameters
-    ----------
-    subject : Subject
-        That is called once a draw.
-    stream : callable
-        `stream(input)`: the generator of all runs on one input.
+    `stream(input)` is the generator of all runs on one input.
     """
 
     def __init__(self, subject: Subject, stream: Callable[[Any], np.random.Generator]) -> None:

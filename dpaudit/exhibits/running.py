@@ -74,23 +74,11 @@ def run(
 ) -> dict[str, Any]:
     """Run an auditor on one exhibit; the record that the page is made from.
 
-    Parameters
-    ----------
-    exhibits : int
-        How many are run: the mended versions share the error rate `MENDED_RATE` of one seed.
-    seed, seeds : int
-        The mended version is audited with so many seeds, from `seed` on; the faulty one with the first. One is drawn
-        by default.
-    samples : int
-        Of an audit of the faulty version.
-    libraries : Path, optional
-        Folder of the environments of releases (`dpaudit.exhibits.environments`).
-
-    Returns
-    -------
-    dict
-        What the exhibit is, and under the name of each part what was found: a `Seen` as a dictionary; of the mended
-        version the verdicts, one an audit; of releases a list.
+    It says what the exhibit is and, under the name of each part, what was found: a `Seen` as a dictionary; of the
+    mended version the verdicts, one an audit; of releases a list. The mended version is audited with so many `seeds`,
+    from `seed` on, the faulty one with the first, at most `samples` each; one is drawn by default. So many `exhibits`
+    are run: mended versions share the error rate `MENDED_RATE` of one seed. `libraries` is the folder of the
+    environments of releases (`dpaudit.exhibits.environments`).
 
     Examples
     --------
