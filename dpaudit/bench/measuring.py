@@ -2,12 +2,11 @@
 
 Conventions: draws are draws a side, half of the labelled draws of a pair, those that the audit fits on included. Each
 function below returns a record of plain numbers, the same for the same design whatever else runs. Times are wall
-clock; `inside` is the share of them that the mechanism's own `sample` took.
+clock.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 import time
@@ -21,8 +20,7 @@ from dpaudit.bench.design import CONFIDENCE, Design
 from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import Law, Peer, Problem
 from dpaudit.inference.order import MAX_SHARE
-from dpaudit.results.model import AuditResult
-from dpaudit.subjects.callables import as_subject
+from dpaudit.results.model import AuditResult, Finding
 
 Record = dict[str, Any]
 MARGIN, MIN_CLASSIC = 10, 20_000  # of the audit of a classic subject: times the optimum's draws, and draws a side
@@ -30,67 +28,18 @@ DOUBTFUL = 2.0  # standard errors of the optimum's bound: a shortfall above whic
 HALVINGS = 40  # of the search for the draws that a bound needs: to 1e-12 of them
 
 
-class Timed:
-    """A mechanism that adds up the time spent in its own sampling; everything else of it is left as it is."""
-
-    def __init__(self, mechanism: Any) -> None:
-        self._subject = as_subject(mechanism)
-        self.seconds = 0.0
-
-    def sample(self, data: Any, size: int, rng: Any) -> Any:
-        """As the mechanism's own."""
-        start = time.perf_counter()
-        try:
-            return self._subject.sample(data, size, rng)
-        finally:
-            self.seconds += time.perf_counter() - start
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "_subject" not in self.__dict__:
-            raise AttributeError(name)
-        return getattr(self._subject.mechanism, name)
+def audited(problem: Problem, **options: Any) -> AuditResult:
+    """One audit of the problem's pair, without the stage behind a violation: the bench counts what a verdict takes."""
+    about: dict[str, Any] = {"confidence": CONFIDENCE, "severity": False}
+    return dpaudit.audit(problem.mechanism, problem.claim, [problem.pair], **about, **options)
 
 
-def audited(problem: Problem, **options: Any) -> tuple[AuditResult, float]:
-    """One audit of the problem's pair, and the seconds that the mechanism took of it."""
-    timed = Timed(problem.mechanism)
-    mechanism: Any = timed
-    if not as_subject(problem.mechanism).is_vectorised:  # one draw a call, and an exception is its outcome
-
-        def one_draw(data: Any, rng: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return problem.mechanism(data, rng=rng)
-            finally:
-                timed.seconds += time.perf_counter() - start
-
-        mechanism = one_draw
-    # The bench counts what a verdict takes: the stage behind a violation is apart.
-    options = {**options, "severity": False}
-    result = dpaudit.audit(mechanism, problem.claim, [problem.pair], confidence=CONFIDENCE, **options)
-    return result, timed.seconds
-
-
-@dataclasses.dataclass
-class Spent:
-    """Seconds of audits, and of the mechanism in them."""
-
-    audits: float = 0.0
-    inside: float = 0.0
-
-    def finding(self, problem: Problem, design: Design, part: str, number: int, **options: Any) -> Any:
-        """The finding of one more audit of a problem; `SubjectError` where the audit of it broke."""
-        result, inside = audited(problem, seed=design.audit_seed(problem.id, part, number), **options)
-        self.audits, self.inside = self.audits + result.seconds, self.inside + inside
-        finding = result.findings[0]
-        if finding.verdict == "error" and finding.message:
-            raise dpaudit.SubjectError(finding.message)
-        return finding
-
-    def record(self) -> Record:
-        """As plain values: seconds, and the share of them in the mechanism."""
-        share = round(self.inside / self.audits, 4) if self.audits > 0.0 else None
-        return {"audit_seconds": round(self.audits, 4), "inside": share}
+def finding_of(problem: Problem, design: Design, part: str, number: int, **options: Any) -> Finding:
+    """The finding of one more audit of a problem; `SubjectError` where the audit of it broke."""
+    finding = audited(problem, seed=design.audit_seed(problem.id, part, number), **options).findings[0]
+    if finding.verdict == "error" and finding.message:
+        raise dpaudit.SubjectError(finding.message)
+    return finding
 
 
 def measure(problem: Problem, part: str, design: Design, tight_problems: int) -> Record:
@@ -118,8 +67,8 @@ def draws(problem: Problem, design: Design, _: int) -> Record:
     """Draws at detection over the seeds, in sequential mode, and the optimum's."""
     best = draws_to_detection(problem.law, problem.pair_claim, CONFIDENCE) if problem.law is not None else None
     optimum = best.draws if best is not None else None
-    cap, spent = design.cap(optimum), Spent()
-    findings = [spent.finding(problem, design, "draws", number, samples=cap) for number in range(design.seeds)]
+    cap = design.cap(optimum)
+    findings = [finding_of(problem, design, "draws", number, samples=cap) for number in range(design.seeds)]
     found = [0.5 * finding.samples if finding.verdict == "violated" else math.inf for finding in findings]
     median = statistics.median(found)
     return {
@@ -130,7 +79,6 @@ def draws(problem: Problem, design: Design, _: int) -> Record:
         "worst": max(found),
         "missed": sum(math.isinf(value) for value in found),
         "ratio": median / optimum if optimum is not None else None,
-        **spent.record(),
     }
 
 
@@ -145,10 +93,10 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)
     assert best is not None
     lower: list[float] = []
-    error, spent, size = best.standard_error, Spent(), {"samples": design.bound_draws, "mode": "fixed"}
+    error, size = best.standard_error, {"samples": design.bound_draws, "mode": "fixed"}
     for audits in (design.bound_seeds, design.doubtful_seeds):
         if not lower or best.median - statistics.median(lower) > DOUBTFUL * error:
-            findings = (spent.finding(problem, design, "bounds", k, **size) for k in range(len(lower), audits))
+            findings = (finding_of(problem, design, "bounds", k, **size) for k in range(len(lower), audits))
             lower += [finding.parameter_lower for finding in findings]
     median = statistics.median(lower)
     return {
@@ -159,15 +107,14 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
         "standard_error": error,
         "shortfall": (best.median - median) / error if error > 0.0 else None,
         "ratio": median / best.median if best.median > 0.0 else None,
-        **spent.record(),
     }
 
 
 def alarms(problem: Problem, design: Design, tight_problems: int) -> Record:
     """Small sequential audits of a sound problem: how many cried wolf, and how many bounds were above the truth."""
-    audits, spent = math.ceil(design.tight_audits / tight_problems) if problem.tight else design.alarm_audits, Spent()
+    audits = math.ceil(design.tight_audits / tight_problems) if problem.tight else design.alarm_audits
     truth = math.inf if problem.truth is None else problem.truth
-    findings = [spent.finding(problem, design, "alarms", k, samples=design.alarm_samples) for k in range(audits)]
+    findings = [finding_of(problem, design, "alarms", k, samples=design.alarm_samples) for k in range(audits)]
     return {
         "audits": audits,
         "violated": sum(finding.verdict == "violated" for finding in findings),
@@ -189,7 +136,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
     allowed = int(min(design.runs_share * peer.runs, design.most_runs))
     side = _planned(problem.law, peer, int(allowed / (2.0 + MAX_SHARE)))  # of which so much may be drawn beside
     seeds = [design.audit_seed(problem.id, "classics", number) for number in range(design.classic_seeds)]
-    results = [audited(problem, samples=side, mode="fixed", seed=seed)[0] for seed in seeds]
+    results = [audited(problem, samples=side, mode="fixed", seed=seed) for seed in seeds]
     best = bound(problem.law, 0.0, side, CONFIDENCE)
     bounds_found = [result.epsilon_lower for result in results]
     lower = statistics.median(bounds_found)

@@ -58,11 +58,6 @@ def summary(content: Record) -> dict[str, Any]:
             result[name] = record["ratio"]
     broken = [f"{i}, {part}" for i, e in content["problems"].items() for part, r in e["parts"].items() if "error" in r]
     result["errors"] = broken + [name for name, record in content["extras"].items() if "error" in record]
-    shares = [r for part in ("draws", "bounds") for r in records_of(content, part).values() if r["inside"] is not None]
-    if shares:
-        spent = sum(r["audit_seconds"] for r in shares)
-        result["seconds"] = spent
-        result["inside"] = sum(r["inside"] * r["audit_seconds"] for r in shares) / spent if spent else None
     return result
 
 
@@ -100,8 +95,6 @@ def overall_lines(content: Record) -> list[Text]:
             limit = TARGETS.get(name)
             words = f"{_title(name)}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
             lines.append(_line(words, figures[name] <= limit) if limit else Text(words))
-    if "seconds" in figures:
-        lines.append(Text(f"{figures['seconds']:.1f} s of audits, {100.0 * figures['inside']:.0f}% in the mechanisms"))
     lines += [Text(f"Broke: {name}: {_error(content, name)}", "bold magenta") for name in figures["errors"]]
     return lines
 
@@ -118,12 +111,9 @@ def _problem_table(content: Record) -> Table | None:
         return None
     # "best" is the optimum's; ratios of draws are over it, at the median and the worst seed.
     table = _table("problem", "best\ndraws", "ratio", "worst", "bound", "best\nbound", "short\n(s.e.)", "false\nalarms",
-                   "time\n(s)", "in the\nmech.")  # fmt: skip
+                   "time\n(s)")  # fmt: skip
     for name, entry in shown.items():
         draws, bounds, alarms = (entry["parts"].get(part, {}) for part in ("draws", "bounds", "alarms"))
-        measured = [record for record in (draws, bounds) if record.get("inside") is not None]
-        spent = sum(record["audit_seconds"] for record in measured)
-        inside = sum(record["inside"] * record["audit_seconds"] for record in measured) / spent if spent else None
         optimum = draws.get("optimum")
         has_none = "found" in draws and optimum is None
         table.add_row(
@@ -136,7 +126,6 @@ def _problem_table(content: Record) -> Table | None:
             _short(bounds.get("shortfall"), 2) + ("*" if _is_of_more(content, bounds) else ""),
             f"{alarms['violated']}/{alarms['audits']}" if "audits" in alarms else MISSING,
             f"{sum(record.get('seconds', 0.0) for record in entry['parts'].values()):.0f}",
-            f"{100.0 * inside:.0f}%" if inside is not None else MISSING,
         )
     return table
 

@@ -113,8 +113,7 @@ def test_a_classic_subject_takes_no_more_runs_than_it_may():
 def test_an_exception_stays_the_outcome_of_one_draw():
     problem = answers("raises", 1.0, mechanism=functools.partial(raises, scale=1.0))
     problem = dataclasses.replace(problem, pair=((0.5, 0.0), (0.0001, 0.0)), sound=False, tight=False)
-    result, inside = measuring.audited(problem, samples=500, seed=1)
-    assert result.verdict == "violated" and 0.0 < inside < result.seconds
+    assert measuring.audited(problem, samples=500, seed=1).verdict == "violated"
 
 
 @pytest.mark.slow
@@ -126,8 +125,7 @@ def test_the_program_that_measures_memory_runs():
 def without_times(content):
     for entry in content["problems"].values():
         for record in entry["parts"].values():
-            for name in ("seconds", "audit_seconds", "inside"):
-                record.pop(name, None)
+            record.pop("seconds", None)
     return content["problems"]
 
 
