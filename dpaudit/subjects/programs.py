@@ -137,22 +137,17 @@ def exec_subject(
 
 
 def contained(subject: Subject, limits: Isolation) -> contextlib.AbstractContextManager[Subject]:
-    """The subject with these limits, for a while."""
-    if subject.is_program:
-        return contextlib.nullcontext(contained_program(subject, limits))
-    return isolated(subject, limits)
+    """The subject with these limits, for a while: of a program of a batch, of its process, and of a line.
 
-
-def contained_program(subject: Subject, limits: Isolation) -> Subject:
-    """The subject of a program with other limits: seconds of a batch, memory of a process, bytes of a line.
-
-    `UsageError` if the time of its calls is to be examined, which says nothing of a program's batches.
+    `UsageError` if the time of a program's calls is to be examined, which says nothing of its batches.
     """
+    if not subject.is_program:
+        return isolated(subject, limits)
     if limits.timing:
         raise UsageError(f"timing of isolation must be 0 for a program, got {limits.timing}.")
     mechanism = dataclasses.replace(subject.mechanism, limits=limits)
     weakref.finalize(mechanism, _close, mechanism.command, limits)
-    return dataclasses.replace(subject, mechanism=mechanism)
+    return contextlib.nullcontext(dataclasses.replace(subject, mechanism=mechanism))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

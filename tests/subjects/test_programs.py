@@ -44,6 +44,11 @@ for line in sys.stdin:
 """
 
 
+def program_within(subject, limits):
+    with programs.contained(subject, limits) as limited:
+        return limited
+
+
 @pytest.fixture
 def program(tmp_path):
     """Makes the command of a program with this code in it."""
@@ -254,18 +259,18 @@ def test_a_program_leaves_no_processes_behind_and_has_limits_of_memory_and_of_a_
     assert draws(subject, 0, 3) == [0.0] * 3
     programs._close(subject.mechanism.command, subject.mechanism.limits)
     assert all(_is_gone(int(child)) for child in listed.read_text().split())
-    small = programs.contained_program(dpaudit.exec_subject(program(
+    small = program_within(dpaudit.exec_subject(program(
         "def answer(r): return {'id': r['id'], 'outputs': [len(bytearray(1 << 29))] * r['size']}"
     )), Isolation(memory="256M"))  # fmt: skip
     with pytest.raises(CallError, match="MemoryError"):
         draws(small, 0, 2)
-    long = programs.contained_program(dpaudit.exec_subject(program(
+    long = program_within(dpaudit.exec_subject(program(
         "def answer(r): return {'id': r['id'], 'outputs': ['x' * 100_000] * r['size']}"
     )), Isolation(output="64K"))  # fmt: skip
     with pytest.raises(ProgramError, match="a line must have at most 65,536 bytes"):
         draws(long, 0, 2)
     with pytest.raises(UsageError, match="timing of isolation must be 0"):
-        programs.contained_program(subject, Isolation(timing=100))
+        program_within(subject, Isolation(timing=100))
 
 
 def test_isolation_states_the_limits_of_a_program(program):
