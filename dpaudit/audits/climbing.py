@@ -30,7 +30,7 @@ import numpy as np
 
 from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.audits.spaces import GRID, Space, space_of
+from dpaudit.audits.spaces import Space, Way, space_of
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import Domain
@@ -58,13 +58,12 @@ LIMITS = Limits()
 
 @dataclasses.dataclass(frozen=True)
 class Climbed:
-    """A pair that was found: its family, inputs and distance, and how many pairs had been tried by then."""
+    """A pair that was found: its family, inputs and distance."""
 
     family: str
     x: Any
     x_prime: Any
     distance: float
-    tried: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,25 +74,23 @@ class Climb:
     ----------
     best : tuple of Climbed
         The farthest pairs, at most `Limits.chosen`, of different families where there are such.
-    tried : int
-        Pairs of which the distance is known.
-    lost : int
-        Pairs of which it is not, as a run could not be followed.
+    others : tuple of Climbed
+        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
+    tried, lost : int
+        Pairs of which the distance is known, and those of which it is not, as a run could not be followed.
     runs : int
     seconds : float
     problem : str
         Why the last of those was lost.
-    others : tuple of Climbed
-        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
     """
 
     best: tuple[Climbed, ...]
+    others: tuple[Climbed, ...]
     tried: int
     lost: int
     runs: int
     seconds: float
-    problem: str = ""
-    others: tuple[Climbed, ...] = ()
+    problem: str
 
 
 def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS) -> Climb:
@@ -125,7 +122,7 @@ class _Climbing:
         self.started, self.first_runs = time.perf_counter(), noise_free.runs
         self.found: list[Climbed] = []
         self.seen: set[Any] = set()
-        self.tried = self.lost = 0
+        self.lost = 0
 
     @property
     def runs(self) -> int:
@@ -147,10 +144,8 @@ class _Climbing:
         if distance is None or math.isnan(distance):
             self.lost += bool(self.noise_free.problem)
             return None
-        self.tried += 1
-        found = Climbed(family, x, x_prime, distance, self.tried)
-        self.found.append(found)
-        return found
+        self.found.append(Climbed(family, x, x_prime, distance))
+        return self.found[-1]
 
     def in_domain(self, domain: Domain) -> None:
         """Starts, walks, then climbs from the best."""
@@ -175,28 +170,25 @@ class _Climbing:
 
     def _walk(self, space: Space) -> None:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
-        ways = []
-        inputs = space.inputs()
-        few = inputs[: GRID.bases]
-        for a, b in itertools.chain(itertools.combinations(few, 2), itertools.pairwise(inputs[len(few) - 1 :])):
+        ways: list[tuple[float, Way]] = []
+        for way in space.ways():
             if self.is_over(self.limits.first_share):
                 break
-            steps = space.length(a, b)
-            distance = self.noise_free.apart(a, b) if steps else None
+            distance = self.noise_free.apart(way.x, way.x_prime)
             if distance is not None and distance > 0.0:
-                ways.append((distance / steps, steps, a, b))
-        ways.sort(key=lambda way: -way[0])
-        for _, steps, a, b in ways[: self.limits.walks]:
-            low, high = 0, steps
+                ways.append((distance / way.steps, way))
+        ways.sort(key=lambda ranked: -ranked[0])
+        for _, way in ways[: self.limits.walks]:
+            low, high = 0, way.steps
             while high - low > 1 and not self.is_over():
                 middle = (low + high) // 2
-                here = space.path(a, b, middle / steps)
-                before = self.noise_free.apart(space.path(a, b, low / steps), here)
-                behind = self.noise_free.apart(here, space.path(a, b, high / steps))
+                here = way.at(middle / way.steps)
+                before = self.noise_free.apart(way.at(low / way.steps), here)
+                behind = self.noise_free.apart(here, way.at(high / way.steps))
                 is_before = (before or 0.0) / (middle - low) >= (behind or 0.0) / (high - middle)
                 low, high = (low, middle) if is_before else (middle, high)
             if high - low == 1:  # what the time ended on its way is no pair of neighbours
-                self.look("walk", space.path(a, b, low / steps), space.path(a, b, high / steps))
+                self.look("walk", way.at(low / way.steps), way.at(high / way.steps))
 
     def _climb(self, space: Space, start: Climbed) -> Climbed:
         here, size = start, 1.0
@@ -243,26 +235,24 @@ class _Climbing:
             except hypothesis.errors.NoSuchExample:
                 return
             if (distance := self.noise_free.distance(*small)) is not None:
-                self.tried += 1
                 # The small one goes before others that are as far.
-                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9), self.tried))
+                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9)))
 
     def _best(self, count: int) -> list[Climbed]:
         """The farthest pairs, of each family one before a second of any."""
-        ranked = sorted(self.found, key=lambda one: (-one.distance, one.tried))
+        ranked = sorted(self.found, key=lambda one: -one.distance)  # of those as far the first one first
         first: dict[str, Climbed] = {}
         for one in ranked:
             first.setdefault(one.family, one)
-        leading = sorted(first.values(), key=lambda one: (-one.distance, one.tried))[:count]
+        leading = list(first.values())[:count]
         known = {id(one) for one in leading}
         return [*leading, *(one for one in ranked if id(one) not in known)][:count]
 
     def result(self) -> Climb:
         ranked = self._best(self.limits.chosen + self.limits.others)
         best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
-        seconds = time.perf_counter() - self.started
-        others, problem = tuple(ranked[len(best) :]), self.noise_free.problem
-        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
+        others, seconds = tuple(ranked[len(best) :]), time.perf_counter() - self.started
+        return Climb(tuple(best), others, len(self.found), self.lost, self.runs, seconds, self.noise_free.problem)
 
 
 def in_turn(*lists: Iterable[Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ A size is in (0, 1], 1 for the whole range: of a value, of the number of rows, o
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +19,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.adjacency import typed_rows
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.metrics import is_same
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
-from dpaudit.subjects.domains.domain import spread
-
-Inputs = tuple[Any, Any]
-Start = tuple[str, Any, Any]
+from dpaudit.subjects.domains.domain import Inputs, Start, is_number, spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,22 +42,24 @@ GRID = Grid()
 
 
 @dataclasses.dataclass(frozen=True)
+class Way:
+    """A way from one input to another in some steps, each between neighbours; `at` a part in [0, 1] of it an input."""
+
+    x: Any
+    x_prime: Any
+    steps: int
+    at: Callable[[float], Any]
+
+
+@dataclasses.dataclass(frozen=True)
 class Space:
     """Pairs that only their domain can move: no walks, no starts of their own."""
 
     domain: Domain
 
-    def inputs(self) -> list[Any]:
-        """Inputs between which to walk: the first `Grid.bases` between any two, the others one after the other."""
-        return []
-
-    def length(self, a: Any, b: Any) -> int:
-        """The number of steps between two inputs, each between neighbours; 0 where no way is known."""
-        return 0
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        """The input at a part in [0, 1] of the way."""
-        raise NotImplementedError
+    def ways(self) -> Iterator[Way]:
+        """Ways to walk."""
+        return iter(())
 
     def starts(self) -> Iterator[Start]:
         """Pairs to begin with, beside those of the domain: (family, x, x_prime)."""
@@ -90,7 +92,7 @@ def _rows_of_numbers(domain: NumberDomain | VectorDomain) -> Rows:
     def make(rows: list[Any]) -> Any:
         if isinstance(domain, VectorDomain):
             return _vector(np.asarray(rows, dtype=float), domain)
-        return (int if domain.integer else float)(rows[0]) if _is_finite(rows[0]) else rows[0]
+        return (int if domain.integer else float)(rows[0]) if is_number(rows[0]) else rows[0]
 
     return Rows(
         domain,
@@ -149,15 +151,20 @@ class Rows(Space):
         """The most rows of the smaller input."""
         return self.sizes[1] - self.inserts
 
-    def inputs(self) -> list[Any]:
-        found = [self.make(rows) for rows in self._bases()]
-        if self.ends is None:
-            return found
-        levels = np.linspace(*self.ends, GRID.sweep + 2)[1:-1]
-        return [*found[: GRID.bases], *(self.make([self._number(level)] * self.most) for level in levels)]
+    def ways(self) -> Iterator[Way]:
+        """Between any two of the first bases; then from level to level of all rows."""
+        inputs = [self.make(rows) for rows in self._bases()]
+        if self.ends is not None:
+            levels = np.linspace(*self.ends, GRID.sweep + 2)[1:-1]
+            inputs[GRID.bases :] = [self.make([self._number(level)] * self.most) for level in levels]
+        few = inputs[: GRID.bases]
+        for a, b in itertools.chain(itertools.combinations(few, 2), itertools.pairwise(inputs[len(few) - 1 :])):
+            one, other = self.read(a), self.read(b)
+            if steps := self._steps(one, other):
+                yield Way(a, b, steps, functools.partial(self._on_way, one, other))
 
-    def length(self, a: Any, b: Any) -> int:
-        one, other = self.read(a), self.read(b)
+    def _steps(self, one: list[Any], other: list[Any]) -> int:
+        """The number of steps between two inputs; 0 where no way is known."""
         if self.inserts:
             return abs(len(one) - len(other)) if one[: len(other)] == other[: len(one)] else 0
         hops = 1
@@ -165,8 +172,7 @@ class Rows(Space):
             hops = max(1, math.ceil((self.ends[1] - self.ends[0]) / self.change - 1e-9))
         return len(one) * hops if len(one) == len(other) else 0
 
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        one, other = self.read(a), self.read(b)
+    def _on_way(self, one: list[Any], other: list[Any], part: float) -> Any:
         if self.inserts:
             return self.make(max(one, other, key=len)[: round(len(one) + part * (len(other) - len(one)))])
         done = min(int(part * len(one) + 1e-9), len(one))
@@ -183,7 +189,7 @@ class Rows(Space):
     def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
         """The record moved in value and place, blocks of the others set to a value or moved, fewer and more rows."""
         first, second = sorted((self.read(x), self.read(x_prime)), key=len)
-        place = next((k for k in range(len(first)) if not _is_equal(first[k], second[k])), len(first))
+        place = next((k for k in range(len(first)) if not is_same(first[k], second[k])), len(first))
         if place >= len(second):
             return
         value = second[place]
@@ -231,11 +237,11 @@ class Rows(Space):
 
     def _values_near(self, value: Any, size: float, rng: np.random.Generator) -> list[Any]:
         """Values to try in the place of one: many at full size, then numbers nearer and nearer to it."""
-        if self.ends is None or not _is_finite(value):
+        if self.ends is None or not is_number(value):
             known = list(self.values)
             return known if len(known) <= GRID.tried else [known[k] for k in rng.permutation(len(known))[: GRID.tried]]
         if size >= 1.0:
-            return [self._number(level) if _is_finite(level) else level for level in self.values[: GRID.tried]]
+            return [self._number(level) if is_number(level) else level for level in self.values[: GRID.tried]]
         step = size * (self.ends[1] - self.ends[0])
         return [self._number(value + step), self._number(value - step)]
 
@@ -247,9 +253,9 @@ class Rows(Space):
         if not 0 <= place < len(rows):
             return None
         old = rows[place]
-        if math.isfinite(self.change) and _is_finite(old) and _is_finite(value):
+        if math.isfinite(self.change) and is_number(old) and is_number(value):
             value = self._number(min(max(value, old - self.change), old + self.change))
-        return None if _is_equal(old, value) else (self.make(rows), self.make(_with(rows, [place], value)))
+        return None if is_same(old, value) else (self.make(rows), self.make(_with(rows, [place], value)))
 
     def _number(self, value: float) -> Any:
         if self.ends is None:
@@ -260,7 +266,7 @@ class Rows(Space):
     @property
     def _plain(self) -> list[Any]:
         """The values without special numbers."""
-        return [value for value in self.values if self.ends is None or _is_finite(value)]
+        return [value for value in self.values if self.ends is None or is_number(value)]
 
     def _of_base(self, rows: list[Any]) -> Iterator[Inputs]:
         places = dict.fromkeys((len(rows) // 2, 0, len(rows) - (not self.inserts)))
@@ -290,20 +296,21 @@ class Vectors(Space):
 
     domain: VectorDomain
 
-    def inputs(self) -> list[Any]:
+    def ways(self) -> Iterator[Way]:
+        """Between any two of five bases, where every number may change."""
         if self.domain.adjacency != "each":
-            return []
+            return
         n, ends = self.domain.length, (self.domain.low, self.domain.high)
         half = np.where(np.arange(n) < n // 2, *ends)
         bases = [*(np.full(n, level) for level in (*ends, 0.5 * sum(ends))), half, np.linspace(*ends, n)]
-        return [_vector(base, self.domain) for base in bases]
+        for a, b in itertools.combinations([_vector(base, self.domain) for base in bases], 2):
+            first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+            gap = float(np.abs(first - second).max())
+            steps = max(1, math.ceil(gap / self.domain.change - 1e-9))
+            if gap > 0.0:
+                yield Way(a, b, steps, functools.partial(self._on_way, first, second))
 
-    def length(self, a: Any, b: Any) -> int:
-        gap = float(np.abs(np.asarray(a, dtype=float) - np.asarray(b, dtype=float)).max())
-        return max(1, math.ceil(gap / self.domain.change - 1e-9)) if gap > 0.0 else 0
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        first, second = (np.asarray(side, dtype=float) for side in (a, b))
+    def _on_way(self, first: FloatArray, second: FloatArray, part: float) -> Any:
         return _vector(first + part * (second - first), self.domain)
 
     def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
@@ -357,15 +364,3 @@ def _levels(ends: tuple[float, float], is_whole: bool) -> list[Any]:
     zero = [0.0] if low < 0.0 < high else []
     found = [low, high, 0.5 * (low + high), *zero, *np.linspace(low, high, GRID.levels)[1:-1].tolist()]
     return list(dict.fromkeys(float(round(value)) if is_whole else value for value in found))
-
-
-def _is_finite(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b) or (a != a and b != b)
-    except ValueError:  # arrays
-        return bool(np.array_equal(a, b))
