@@ -24,6 +24,7 @@ on data of different size is found at enough calls. That a claim of differential
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import time
@@ -41,7 +42,7 @@ from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
 from dpaudit.inference.tasks import toss
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SideFinding, SideStatus
+from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.isolation.subject import LOOKED_AT
@@ -123,10 +124,7 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
     and `epsilon_lower`, a lower bound on the loss of the time alone in nats, at the same error rate.
     """
     details: dict[str, Any] = {"conditions": conditions(), "calls": calls}
-
-    def said(status: SideStatus, summary: str) -> SideFinding:
-        return SideFinding("timing", status, summary, TIMING_RATE, details)
-
+    said = functools.partial(SideFinding, "timing", error_rate=TIMING_RATE, details=details)
     examined = list(pairs)[:TIMED_PAIRS]
     if not examined:
         return said("not_applicable", "There is no pair to examine.")
@@ -259,10 +257,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
     """
     details: dict[str, Any] = {}
-
-    def said(status: SideStatus, summary: str) -> SideFinding:
-        return SideFinding("independence", status, summary, INDEPENDENCE_RATE, details)
-
+    said = functools.partial(SideFinding, "independence", error_rate=INDEPENDENCE_RATE, details=details)
     if subject.has_lost_calls:
         return said("not_applicable", "Calls that do not come back leave nothing to compare.")
     calls: list[list[Outcomes]] = [[], [], []]
