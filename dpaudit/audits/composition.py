@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
+from dpaudit.arguments import MODES
 from dpaudit.errors import UsageError
 
-MODE_NAMES = ("sequential", "adaptive", "fixed")
 # As an option or in words. Of two that cannot go together the earlier one is to leave out.
 FEATURES = (
-    *MODE_NAMES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
+    *MODES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
     "search", "store", "universe", "program",
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ class CannotCompose(UsageError):
 
 SELF_SEEDED, CALLED_ONCE = "a subject with randomness of its own", "one call a draw"
 _REASONS = (
-    Reason("one mode an audit", "An audit has one mode.", tuple(combinations(MODE_NAMES, 2))),
+    Reason("one mode an audit", "An audit has one mode.", tuple(combinations(MODES, 2))),
     Reason(
         "no draw is counted twice",
         "A store saves every round already: a chunk that a checkpoint gave back would be counted twice. "
@@ -159,4 +159,4 @@ def check_composition(used: Mapping[str, Any], *, replayable: bool = True, calle
     for two, reason in REFUSED.items():
         if two <= used.keys() and holds[reason.of]:
             given, other = sorted(two, key=FEATURES.index)
-            raise CannotCompose("mode" if given in MODE_NAMES else given, used[given], other, reason)
+            raise CannotCompose("mode" if given in MODES else given, used[given], other, reason)

@@ -36,7 +36,7 @@ from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
-from dpaudit.privacy.claims import Claim, whole_number
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.streams import GREY_BOX, root_of, stream
@@ -44,15 +44,11 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.faces import Log, NumpyFace, first_apart, words_between
-from dpaudit.symbolic.recorded_noise import Recorder, in_nats
+from dpaudit.symbolic.recorded_noise import LISTED, MAX_PAIRS, Recorder, in_nats
 
 KIND = "same_randomness"
-RUNS = 16  # of each input, by default
+RUNS = 16  # of each input, by default, and paths of an input on symbols in the place of noise
 MIN_RUNS = 4  # fewer show nothing that varies
-RECORDED_PATHS = 16  # of an input, on symbols in the place of noise
-MAX_PAIRS = 200  # of an audit that are looked into: a bound on time
-LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
-LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "not recorded", "same"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 HINTS = ("constant", "outcome", "scale", "branches", "consumption")  # the most telling first
@@ -271,7 +267,7 @@ class GreyBox:
         self.claim, self.seed, self.runs = claim, seed, runs
         self._runs_taken = 0
         is_here = not (subject.is_program or subject.is_contained)
-        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if is_here else None
+        self.recorder = Recorder(subject, claim, seed, RUNS) if is_here else None
         # What an isolated subject asks of its generator is asked in another process, which keeps no record.
         self.outputs_only = subject.is_contained or bool(getattr(subject.mechanism, "outputs_only", False))
         roles = {role for _, role in subject.keywords} - {"size"}

@@ -35,7 +35,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
+from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
@@ -57,7 +57,7 @@ from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 class LowBitStageSizes:
     """The size of the stage, and how its rules are found."""
 
-    error_rate: float = 1e-3  # of the whole stage, beside the audit's own
+    error_rate: float = STAGE_RATE  # of the whole stage, beside the audit's own
     max_pairs: int = STAGE_PAIRS
     min_samples: int = 1_000  # of the audit, below which the stage would cost as much as the audit and find little
     share_of_audit: tuple[float, float] = (0.25, 0.5)  # of its runs on one input, of calls one by one; of batches

@@ -16,7 +16,6 @@ for: `Plan.pools` says where the audit will not ask its pairs one by one.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import math
 import time
@@ -29,7 +28,7 @@ from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
-from dpaudit.audits.power import game_before_draws
+from dpaudit.audits.power import game_before_draws, least_size, round_sizes
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
@@ -64,7 +63,6 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-MAX_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 MAX_SAMPLES = 10**9  # beyond which no number of samples is looked for
 MIN_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
@@ -149,7 +147,7 @@ def plan(
     audit = planned_at(samples)
     per_run, timed, subject = _timed(subject, [chosen[k] for k in audit.asked[:1]], root)
     if seconds is not None:
-        number("seconds", seconds, "above 0", lambda v: 0.0 < v < math.inf)
+        check_options(seconds=seconds)
         samples = _affordable(audit, subject, per_run, seconds, wanted)
         audit = planned_at(samples)  # so few may have games of their own
     budgets = []
@@ -231,15 +229,15 @@ class _Planned:
         self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_universe else 1.0)
 
     def represented(self) -> list[tuple[int, int]]:
-        """Positions of at most `MAX_BUDGETS` pairs, in order of the budget, and how many pairs each stands for.
+        """Positions of at most `STAGE_PAIRS` pairs, in order of the budget, and how many pairs each stands for.
 
         Those have its budget, or one between it and the next; the least and the largest budget are among them.
         """
         values = self._values
         order = sorted(range(len(values)), key=lambda k: (values[k], k))
         firsts = [place for place, k in enumerate(order) if place == 0 or values[k] > values[order[place - 1]]]
-        if len(firsts) > MAX_BUDGETS:
-            picked = np.linspace(0, len(firsts) - 1, MAX_BUDGETS).round().astype(int)
+        if len(firsts) > STAGE_PAIRS:
+            picked = np.linspace(0, len(firsts) - 1, STAGE_PAIRS).round().astype(int)
             firsts = [firsts[place] for place in picked.tolist()]
         ends = [*firsts[1:], len(order)]
         return [(self.asked[order[start]], end - start) for start, end in zip(firsts, ends, strict=False)]
@@ -274,9 +272,8 @@ class _Planned:
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:
         """The least round number of samples at which `finds` is at most `loss`; inf if there is none up to 10^9."""
-        sizes = [size for size in _round_sizes() if size >= self.fewest]
-        place = bisect.bisect_left(sizes, True, key=lambda size: finds(size) <= loss)
-        return sizes[place] if place < len(sizes) else math.inf
+        sizes = [size for size in round_sizes(3, MAX_SAMPLES) if size >= self.fewest]
+        return least_size(sizes, lambda size: finds(size) <= loss) or math.inf
 
     def runs(self, samples: int) -> int:
         """Runs of the mechanism that the audit takes, at most in sequential mode; without the floating-point check."""
@@ -352,13 +349,6 @@ def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float)
     deviations = [math.sqrt(share * (1.0 - share)) for share in (null, other)]
     guesses = normal_sample_size_one_tail(other - null, audit.power, audit.level, *deviations)
     return float(guesses) / (2.0 * event_mass)
-
-
-@functools.cache
-def _round_sizes() -> list[int]:
-    """10, 11, ..., 99, 100, ..., 998, 1,000, 1,010, ...: numbers of at most three significant digits, up to 10^9."""
-    sizes = {digits * 10**k for k in range(8) for digits in range(10, 1_000)}
-    return [*sorted(size for size in sizes if size < MAX_SAMPLES), MAX_SAMPLES]
 
 
 def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
@@ -443,8 +433,8 @@ def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: floa
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
         return per_run * runs > room
 
-    sizes = range(MIN_SAMPLES + 1, wanted + 1)
-    return MIN_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)
+    longer = least_size(range(MIN_SAMPLES + 1, wanted + 1), is_too_long)
+    return wanted if longer is None else longer - 1
 
 
 def _checked(

@@ -20,7 +20,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.campaign.label_game import FIRST_DRAWS
@@ -36,7 +36,7 @@ from dpaudit.inference.order import in_small_batches
 from dpaudit.inference.pools import Member, hints_of
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
-from dpaudit.privacy.claims import Budget, Claim, whole_number
+from dpaudit.privacy.claims import Budget, Claim
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
@@ -275,7 +275,7 @@ def subject_again(mechanism: Any, result: AuditResult) -> Subject:
 def _checked(result: AuditResult, samples: int | None, seed: int | None) -> int:
     """The seed; `UsageError` if an argument makes no sense, or the rules and inputs of the result were taken out."""
     if samples is not None:
-        whole_number("samples", samples, "an integer of at least 10", 10)
+        check_options(samples=samples)
     if any(is_redacted(finding.x) for finding in result.findings):
         raise UsageError("result must hold its rules and inputs, got a redacted one. Replay the file it was made of.")
     return root_of(seed)

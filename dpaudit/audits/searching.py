@@ -44,7 +44,16 @@ from dpaudit.features.reader import Reader
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, number, single_line, whole_number
+from dpaudit.privacy.claims import (
+    LARGEST_EPSILON,
+    ApproxDP,
+    Claim,
+    FloatArray,
+    GaussianDP,
+    number,
+    single_line,
+    whole_number,
+)
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
@@ -496,8 +505,8 @@ def line_of(claim: Claim) -> ApproxDP:
         claim = GaussianDP(math.sqrt(2.0 * rho))
     line = single_line(claim)
     if line is not None:
-        return ApproxDP(min(line.epsilon, 700.0), min(line.delta, 1.0))
-    epsilon = min(claim.epsilon_at(MIDDLE_DELTA), 700.0)
+        return ApproxDP(min(line.epsilon, LARGEST_EPSILON), min(line.delta, 1.0))
+    epsilon = min(claim.epsilon_at(MIDDLE_DELTA), LARGEST_EPSILON)
     return ApproxDP(epsilon, min(claim.profile(epsilon), MIDDLE_DELTA))
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from dpaudit.audits import low_bits, severity, side_channels
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
-from dpaudit.audits.findings import changes_of, order_finding, withhold_all
+from dpaudit.audits.findings import STAGE_PAIRS, STAGE_RATE, changes_of, order_finding, withhold_all
 from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
@@ -103,7 +103,7 @@ class SeverityStage(Stage):
         broken = [k for k in alone if run.games[k].is_violated]
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
-        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[: severity.MAX_EXAMINED]:
+        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[:STAGE_PAIRS]:
             draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
             if draws == 0 or run.failure:
                 continue
@@ -202,7 +202,7 @@ class LowBits(Stage):
         return low_bits.SIZES.error_rate
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.options.looks_at_doubles and not run.went_on  # its error rate is spent once
+        return run.options.floating_point in (None, True) and not run.went_on  # its error rate is spent once
 
     def why_not(self, run: AuditRun) -> str:
         if run.depends:
@@ -264,7 +264,7 @@ class Isolated(Stage):
     def pairs(self, run: AuditRun) -> list[Pair]:
         """The first pairs that the claim asks something of."""
         asked = (pair for pair in run.chosen if not run.promise.for_pair(pair.x, pair.x_prime).is_vacuous)
-        return list(islice(asked, side_channels.TIMED_PAIRS))
+        return list(islice(asked, STAGE_PAIRS))
 
 
 class Independence(Isolated):
@@ -274,7 +274,7 @@ class Independence(Isolated):
     purposes = (streams.INDEPENDENCE_DRAWS,)
 
     def rate(self, options: Options) -> float:
-        return side_channels.INDEPENDENCE_RATE
+        return STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         has_draws = run.options.samples >= low_bits.SIZES.min_samples and run.verdict != "error"
@@ -292,7 +292,7 @@ class Timing(Isolated):
     purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
 
     def rate(self, options: Options) -> float:
-        return side_channels.TIMING_RATE
+        return STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         return isinstance(run.subject, IsolatedSubject) and bool(run.subject.isolation.timing)
@@ -334,8 +334,8 @@ class GreyBoxStage(Stage):
         return run.options.grey_box and all(finding.kind != "same_randomness" for finding in run.beside)
 
     def run(self, run: AuditRun) -> None:
-        from dpaudit.audits.grey_box import MAX_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.symbolic.recorded_noise import MOST_RECORDED, recorded_finding
+        from dpaudit.audits.grey_box import GreyBox  # few audits need these, and they take long to import
+        from dpaudit.symbolic.recorded_noise import MAX_PAIRS, MOST_RECORDED, recorded_finding
 
         box = GreyBox(run.subject, run.promise, run.root)
         run.beside.append(box.examine(list(islice(run.chosen, MAX_PAIRS))).side_finding())

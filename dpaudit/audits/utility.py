@@ -38,14 +38,14 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.inference import means
 from dpaudit.inference.binomial import binomial_lower, binomial_upper
-from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.claims import FloatArray, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results.model import Verdict
@@ -126,11 +126,9 @@ def audit_utility(
     started = time.perf_counter()
     subject = as_subject(mechanism)
     chosen = stated_bounds(subject, bounds)
-    whole_number("samples", samples, "an integer of at least 10", 10)
+    check_options(samples=samples, confidence=confidence, inconclusive_factor=inconclusive_factor)
     for name, value in (("examples", examples), ("search_samples", search_samples), ("worst", worst)):
         whole_number(name, value, "a positive integer", 1)
-    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
-    number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
     root = root_of(seed)
     plans = [(bound, _inputs(subject, bound, inputs)) for bound in chosen]
     # Validity: the number of tests is known before the search, which may find fewer inputs but never more.

@@ -215,9 +215,7 @@ def audit_command(
         _warn_of_repeated(listed)
     searched = [sought or guess for guess in guessed]
     if seconds is not None:
-        from dpaudit.audits.time_limits import check_seconds
-
-        check_seconds(seconds)
+        check_options(seconds=seconds)
     started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
