@@ -26,18 +26,10 @@ FEATURES = (
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Reason why features cannot go together.
+    """Reason why the features of `pairs` cannot go together.
 
-    Attributes
-    ----------
-    condition : str
-        What would no longer hold, in a few words: of validity, or a fact.
-    sentence : str
-        The same for people, with the way out.
-    pairs : tuple of (str, str)
-        The features that it keeps apart.
-    of : str
-        The subjects that it holds for, in words; empty for all.
+    `condition` says in a few words what would no longer hold, of validity or in fact; `sentence` the same for people,
+    with the way out. It holds for subjects that are `of` this kind, in words; for all where that is empty.
     """
 
     condition: str
@@ -136,16 +128,10 @@ REFUSED: Mapping[frozenset[str], Reason] = {frozenset(two): reason for reason in
 
 
 def check_composition(used: Mapping[str, Any], *, replayable: bool = True, called_once: bool = False) -> None:
-    """Raise `CannotCompose` for the first two features that cannot go together.
+    """Raise `CannotCompose` for the first two features that cannot go together, of those that `used` has values of.
 
-    Parameters
-    ----------
-    used : mapping of str to object
-        The features that were asked for, by name, with what was given for each.
-    replayable : bool
-        Whether the subject takes its randomness from what it is given.
-    called_once : bool
-        Whether it is called once a draw.
+    `replayable` says whether the subject takes its randomness from what it is given, `called_once` whether it is called
+    once a draw.
 
     Examples
     --------

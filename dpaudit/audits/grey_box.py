@@ -252,15 +252,7 @@ class _NotComparedError(Exception):
 
 
 class GreyBox:
-    """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs.
-
-    Parameters
-    ----------
-    subject : Subject
-    claim : Claim or None
-    seed : int
-    runs : int
-    """
+    """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs."""
 
     def __init__(self, subject: Subject, claim: Claim | None, seed: int, runs: int = RUNS) -> None:
         self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject

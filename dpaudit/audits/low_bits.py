@@ -111,24 +111,9 @@ def examine(
     coin: Callable[[int], np.random.Generator],
     error_rate: float = SIZES.error_rate,
 ) -> FloatingPointFinding:
-    """Run the stage.
+    """Run the stage on the pairs of the audit with finite budgets, with about and at most `draws` draws of each input.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The pairs of the audit with finite budgets.
-    draws : int
-        Of each input, about and at most.
-    draw : callable
-        Carries out tasks: workers count, and return what is fitted on.
-    coin : callable
-        The place of a pair to the generator of its labels.
-    error_rate : float
-        In (0, 1), of the whole stage.
-
-    Returns
-    -------
-    FloatingPointFinding
+    `coin` takes the place of a pair to the generator of its labels; `error_rate` is of the whole stage.
     """
     chosen = sorted(candidates, key=lambda pair: (pair.budget.epsilon, pair.budget.delta, pair.place))[
         : SIZES.max_pairs

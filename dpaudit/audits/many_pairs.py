@@ -50,14 +50,9 @@ def playing_of(
     pool: bool | None = None,
     needs_games: bool = False,
 ) -> Playing:
-    """The games or the table that an audit of these pairs plays.
+    """The games or the table that an audit of these pairs plays, with arguments of `dpaudit.audit`.
 
-    Parameters
-    ----------
-    subject, promise, pairs, mode, samples, pool
-        As for `dpaudit.audit`.
-    needs_games : bool
-        Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
+    `needs_games`: whether it asks for what up to `MANY_PAIRS` pairs have games for (`replaceable_games`).
     """
     if len(pairs) > MANY_PAIRS:
         return Playing(mode, True)

@@ -41,13 +41,9 @@ SIZES = MapSizes()
 class Effort:
     """Effort that is spent on plants.
 
-    Attributes
-    ----------
-    plants : int
-        Of a cell: a form, a mass and a loss. Of 10 that are all found, the power is above .74 with 95% confidence, of
-        40 above .92.
-    is_map : bool
-        Whether all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
+    `plants` of a cell: a form, a mass and a loss. Of 10 that are all found, the power is above .74 with 95% confidence,
+    of 40 above .92. `is_map`: whether all forms are planted, at losses on a ladder, and those that decide at the masses
+    of the map as well.
     """
 
     plants: int

@@ -121,20 +121,8 @@ def _rows_of_dataset(domain: DatasetDomain) -> Rows:
 class Rows(Space):
     """Pairs of rows of which one is replaced, by at most `change` where they are numbers, or inserted.
 
-    Parameters
-    ----------
-    values : sequence
-        Records to try, the telling ones first.
-    ends : tuple of float, optional
-        Between which any number is a record.
-    sizes : tuple of int
-        The fewest and the most rows.
-    inserts : bool
-    make, read : callable
-        Rows to an input of the domain, and back.
-    change : float
-    is_whole : bool
-        Whether numbers are whole.
+    `values` are records to try, the telling ones first; any number between `ends` is one too (whole if `is_whole`).
+    `sizes` are the fewest and the most rows. `make` and `read` take rows to an input of the domain, and back.
     """
 
     values: Sequence[Any]

@@ -53,10 +53,12 @@ class Stage(ABC):
 
     purposes: tuple[int, ...] = ()  # of the streams that it reads
     what = ""  # it asks, where it can be left out as the time is over
+    own_rate = 0.0  # of its error, beside the error rate of the call
+    share = 0.0  # of the error rate of the call
 
     def rate(self, options: Options) -> float:
         """The probability, at most, that it says something false; 0 where it says nothing about laws."""
-        return 0.0
+        return self.own_rate + self.share * (1.0 - options.confidence)
 
     def is_asked(self, run: AuditRun) -> bool:
         """True where an audit like this one asks for it."""
@@ -90,9 +92,7 @@ class SeverityStage(Stage):
 
     what = "how bad a violation is"
     purposes = streams.SEVERITY_DRAWS, streams.SEVERITY_COINS
-
-    def rate(self, options: Options) -> float:
-        return 1.0 - options.confidence  # of the pairs' own levels: see its module
+    share = 1.0  # the pairs' own levels: see its module
 
     def is_asked(self, run: AuditRun) -> bool:
         asked = run.options.severity is None or bool(run.options.severity)
@@ -122,9 +122,7 @@ class Dependence(Stage):
     """Dependence between draws: small batches of one input, where no outcomes told (`inference.order`)."""
 
     purposes = (streams.BATCH_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return RATE
+    own_rate = RATE
 
     def run(self, run: AuditRun) -> None:
         said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
@@ -160,9 +158,7 @@ class BandStage(Stage):
 
     what = "the band"
     purposes = (streams.BAND_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return (1.0 - options.confidence) * BAND_SHARE
+    share = BAND_SHARE
 
     def is_asked(self, run: AuditRun) -> bool:
         return bool(run.options.band)
@@ -197,9 +193,7 @@ class LowBits(Stage):
 
     what = "the low bits"
     purposes = streams.FLOAT_DRAWS, streams.FLOAT_COINS
-
-    def rate(self, options: Options) -> float:
-        return low_bits.SIZES.error_rate
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         return run.options.floating_point in (None, True) and not run.went_on  # its error rate is spent once
@@ -272,9 +266,7 @@ class Independence(Isolated):
 
     what = "noise shared between calls"
     purposes = (streams.INDEPENDENCE_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return STAGE_RATE
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         has_draws = run.options.samples >= low_bits.SIZES.min_samples and run.verdict != "error"
@@ -290,9 +282,7 @@ class Timing(Isolated):
 
     what = "the time of calls"
     purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
-
-    def rate(self, options: Options) -> float:
-        return STAGE_RATE
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         return isinstance(run.subject, IsolatedSubject) and bool(run.subject.isolation.timing)

@@ -86,16 +86,15 @@ def shrink(
     seed: int | None = None,
     budget: int = BUDGET,
 ) -> Shrunk:
-    """Make a broken pair small. No confidence is attached: audit the small pair, as `audit_and_shrink` does.
+    """Make a pair small that an audit called violated. No confidence is attached: audit the small pair.
 
     Parameters
     ----------
-    mechanism, claim : as for `dpaudit.audit`
+    mechanism, claim, seed
+        As for `dpaudit.audit`.
     pair : Pair
-        One that an audit called violated.
     domain : Domain, optional
         What inputs have to be of; without one, rows are left out and values are exchanged for others of the pair.
-    seed : int, optional
     budget : int
         Runs of the mechanism at most, up to the last proposal.
 
@@ -152,15 +151,7 @@ def audit_and_shrink(
 ) -> AuditResult:
     """`dpaudit.audit` of the pairs of a search, and the side finding "shrunk_pair" where one of them is violated.
 
-    Parameters
-    ----------
-    mechanism, claim : as for `dpaudit.audit`
-    search : Search
-    confidence : float
-        Of the audit and of the finding about the small pair together.
-    seed : int, optional
-    **options
-        Further arguments of `dpaudit.audit`.
+    `confidence` is of the audit and of the finding about the small pair together; `options` are those of the audit.
     """
     root = root_of(seed)
     subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
