@@ -65,18 +65,18 @@ def why_kept(
         first = game.first_outcomes(pair)
         if reason := spent(first):
             found[place] = reason
-        for i, outcomes in zip(pair.inputs, first if pair.repeats else (), strict=False):
-            if place in found:
-                break
-            is_kept, calls, reason = False, 0, KEPT_NOISE
+        for i, outcomes in zip(pair.inputs, first if pair.repeats and place not in found else (), strict=False):
             if subject.is_contained:
                 streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
                 (is_kept, calls), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
             elif moved.get(i):
-                is_kept, calls = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1
+                is_kept, calls, reason = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1, KEPT_NOISE
+            else:
+                continue
             runs += calls
             if is_kept:
                 found[place] = reason
+                break
     return found, runs
 
 

@@ -264,9 +264,8 @@ class UniverseAudit:
 
     def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
         if self.run.tell is not None:
-            violated, largest = int(game.violated.sum()), float(game.ratios.max())
-            told = draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs
-            self.run.tell(Progress(*told))
+            figures = int(game.violated.sum()), float(game.ratios.max()), None, open_pairs
+            self.run.tell(Progress(draws, game.labelled, game.runs, len(game.first), *figures))
 
 
 def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:
