@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.exploring import explore_pairs
+from dpaudit.audits.exploring import explore_pairs, settings_of
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.spaces import Space, Way, space_of
 from dpaudit.privacy.inputs import identity_of
@@ -44,9 +44,8 @@ class Limits:
 
     runs: int = 1_000  # of the mechanism, two a pair at most
     seconds: float = 10.0  # of a slow function, 10 ms a run: a search with draws still has its time
-    kept: int = 6  # pairs that are climbed from, each of another family where there are so many
+    kept: int = 6  # ways that are walked, and pairs that are climbed from, each of another family where there are such
     first_share: float = 0.4  # of the runs, for starts and walks
-    walks: int = 6  # from the best starts, each of another family
     smallest: float = 1e-7  # of the range: the last size of a move
     same: float = 1e-9  # relative: what is no better
     chosen: int = 3  # pairs that are told
@@ -178,7 +177,7 @@ class _Climbing:
             if distance is not None and distance > 0.0:
                 ways.append((distance / way.steps, way))
         ways.sort(key=lambda ranked: -ranked[0])
-        for _, way in ways[: self.limits.walks]:
+        for _, way in ways[: self.limits.kept]:
             low, high = 0, way.steps
             while high - low > 1 and not self.is_over():
                 middle = (low + high) // 2
@@ -219,12 +218,7 @@ class _Climbing:
         best = self._best(1)
         if best:
             least = best[0].distance * (1.0 - self.limits.same)
-            settings = hypothesis.settings(
-                max_examples=self.limits.runs // 3,
-                database=None,
-                deadline=None,
-                suppress_health_check=list(hypothesis.HealthCheck),
-            )
+            settings = settings_of(self.limits.runs // 3)
 
             def is_as_far(pair: Any) -> bool:
                 found = None if self.is_over(2.0) else self.noise_free.distance(*pair)

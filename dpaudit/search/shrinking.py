@@ -200,9 +200,7 @@ def side_finding(small: Shrunk, broken: Finding, audited: AuditResult, error_rat
     return SideFinding(KIND, "found" if is_found else "nothing_found", summary, error_rate, to_json(details))
 
 
-def make_smaller(
-    pair: Pair, domain: Domain | None, breaks: Callable[[Any, Any], bool], most: int = MAX_PROPOSALS
-) -> tuple[Pair, int]:
+def make_smaller(pair: Pair, domain: Domain | None, breaks: Callable[[Any, Any], bool]) -> tuple[Pair, int]:
     """The smallest pair that is reached by passes over proposals that `breaks` says yes to, and how many were taken.
 
     Examples
@@ -218,7 +216,7 @@ def make_smaller(
             key = (identity_of(smaller[0]), identity_of(smaller[1]))
             if key[0] == key[1] or key in seen or not (domain is None or domain.is_pair(*smaller)):
                 continue
-            if len(seen) >= most:
+            if len(seen) >= MAX_PROPOSALS:
                 break
             seen.add(key)
             if breaks(*smaller):
