@@ -3,15 +3,14 @@
 The objective is `NoiseFree.distance`, a number that is the same each time: two runs a pair, one where a side is known.
 So nothing here is noisy, and each step is small enough to be undone.
 
-1. *Starts*: inputs of one level, of two halves, ramps, alternating and at random, of several sizes, with one record
-   changed at the start, in the middle and at the end to every level; and the starts of the domain.
+1. *Starts*: the pairs that the domain begins with.
 2. *Walks*: between two inputs that are far apart a path of neighbours is halved towards the larger difference. A jump
    (a threshold, a median, a count) is met after log2(length) runs, wherever it is.
-3. *Climbs*: from the best starts, moves of the changed record, its value, and blocks of the others, by sizes that are
+3. *Climbs*: from the best of these, moves of the domain, and of the value of the changed record, by sizes that are
    halved where none is better.
 
-How pairs are made and moved is of their domain (`dpaudit.audits.spaces`). A hypothesis strategy is searched by
-hypothesis, which shrinks its best pair too.
+How inputs are walked and pairs are moved `dpaudit.audits.spaces` says. A hypothesis strategy is searched by hypothesis,
+which shrinks its best pair too.
 
 The moves depend on the seed and on what the runs show, and on nothing that an audit draws.
 """
@@ -19,11 +18,9 @@ The moves depend on the seed and on what the runs show, and on nothing that an a
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import random
 import time
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -149,8 +146,7 @@ class _Climbing:
     def in_domain(self, domain: Domain) -> None:
         """Starts, walks, then climbs from the best."""
         space = space_of(domain)
-        own = ((family, x, y) for family, x, y in domain.starts())
-        for family, x, x_prime in in_turn(space.starts(), own):
+        for family, x, x_prime in domain.starts():
             if self.is_over(0.5 * self.limits.first_share):
                 break
             self.look(family, x, x_prime)
@@ -247,9 +243,3 @@ class _Climbing:
         best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
         others, seconds = tuple(ranked[len(best) :]), time.perf_counter() - self.started
         return Climb(tuple(best), others, len(self.found), self.lost, self.runs, seconds, self.noise_free.problem)
-
-
-def in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
-    """The first of each, then the second of each, and so on."""
-    for turn in itertools.zip_longest(*lists):
-        yield from (one for one in turn if one is not None)

@@ -25,15 +25,16 @@ suspicion is a p-value, a bound or a verdict. What it costs is draws, and that t
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
-from dpaudit.audits.climbing import LIMITS, climb, in_turn
+from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
@@ -285,7 +286,7 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        starts = in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
+        starts = _in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
         others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
         active: list[TriedPair] = []
         for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
@@ -305,7 +306,7 @@ class _Searcher:
             [(parent.family, *pair) for pair in self.domain.moves(parent.pair.x, parent.pair.x_prime, rng)]
             for parent in best[: max(2, len(best) // 2)]
         ]
-        for family, x, x_prime in in_turn(*moves):
+        for family, x, x_prime in _in_turn(*moves):
             if len(active) < count:
                 self._add(active, family, "move", x, x_prime)
         return active
@@ -517,3 +518,9 @@ def _cost(candidates: int) -> int:
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
     return [values[k] for k in rng.permutation(len(values))]
+
+
+def _in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
+    """The first of each, then the second of each, and so on."""
+    for turn in itertools.zip_longest(*lists):
+        yield from (one for one in turn if one is not None)
