@@ -224,8 +224,10 @@ class _Searcher:
             check_order_is_given(self.claim, "a domain")
         if self._is_found_without_draws():
             return self._result()
-        count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
-        draws = max(self.search.budget // (_cost(1) * count), 8)
+        # A round draws twice as often as the one before, on half as many inputs and as many moved ones at most.
+        inputs = self.search.budget // (2 * ROUNDS)
+        count = min(self.search.candidates, max(4, inputs // self._first_draws()))
+        draws = max(inputs // count, 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         active += self.climbed
         for x, x_prime in self.search.first:
@@ -509,11 +511,6 @@ def line_of(claim: Claim) -> ApproxDP:
         return ApproxDP(min(line.epsilon, LARGEST_EPSILON), min(line.delta, 1.0))
     epsilon = min(claim.epsilon_at(MIDDLE_DELTA), LARGEST_EPSILON)
     return ApproxDP(epsilon, min(claim.profile(epsilon), MIDDLE_DELTA))
-
-
-def _cost(candidates: int) -> int:
-    """Runs of a search in units of its first draws, if no two pairs share an input."""
-    return 2 * candidates + sum(int(2 * candidates * (0.5 + MOVED_SHARE)) for _ in range(1, ROUNDS))
 
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
