@@ -192,10 +192,8 @@ def replay_same_randomness(
         What noise-free parts are compared with; the mechanism's own by default. Without one nothing is implied.
     runs : int
         Streams on which an input is run, at least 4.
-    seed : int, optional
-        Non-negative; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`.
 
     Returns
     -------

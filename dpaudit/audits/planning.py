@@ -109,10 +109,8 @@ def plan(
     seconds : float, optional
         Above 0: plan for as many of the samples as can be had in this time, in one process and with the floating-point
         check; `Plan.samples_wanted` says that these are fewer.
-    seed : int, optional
-        Of the pilot; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`; of the pilot.
 
     Returns
     -------

@@ -136,10 +136,8 @@ def replay(
         and lists, tuples, sets, dictionaries and arrays of them.
     samples : int, optional
         About this many runs on each input, at least 10; by default as many as the finding took.
-    seed : int, optional
-        A fresh one by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`.
 
     Raises
     ------

@@ -92,12 +92,8 @@ def audit_utility(
         For all bounds; by default each bound's own inputs, else those of the mechanism's pairs (at most 16).
     samples : int
         Draws of each bound on each input, at least 10.
-    confidence : float
-        In (0, 1), for the whole call.
-    seed : int, optional
-        Non-negative; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    confidence, seed, rng
+        As for `dpaudit.audit`.
     examples, search_samples, worst : int
         A bound with a `search`: how many inputs it tries, with how many draws each, and how many of them are tested.
     inconclusive_factor : float
