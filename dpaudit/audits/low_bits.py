@@ -69,8 +69,6 @@ class LowBitStageSizes:
 
 
 SIZES = LowBitStageSizes()
-# (round, input, chunk, size) to that many fresh outputs of the input
-DrawChunk = Callable[[int, int, int, int], Outcomes]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,8 +304,8 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     return float(shares[found[0]]) if len(found) else math.inf
 
 
-def in_turn(draw: DrawChunk) -> Draw:
-    """Carries out tasks one after the other, from a function that gives fresh outputs."""
+def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
+    """Carries out tasks one after the other: `draw` has (round, input, chunk, size), and gives so many fresh outputs."""
 
     def carry_out(tasks: Sequence[Task]) -> list[TaskResult]:
         results = []

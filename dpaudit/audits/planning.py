@@ -143,7 +143,11 @@ def plan(
         return _Planned(promise, chosen, playing_of(subject, promise, chosen, mode, samples), confidence, power)
 
     audit = planned_at(samples)
-    per_run, timed, subject = _timed(subject, [chosen[k] for k in audit.asked[:1]], root)
+    per_run, timed = 0.0, 0
+    if audit.asked:
+        first = chosen[audit.asked[0]]
+        timing = start_or_restart(lambda asked, restart: _time(asked, first, root, restart), subject)
+        per_run, timed, subject = timing
     if seconds is not None:
         check_options(seconds=seconds)
         samples = _affordable(audit, subject, per_run, seconds, wanted)
@@ -240,22 +244,20 @@ class _Planned:
         ends = [*firsts[1:], len(order)]
         return [(self.asked[order[start]], end - start) for start, end in zip(firsts, ends, strict=False)]
 
-    def known(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        """The smallest loss that a witness which knows the event finds, in nats; inf: none."""
-        if self.is_universe:
-            return float(self._table(claim, samples).losses(np.array([event_mass]), self.power)[0])
-        return self._game(claim, samples, mode).power(event_mass, self.power)[0]
+    def finds(self, claim: Claim, event_mass: float, samples: int, mode: Mode, is_learned: bool) -> float:
+        """The smallest loss that is found, in nats; inf: none. By the audit, which learns the event, or a witness.
 
-    def learned(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        """The same for the audit itself, which learns the event; see the module.
-
-        It is measured at 90%, which is promised for a lower power as well, and for a higher one nothing is.
+        What an audit learns is measured at 90%, which is promised for a lower power as well; for a higher one nothing.
         """
-        if self.power > probability_measured():
+        power = probability_measured() if is_learned else self.power
+        if self.power > power:
             return math.inf
         if self.is_universe:
-            return float(self._table(claim, samples).losses(np.array([event_mass]), probability_measured(), True)[0])
-        return worst_learned_loss(self._game(claim, samples, mode), event_mass, probability_measured(), mode == "fixed")
+            return float(self._table(claim, samples).losses(np.array([event_mass]), power, is_learned)[0])
+        game = self._game(claim, samples, mode)
+        if is_learned:
+            return worst_learned_loss(game, event_mass, power, mode == "fixed")
+        return game.power(event_mass, power)[0]
 
     def by_form(self, claim: Claim, event_mass: float, samples: int) -> tuple[LearnedLoss, ...]:
         """Losses found by the form in which the event shows, as a finding of the audit says them; none of a universe.
@@ -300,7 +302,7 @@ def _power(
     audit: _Planned, claim: Claim, event_mass: float, is_estimate: bool, samples: int, over: float, per_run: float
 ) -> PlannedPower:
     """Power of the audit on one pair at one event mass, and what `over` needs."""
-    known, learned = (finds(claim, event_mass, samples, audit.mode) for finds in (audit.known, audit.learned))
+    known, learned = (audit.finds(claim, event_mass, samples, audit.mode, one) for one in (False, True))
     value, line = claim.value, single_line(claim)
     known_value, learned_value = (value_of_loss(claim, event_mass, loss) for loss in (known, learned))
     if value > 0.0:
@@ -309,10 +311,8 @@ def _power(
         sought = max(ZERO_BUDGET_LOSS, loss_on_claim(claim, event_mass))
     needed = []
     for mode in NEEDED_IN:
-        sizes = [math.inf, math.inf]
-        if math.isfinite(sought):
-            for place, finds in enumerate((audit.known, audit.learned)):
-                sizes[place] = audit.needed(functools.partial(finds, claim, event_mass, mode=mode), sought)
+        finds = [functools.partial(audit.finds, claim, event_mass, mode=mode, is_learned=one) for one in (False, True)]
+        sizes = [audit.needed(of, sought) if math.isfinite(sought) else math.inf for of in finds]
         seconds = audit.runs(int(sizes[1])) * per_run if math.isfinite(sizes[1]) else math.inf
         needed.append(Needed(mode, sizes[0], sizes[1], seconds))
     return PlannedPower(
@@ -359,20 +359,16 @@ def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
 # --- the subject ---------------------------------------------------------------------------------------------------
 
 
-def _timed(subject: Subject, pairs: Sequence[Pair], root: int) -> tuple[float, int, Subject]:
-    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called."""
-    if not pairs:
-        return 0.0, 0, subject
-    return start_or_restart(lambda asked, restart: (*_time(asked, pairs[0], root, int(restart > 0)), asked), subject)
+def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int, Subject]:
+    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called.
 
-
-def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int]:
-    """Time a few runs on both inputs: batches that double, so that a slow subject is not asked for many."""
+    A few runs on both inputs: batches that double, so that a slow subject is not asked for many.
+    """
     spent, runs, seen = [], 0, []
     for side, data in enumerate((pair.x, pair.x_prime)):
         size, total, chunk, latest = 1, 0.0, 0, math.inf
         while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
-            rng = stream(root, PLAN_DRAWS, restart, side, chunk)
+            rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
             started = time.perf_counter()
             try:  # a subject that turns slow is not waited for: the limit of an audit's time holds in the audit alone
                 with within(10.0 * TIMED_SECONDS if size > 1 else math.inf):
@@ -392,7 +388,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    return sum(spent) / len(spent), runs
+    return sum(spent) / len(spent), runs, subject
 
 
 def _estimate(
