@@ -305,7 +305,7 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
 
 
 def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
-    """Carries out tasks one after the other: `draw` has (round, input, chunk, size), and gives so many fresh outputs."""
+    """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
     def carry_out(tasks: Sequence[Task]) -> list[TaskResult]:
         results = []
