@@ -617,7 +617,7 @@ def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken)
 
 
 def test_the_tests_of_stated_errors_share_the_rate_those_of_a_search_too(monkeypatch):
-    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[6]], 0))
+    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[-1]], 0))
 
     def size(data, outputs):
         return np.abs(outputs)
