@@ -14,7 +14,8 @@ from support.samplers import laplace
 
 import dpaudit
 from dpaudit import SubjectError, UsageError
-from dpaudit.audits.planning import _round_sizes, least_share
+from dpaudit.audits.planning import MAX_SAMPLES, least_share
+from dpaudit.audits.power import round_sizes
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
@@ -155,7 +156,7 @@ def test_learning_never_costs_less_than_nothing():
 def test_the_samples_that_are_needed_are_the_least_round_number_that_is_enough(mode):
     power = only(plan(over=0.5, event_masses=[0.2]))
     needed = next(entry.known for entry in power.needed if entry.mode == mode)
-    sizes = _round_sizes()
+    sizes = round_sizes(3, MAX_SAMPLES)
     below = sizes[sizes.index(needed) - 1]
     assert only(plan(samples=needed, mode=mode, event_masses=[0.2])).known <= power.sought
     assert only(plan(samples=below, mode=mode, event_masses=[0.2])).known > power.sought

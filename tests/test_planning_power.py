@@ -15,7 +15,8 @@ import pytest
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.audits.planning import _round_sizes
+from dpaudit.audits.planning import MAX_SAMPLES
+from dpaudit.audits.power import round_sizes
 
 AUDITS = 50
 LEVEL = 1e-8
@@ -113,7 +114,7 @@ def test_what_is_learned_is_what_the_verdict_and_the_table_by_form_say(samples, 
 
 def test_samples_that_are_needed_are_the_least_of_which_the_learned_loss_is_promised():
     power = planned_for("eps=1", 1.0, 0.1)
-    sizes = _round_sizes()
+    sizes = round_sizes(3, MAX_SAMPLES)
     for needed in power.needed:
         enough = int(needed.learned)
         at = [

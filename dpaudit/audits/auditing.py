@@ -236,11 +236,9 @@ def audit(
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []
     own += ["pairs"] if pairs is None else []
-    features = {options.mode: options.mode, **running.asked()}
+    features = {options.mode: options.mode, **running.asked(), **options.asked()}
     features |= {"program": subject.name} if subject.is_program else {}
     features |= {"search": pairs} if isinstance(pairs, PairSource) else {}
-    features |= {name: True for name in ("pool", "band") if getattr(options, name)}
-    features |= {"power": options.power} if options.power != "off" else {}
     check_composition(features, replayable=subject.replayable)
     limits = running.isolation
     with (

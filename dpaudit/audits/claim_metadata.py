@@ -37,21 +37,9 @@ WORDS = {
 def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tuple[SideFinding, ...]:
     """The side finding "claim_metadata" of an audit; empty if the subject has no metadata of a claim.
 
-    Parameters
-    ----------
-    subject : Subject
-        Metadata are `promised(x, x_prime)` of its mechanism, which returns a `Claim`, or None for a pair that nothing
-        is promised for.
-    claim : Claim
-        That is audited.
-    pairs : iterable of Pair
-        The first 1,000 are compared.
-
-    Returns
-    -------
-    tuple of SideFinding
-        Status "found" if the claim differs from what is promised for some pair. A claim is *stronger* than the
-        metadata (it asks for more than was promised), *weaker*, or of *another kind*, which cannot be compared.
+    Metadata are `promised(x, x_prime)` of its mechanism: a `Claim`, or None for a pair that nothing is promised for. Of
+    the first 1,000 pairs it is compared. "found" says that the claim differs from it for some pair: it is *stronger*
+    than the metadata (it asks for more than was promised), *weaker*, or of *another kind*, which cannot be compared.
     """
     promised = getattr(subject.mechanism, "promised", None)
     if not callable(promised):

@@ -3,15 +3,14 @@
 The objective is `NoiseFree.distance`, a number that is the same each time: two runs a pair, one where a side is known.
 So nothing here is noisy, and each step is small enough to be undone.
 
-1. *Starts*: inputs of one level, of two halves, ramps, alternating and at random, of several sizes, with one record
-   changed at the start, in the middle and at the end to every level; and the starts of the domain.
+1. *Starts*: the pairs that the domain begins with.
 2. *Walks*: between two inputs that are far apart a path of neighbours is halved towards the larger difference. A jump
    (a threshold, a median, a count) is met after log2(length) runs, wherever it is.
-3. *Climbs*: from the best starts, moves of the changed record, its value, and blocks of the others, by sizes that are
+3. *Climbs*: from the best of these, moves of the domain, and of the value of the changed record, by sizes that are
    halved where none is better.
 
-How pairs are made and moved is of their domain (`dpaudit.audits.spaces`). A hypothesis strategy is searched by
-hypothesis, which shrinks its best pair too.
+How inputs are walked and pairs are moved `dpaudit.audits.spaces` says. A hypothesis strategy is searched by hypothesis,
+which shrinks its best pair too.
 
 The moves depend on the seed and on what the runs show, and on nothing that an audit draws.
 """
@@ -19,18 +18,16 @@ The moves depend on the seed and on what the runs show, and on nothing that an a
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import random
 import time
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.exploring import explore_pairs
+from dpaudit.audits.exploring import explore_pairs, settings_of
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.audits.spaces import GRID, Space, space_of
+from dpaudit.audits.spaces import Space, Way, space_of
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import Domain
@@ -44,9 +41,8 @@ class Limits:
 
     runs: int = 1_000  # of the mechanism, two a pair at most
     seconds: float = 10.0  # of a slow function, 10 ms a run: a search with draws still has its time
-    kept: int = 6  # pairs that are climbed from, each of another family where there are so many
+    kept: int = 6  # ways that are walked, and pairs that are climbed from, each of another family where there are such
     first_share: float = 0.4  # of the runs, for starts and walks
-    walks: int = 6  # from the best starts, each of another family
     smallest: float = 1e-7  # of the range: the last size of a move
     same: float = 1e-9  # relative: what is no better
     chosen: int = 3  # pairs that are told
@@ -58,13 +54,12 @@ LIMITS = Limits()
 
 @dataclasses.dataclass(frozen=True)
 class Climbed:
-    """A pair that was found: its family, inputs and distance, and how many pairs had been tried by then."""
+    """A pair that was found: its family, inputs and distance."""
 
     family: str
     x: Any
     x_prime: Any
     distance: float
-    tried: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,25 +70,23 @@ class Climb:
     ----------
     best : tuple of Climbed
         The farthest pairs, at most `Limits.chosen`, of different families where there are such.
-    tried : int
-        Pairs of which the distance is known.
-    lost : int
-        Pairs of which it is not, as a run could not be followed.
+    others : tuple of Climbed
+        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
+    tried, lost : int
+        Pairs of which the distance is known, and those of which it is not, as a run could not be followed.
     runs : int
     seconds : float
     problem : str
         Why the last of those was lost.
-    others : tuple of Climbed
-        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
     """
 
     best: tuple[Climbed, ...]
+    others: tuple[Climbed, ...]
     tried: int
     lost: int
     runs: int
     seconds: float
-    problem: str = ""
-    others: tuple[Climbed, ...] = ()
+    problem: str
 
 
 def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS) -> Climb:
@@ -125,7 +118,7 @@ class _Climbing:
         self.started, self.first_runs = time.perf_counter(), noise_free.runs
         self.found: list[Climbed] = []
         self.seen: set[Any] = set()
-        self.tried = self.lost = 0
+        self.lost = 0
 
     @property
     def runs(self) -> int:
@@ -147,16 +140,13 @@ class _Climbing:
         if distance is None or math.isnan(distance):
             self.lost += bool(self.noise_free.problem)
             return None
-        self.tried += 1
-        found = Climbed(family, x, x_prime, distance, self.tried)
-        self.found.append(found)
-        return found
+        self.found.append(Climbed(family, x, x_prime, distance))
+        return self.found[-1]
 
     def in_domain(self, domain: Domain) -> None:
         """Starts, walks, then climbs from the best."""
         space = space_of(domain)
-        own = ((family, x, y) for family, x, y in domain.starts())
-        for family, x, x_prime in in_turn(space.starts(), own):
+        for family, x, x_prime in domain.starts():
             if self.is_over(0.5 * self.limits.first_share):
                 break
             self.look(family, x, x_prime)
@@ -175,28 +165,25 @@ class _Climbing:
 
     def _walk(self, space: Space) -> None:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
-        ways = []
-        inputs = space.inputs()
-        few = inputs[: GRID.bases]
-        for a, b in itertools.chain(itertools.combinations(few, 2), itertools.pairwise(inputs[len(few) - 1 :])):
+        ways: list[tuple[float, Way]] = []
+        for way in space.ways():
             if self.is_over(self.limits.first_share):
                 break
-            steps = space.length(a, b)
-            distance = self.noise_free.apart(a, b) if steps else None
+            distance = self.noise_free.apart(way.x, way.x_prime)
             if distance is not None and distance > 0.0:
-                ways.append((distance / steps, steps, a, b))
-        ways.sort(key=lambda way: -way[0])
-        for _, steps, a, b in ways[: self.limits.walks]:
-            low, high = 0, steps
+                ways.append((distance / way.steps, way))
+        ways.sort(key=lambda ranked: -ranked[0])
+        for _, way in ways[: self.limits.kept]:
+            low, high = 0, way.steps
             while high - low > 1 and not self.is_over():
                 middle = (low + high) // 2
-                here = space.path(a, b, middle / steps)
-                before = self.noise_free.apart(space.path(a, b, low / steps), here)
-                behind = self.noise_free.apart(here, space.path(a, b, high / steps))
+                here = way.at(middle / way.steps)
+                before = self.noise_free.apart(way.at(low / way.steps), here)
+                behind = self.noise_free.apart(here, way.at(high / way.steps))
                 is_before = (before or 0.0) / (middle - low) >= (behind or 0.0) / (high - middle)
                 low, high = (low, middle) if is_before else (middle, high)
             if high - low == 1:  # what the time ended on its way is no pair of neighbours
-                self.look("walk", space.path(a, b, low / steps), space.path(a, b, high / steps))
+                self.look("walk", way.at(low / way.steps), way.at(high / way.steps))
 
     def _climb(self, space: Space, start: Climbed) -> Climbed:
         here, size = start, 1.0
@@ -227,12 +214,7 @@ class _Climbing:
         best = self._best(1)
         if best:
             least = best[0].distance * (1.0 - self.limits.same)
-            settings = hypothesis.settings(
-                max_examples=self.limits.runs // 3,
-                database=None,
-                deadline=None,
-                suppress_health_check=list(hypothesis.HealthCheck),
-            )
+            settings = settings_of(self.limits.runs // 3)
 
             def is_as_far(pair: Any) -> bool:
                 found = None if self.is_over(2.0) else self.noise_free.distance(*pair)
@@ -243,29 +225,21 @@ class _Climbing:
             except hypothesis.errors.NoSuchExample:
                 return
             if (distance := self.noise_free.distance(*small)) is not None:
-                self.tried += 1
                 # The small one goes before others that are as far.
-                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9), self.tried))
+                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9)))
 
     def _best(self, count: int) -> list[Climbed]:
         """The farthest pairs, of each family one before a second of any."""
-        ranked = sorted(self.found, key=lambda one: (-one.distance, one.tried))
+        ranked = sorted(self.found, key=lambda one: -one.distance)  # of those as far the first one first
         first: dict[str, Climbed] = {}
         for one in ranked:
             first.setdefault(one.family, one)
-        leading = sorted(first.values(), key=lambda one: (-one.distance, one.tried))[:count]
+        leading = list(first.values())[:count]
         known = {id(one) for one in leading}
         return [*leading, *(one for one in ranked if id(one) not in known)][:count]
 
     def result(self) -> Climb:
         ranked = self._best(self.limits.chosen + self.limits.others)
         best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
-        seconds = time.perf_counter() - self.started
-        others, problem = tuple(ranked[len(best) :]), self.noise_free.problem
-        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
-
-
-def in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
-    """The first of each, then the second of each, and so on."""
-    for turn in itertools.zip_longest(*lists):
-        yield from (one for one in turn if one is not None)
+        others, seconds = tuple(ranked[len(best) :]), time.perf_counter() - self.started
+        return Climb(tuple(best), others, len(self.found), self.lost, self.runs, seconds, self.noise_free.problem)

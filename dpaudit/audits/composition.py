@@ -14,30 +14,22 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
+from dpaudit.arguments import MODES
 from dpaudit.errors import UsageError
 
-MODE_NAMES = ("sequential", "adaptive", "fixed")
 # As an option or in words. Of two that cannot go together the earlier one is to leave out.
 FEATURES = (
-    *MODE_NAMES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
+    *MODES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
     "search", "store", "universe", "program",
 )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Reason why features cannot go together.
+    """Reason why the features of `pairs` cannot go together.
 
-    Attributes
-    ----------
-    condition : str
-        What would no longer hold, in a few words: of validity, or a fact.
-    sentence : str
-        The same for people, with the way out.
-    pairs : tuple of (str, str)
-        The features that it keeps apart.
-    of : str
-        The subjects that it holds for, in words; empty for all.
+    `condition` says in a few words what would no longer hold, of validity or in fact; `sentence` the same for people,
+    with the way out. It holds for subjects that are `of` this kind, in words; for all where that is empty.
     """
 
     condition: str
@@ -60,7 +52,7 @@ class CannotCompose(UsageError):
 
 SELF_SEEDED, CALLED_ONCE = "a subject with randomness of its own", "one call a draw"
 _REASONS = (
-    Reason("one mode an audit", "An audit has one mode.", tuple(combinations(MODE_NAMES, 2))),
+    Reason("one mode an audit", "An audit has one mode.", tuple(combinations(MODES, 2))),
     Reason(
         "no draw is counted twice",
         "A store saves every round already: a chunk that a checkpoint gave back would be counted twice. "
@@ -136,16 +128,10 @@ REFUSED: Mapping[frozenset[str], Reason] = {frozenset(two): reason for reason in
 
 
 def check_composition(used: Mapping[str, Any], *, replayable: bool = True, called_once: bool = False) -> None:
-    """Raise `CannotCompose` for the first two features that cannot go together.
+    """Raise `CannotCompose` for the first two features that cannot go together, of those that `used` has values of.
 
-    Parameters
-    ----------
-    used : mapping of str to object
-        The features that were asked for, by name, with what was given for each.
-    replayable : bool
-        Whether the subject takes its randomness from what it is given.
-    called_once : bool
-        Whether it is called once a draw.
+    `replayable` says whether the subject takes its randomness from what it is given, `called_once` whether it is called
+    once a draw.
 
     Examples
     --------
@@ -159,4 +145,4 @@ def check_composition(used: Mapping[str, Any], *, replayable: bool = True, calle
     for two, reason in REFUSED.items():
         if two <= used.keys() and holds[reason.of]:
             given, other = sorted(two, key=FEATURES.index)
-            raise CannotCompose("mode" if given in MODE_NAMES else given, used[given], other, reason)
+            raise CannotCompose("mode" if given in MODES else given, used[given], other, reason)

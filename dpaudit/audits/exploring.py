@@ -38,13 +38,7 @@ def explore(
         if score is not None:
             hypothesis.target(min(max(score, -1e300), 1e300))
 
-    settings = hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
+    settings = settings_of(examples, phases=(hypothesis.Phase.generate, hypothesis.Phase.target))
     given: Any = hypothesis.given(strategy)
     try:
         settings(hypothesis.seed(seed)(given(tried)))()
@@ -52,6 +46,16 @@ def explore(
         raise UsageError(none) from error
     if broken:
         raise broken[0]
+
+
+def settings_of(examples: int, **more: Any) -> Any:
+    """Settings of hypothesis for so many values, whatever was seen before and however long each takes."""
+    import hypothesis
+
+    checks = list(hypothesis.HealthCheck)
+    return hypothesis.settings(
+        max_examples=examples, database=None, deadline=None, suppress_health_check=checks, **more
+    )
 
 
 def explore_pairs(strategy: Any, look: Callable[[Any, Any], float | None], *, examples: int, seed: int) -> None:

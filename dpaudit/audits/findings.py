@@ -27,6 +27,7 @@ from dpaudit.results.model import (
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
+STAGE_RATE = 1e-3  # of a false "found" of a stage that has an error rate beside the audit's own
 FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
@@ -48,27 +49,25 @@ EARLIER = (
 def findings_of(run: AuditRun) -> tuple[Finding, ...]:
     """The findings of an audit that played games: one a pair, in the order of the pairs."""
     found_of: dict[int, Finding] = {}
-    mode, name, factor = run.options.mode, run.subject.name, run.options.inconclusive_factor
     for place, (group, game) in enumerate(zip(run.groups, run.games, strict=True)):
         members = [run.pairs[k] for k in group]
         first = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
-        sizes = run.options.event_mass, factor, run.powers.get(place)
-        one = finding_of(first, game, run.labelled[place], name, run.failure, *sizes)
+        one = finding_of(run, first, game, run.labelled[place], run.failure, run.powers.get(place))
         if one.verdict == "error" and not one.traceback:
             one = dataclasses.replace(one, traceback=run.traceback)
         if one.verdict == "violated" and group[0] in run.severities:
             one = with_severity(one, run.severities[group[0]], game)
-        of_members = findings_of_pool(one, members, game, name)
+        of_members = findings_of_pool(one, members, game, run.subject.name)
         if place in run.withheld:
             of_members = [withheld(own, run.withheld[place]) for own in of_members]
         found_of.update(zip(group, of_members, strict=True))
-    places = sorted(found_of)
-    findings = with_controls([found_of[k] for k in places])
+    findings = with_controls([found_of[k] for k in sorted(found_of)])
+    factor = run.options.inconclusive_factor
     weakest = least_powerful(findings, factor)
     if weakest is not None and weakest.power is not None:
         at = next(place for place, finding in enumerate(findings) if finding is weakest)
-        game = next(game for group, game in zip(run.groups, run.games, strict=True) if places[at] in group)
-        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, mode, factor))
+        game = next(game for group, game in zip(run.groups, run.games, strict=True) if sorted(found_of)[at] in group)
+        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, run.options.mode, factor))
     return tuple(findings)
 
 
@@ -78,14 +77,7 @@ def named(pair: Pair) -> dict[str, Any]:
 
 
 def finding_of(
-    pair: Pair,
-    game: PairGame,
-    samples: int,
-    subject_name: str,
-    failure: str,
-    event_mass: float,
-    inconclusive_factor: float,
-    power: Power | None = None,
+    run: AuditRun, pair: Pair, game: PairGame, samples: int, failure: str = "", power: Power | None = None
 ) -> Finding:
     """The finding of a pair whose game took `samples` labelled draws; `failure` says what ended it before its time.
 
@@ -101,18 +93,18 @@ def finding_of(
         "samples": samples,
     }
     if game.failure is not None:
-        message = broken_text(subject_name, game.failure)
+        message = broken_text(run.subject.name, game.failure)
         return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
     control = is_same_input(pair)
-    power = power or power_of(game, event_mass)
+    power = power or power_of(game, run.options.event_mass)
     verdict: Verdict = "violated" if game.is_violated else "inconclusive"
-    if not game.is_violated and (control or power.suffices(inconclusive_factor)):
+    if not game.is_violated and (control or power.suffices(run.options.inconclusive_factor)):
         verdict = "not_refuted"  # a control has no power to be too little: see `with_controls`
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
         failure = (
-            f"{subject_name} must return outputs that can be looked at, got {game.unseen}, whose printed form is an "
-            "address. Return what it holds, for example a dictionary."
+            f"{run.subject.name} must return outputs that can be looked at, got {game.unseen}, whose printed form is "
+            "an address. Return what it holds, for example a dictionary."
         )
     correct, wrong, abstained = game.main.counts
     finding = Finding(
@@ -215,9 +207,9 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
     """
     if not all(SAME_INPUT in finding.notes for finding in findings):
         return list(findings)
-    verdicts: dict[Verdict, Verdict] = {"not_refuted": "inconclusive"}
     return [
-        dataclasses.replace(finding, verdict=verdicts.get(finding.verdict, finding.verdict)) for finding in findings
+        dataclasses.replace(finding, verdict="inconclusive") if finding.verdict == "not_refuted" else finding
+        for finding in findings
     ]
 
 
@@ -265,12 +257,11 @@ def _p_text(change: Change) -> str:
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     """The notes on a pair, beside its verdict."""
-    same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
-    if same and game.is_violated and game.change is None:
-        same = (*same, CONTROL_VIOLATED)
-    depends: tuple[str, ...] = ()
+    stands = game.is_fair and game.is_violated
+    notes = [SAME_INPUT] if is_same_input(pair) else []
+    if notes and game.is_violated and game.change is None:
+        notes.append(CONTROL_VIOLATED)
     if game.change is not None:
-        stands = game.is_fair and game.is_violated
         is_earlier = not stands and game.change == game.earlier_change
-        depends = (change_sentence(game.change, stands) + (f" {EARLIER}" if is_earlier else ""),)
-    return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
+        notes.append(change_sentence(game.change, stands) + (f" {EARLIER}" if is_earlier else ""))
+    return (*notes, *(() if game.unseen else game.remarks))

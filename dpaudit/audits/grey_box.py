@@ -28,16 +28,15 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
-from dpaudit.privacy.claims import Claim, whole_number
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.streams import GREY_BOX, root_of, stream
@@ -45,17 +44,13 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.faces import Log, NumpyFace, first_apart, words_between
-from dpaudit.symbolic.recorded_noise import Recorder, in_nats
+from dpaudit.symbolic.recorded_noise import LISTED, MAX_PAIRS, Recorder, in_nats
 
 KIND = "same_randomness"
-RUNS = 16  # of each input, by default
+RUNS = 16  # of each input, by default, and paths of an input on symbols in the place of noise
 MIN_RUNS = 4  # fewer show nothing that varies
-RECORDED_PATHS = 16  # of an input, on symbols in the place of noise
-MAX_PAIRS = 200  # of an audit that are looked into: a bound on time
-LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
-LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "not recorded", "same"]
-GRADES: tuple[Grade, ...] = ("definite", "implied", "hint", "not recorded", "same")
+GRADES: tuple[Grade, ...] = get_args(Grade)
 HINTS = ("constant", "outcome", "scale", "branches", "consumption")  # the most telling first
 
 
@@ -197,10 +192,8 @@ def replay_same_randomness(
         What noise-free parts are compared with; the mechanism's own by default. Without one nothing is implied.
     runs : int
         Streams on which an input is run, at least 4.
-    seed : int, optional
-        Non-negative; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`.
 
     Returns
     -------
@@ -252,38 +245,29 @@ class Run:
         return bool(self.outcome.raw) and isinstance(self.outcome.raw[0], Failed)
 
 
-def is_constant(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which columns of (runs, numbers) have one value, NaN included; shape (numbers,)."""
-    return np.asarray(((numbers == numbers[0]) | (np.isnan(numbers) & np.isnan(numbers[0]))).all(axis=0))
+class _NotComparedError(Exception):
+    """Reason why runs on the same streams say nothing."""
 
 
 class GreyBox:
-    """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs.
-
-    Parameters
-    ----------
-    subject : Subject
-    claim : Claim or None
-    seed : int
-    runs : int
-    """
+    """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs."""
 
     def __init__(self, subject: Subject, claim: Claim | None, seed: int, runs: int = RUNS) -> None:
         self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject
         self.claim, self.seed, self.runs = claim, seed, runs
         self._runs_taken = 0
         is_here = not (subject.is_program or subject.is_contained)
-        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if is_here else None
+        self.recorder = Recorder(subject, claim, seed, RUNS) if is_here else None
         # What an isolated subject asks of its generator is asked in another process, which keeps no record.
         self.outputs_only = subject.is_contained or bool(getattr(subject.mechanism, "outputs_only", False))
         roles = {role for _, role in subject.keywords} - {"size"}
         takes = roles - {"seed"} or ("rng" in subject.interface and not roles)
         self.outputs_only |= "random" in roles  # of it a seed alone is drawn from the stream
-        self.message = ""
+        self.why_not = ""
         if not takes:
-            self.message = f"{subject.name} takes no generator, so that it cannot be run on a given stream."
+            self.why_not = f"{subject.name} takes no generator, so that it cannot be run on a given stream."
         elif not subject.replayable:
-            self.message = f"{subject.name} says that it has randomness of its own."
+            self.why_not = f"{subject.name} says that it has randomness of its own."
 
     @property
     def samples(self) -> int:
@@ -293,74 +277,61 @@ class GreyBox:
     def examine(self, pairs: Sequence[Pair]) -> GreyBoxResult:
         """The replay of all pairs, the worst first; stops where a run does not repeat."""
         found: list[GreyBoxPair] = []
-        sides: dict[int, tuple[Run, ...]] = {}
-        for pair in pairs:
-            if self.message:
-                break
-            for x in (pair.x, pair.x_prime):
-                if id(x) not in sides:
-                    sides[id(x)] = self.side(x)
-            found.append(self.compare(pair, sides[id(pair.x)], sides[id(pair.x_prime)]))
-        found.sort(key=lambda pair: (GRADES.index(pair.grade), -(pair.implied_loss or 0.0)))
+        message = self.why_not
+        try:
+            found = [] if message else self._compared(pairs)
+        except _NotComparedError as error:
+            message = str(error)
         if self.outputs_only:
             found = [pair for pair in found if pair.hints]
-            if not found and not self.message:
-                self.message = (
+            if not found and not message:
+                message = (
                     f"Only the outputs of {self.subject.name} could be compared, not what it draws itself: "
                     f"on {self.runs} equal streams they do not show a difference, which says nothing about the claim."
                 )
-        if self.message:
-            found = []
-        claim = str(self.claim) if self.claim is not None else None
-        return GreyBoxResult(
-            self.subject.name,
-            claim,
-            self.seed,
-            self.runs,
-            self.samples,
-            tuple(found),
-            self.message,
-            self.outputs_only,
-        )
+        claim, figures = None if self.claim is None else str(self.claim), (self.seed, self.runs, self.samples)
+        return GreyBoxResult(self.subject.name, claim, *figures, tuple(found), message, self.outputs_only)
 
-    def side(self, x: Any) -> tuple[Run, ...]:
-        """The runs of one input; sets `message` where they say that nothing can be compared."""
-        if self.message:
-            return ()
+    def _compared(self, pairs: Sequence[Pair]) -> list[GreyBoxPair]:
+        found: list[GreyBoxPair] = []
+        sides: dict[int, tuple[Run, ...]] = {}
+        for pair in pairs:
+            for x in (pair.x, pair.x_prime):
+                if id(x) not in sides:
+                    sides[id(x)] = self._side(x)
+            found.append(self._compare(pair, sides[id(pair.x)], sides[id(pair.x_prime)]))
+        return sorted(found, key=lambda pair: (GRADES.index(pair.grade), -(pair.implied_loss or 0.0)))
+
+    def _side(self, x: Any) -> tuple[Run, ...]:
+        """The runs of one input."""
         try:
-            runs = [self._run(x, run) for run in range(self.runs)]
+            runs = tuple(self._run(x, run) for run in range(self.runs))
             again = self._run(x, 0)
         except SubjectError as error:  # what it returns cannot be read: an audit will say so
-            self.message = str(error)
-            return ()
+            raise _NotComparedError(str(error)) from error
         # What takes nothing from its generator is a function of its input alone.
-        if not _is_same(again, runs[0]) or len({run.token for run in runs if run.took_nothing}) > 1:
-            self.message = self._not_repeated
-        return tuple(runs)
+        self._check_repeats(_is_same(again, runs[0]) and len({run.token for run in runs if run.took_nothing}) <= 1)
+        return runs
 
-    @property
-    def _not_repeated(self) -> str:
-        return (
-            f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or keeps "
-            "something between calls."
-        )
+    def _check_repeats(self, is_same: bool) -> None:
+        if not is_same:
+            raise _NotComparedError(
+                f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or "
+                "keeps something between calls."
+            )
 
-    def compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
+    def _compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
         """Grade the differences between the two inputs of a pair."""
-        hints = () if self.message else tuple(_hints(first, second))
+        hints = tuple(_hints(first, second))
         graded = functools.partial(GreyBoxPair, pair.id, pair.x_id, pair.x_prime_id, hints=hints)
-        if self.message:
-            return graded("not recorded")
         claim = in_nats(self.claim.for_pair(pair.x, pair.x_prime)) if self.claim is not None else None
         if claim is not None and claim.is_vacuous:
             return graded("hint" if hints else "same")
-        statement, place, run = _definite(pair, first, second, claim)
-        if statement:
+        if (definite := _definite(pair, first, second, claim)) is not None:
+            statement, place, run = definite
             # Randomness that no generator shows may give a rare output on one run of many: it is to come again.
             x, seen = ((pair.x, first), (pair.x_prime, second))[place]
-            if not _is_same(self._run(x, run), seen[run]):
-                self.message = self._not_repeated
-                return graded("not recorded", hints=())
+            self._check_repeats(_is_same(self._run(x, run), seen[run]))
             return graded("definite", statement, math.inf)
         recorded = self.recorder.pair(pair) if self.recorder is not None and not self.outputs_only else None
         if recorded is None or recorded.grade in ("not recorded", "implied"):  # a bound alone is no loss
@@ -387,17 +358,16 @@ def _is_same(again: Run, run: Run) -> bool:
     return again.token == run.token and again.words == run.words
 
 
-def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> tuple[str, int, int]:
-    """Reason why the pair's loss is infinite whatever the noise, and the side and the run whose output shows it.
-
-    The text is empty where that does not follow.
-    """
+def _definite(
+    pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None
+) -> tuple[str, int, int] | None:
+    """Reason why the pair's loss is infinite whatever the noise, and the side and the run whose output shows it."""
     sides = tuple(zip(pair.said, (first, second), strict=True))
     still = [all(run.took_nothing for run in runs) and len({run.token for run in runs}) == 1 for _, runs in sides]
     # A delta may pay for an output that the other input cannot give, unless it is given always.
     needs_both = claim is not None and claim.family == "hockey-stick" and claim.profile(LARGEST_EPSILON) > 0.0
     if not any(still) or (needs_both and not all(still)):
-        return "", 0, 0
+        return None
     for place, is_still in enumerate(still):
         name, runs = sides[place]
         other, others = sides[1 - place]
@@ -409,7 +379,7 @@ def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Cl
                 f"{others[run].token:.60}. The loss is infinite."
             )
             return text, 1 - place, run
-    return "", 0, 0
+    return None
 
 
 def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
@@ -447,7 +417,7 @@ def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
         if len(tokens[0]) == len(tokens[1]) == 1 and tokens[0] != tokens[1]:
             return f"on all streams the output is {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
-    still = is_constant(a) & is_constant(b) & ~(np.isnan(a[0]) | np.isnan(b[0]) | (a[0] == b[0]))
+    still = (a == a[0]).all(axis=0) & (b == b[0]).all(axis=0) & (a[0] != b[0])  # NaN varies
     if not still.any():
         return ""
     column = int(np.argmax(still))

@@ -35,7 +35,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
+from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
@@ -57,7 +57,7 @@ from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 class LowBitStageSizes:
     """The size of the stage, and how its rules are found."""
 
-    error_rate: float = 1e-3  # of the whole stage, beside the audit's own
+    error_rate: float = STAGE_RATE  # of the whole stage, beside the audit's own
     max_pairs: int = STAGE_PAIRS
     min_samples: int = 1_000  # of the audit, below which the stage would cost as much as the audit and find little
     share_of_audit: tuple[float, float] = (0.25, 0.5)  # of its runs on one input, of calls one by one; of batches
@@ -69,8 +69,6 @@ class LowBitStageSizes:
 
 
 SIZES = LowBitStageSizes()
-# (round, input, chunk, size) to that many fresh outputs of the input
-DrawChunk = Callable[[int, int, int, int], Outcomes]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,24 +109,9 @@ def examine(
     coin: Callable[[int], np.random.Generator],
     error_rate: float = SIZES.error_rate,
 ) -> FloatingPointFinding:
-    """Run the stage.
+    """Run the stage on the pairs of the audit with finite budgets, with about and at most `draws` draws of each input.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The pairs of the audit with finite budgets.
-    draws : int
-        Of each input, about and at most.
-    draw : callable
-        Carries out tasks: workers count, and return what is fitted on.
-    coin : callable
-        The place of a pair to the generator of its labels.
-    error_rate : float
-        In (0, 1), of the whole stage.
-
-    Returns
-    -------
-    FloatingPointFinding
+    `coin` takes the place of a pair to the generator of its labels; `error_rate` is of the whole stage.
     """
     chosen = sorted(candidates, key=lambda pair: (pair.budget.epsilon, pair.budget.delta, pair.place))[
         : SIZES.max_pairs
@@ -321,8 +304,8 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     return float(shares[found[0]]) if len(found) else math.inf
 
 
-def in_turn(draw: DrawChunk) -> Draw:
-    """Carries out tasks one after the other, from a function that gives fresh outputs."""
+def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
+    """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
     def carry_out(tasks: Sequence[Task]) -> list[TaskResult]:
         results = []

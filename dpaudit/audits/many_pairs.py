@@ -1,7 +1,7 @@
 """Choice of the test for many pairs: games, games that look once, or one table; and the division of their draws.
 
 Up to `MANY_PAIRS` pairs their number decides, by what a game takes, never the clock: where games that look after each
-round would cost too much, they look once; where these cost too much as well, the pairs are a universe (`played_as`).
+round would cost too much, they look once; where these cost too much as well, the pairs are a universe.
 """
 
 from __future__ import annotations
@@ -50,52 +50,27 @@ def playing_of(
     pool: bool | None = None,
     needs_games: bool = False,
 ) -> Playing:
-    """The games or the table that an audit of these pairs plays.
+    """The games or the table that an audit of these pairs plays, with arguments of `dpaudit.audit`.
 
-    Parameters
-    ----------
-    subject, promise, pairs, mode, samples, pool
-        As for `dpaudit.audit`.
-    needs_games : bool
-        Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
+    Up to `MANY_PAIRS` pairs have games in the mode that is asked for where the audit asks for what a table or one look
+    does not give: evidence of many nights or a band (`needs_games`), pools that were asked for, calls in one random
+    order, controls, or fewer draws than a table takes; and where the pairs are promised different parameters, of which
+    a table has one.
     """
     if len(pairs) > MANY_PAIRS:
         return Playing(mode, True)
-    return played_as(replaceable_games(subject, promise, pairs, pool, samples, needs_games), mode)
-
-
-def played_as(games: int, mode: Mode) -> Playing:
-    """The substitute for this number of label games, of at most `MANY_PAIRS` pairs, if they would cost too much.
-
-    One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
-
-    Examples
-    --------
-    >>> [str(played_as(games, "sequential")) for games in (20, 21, 151)]
-    ['sequential mode', 'fixed mode', 'one table']
-    """
-    is_universe = games > MAX_GAMES["fixed"]
-    return Playing("fixed" if games > MAX_GAMES[mode] else mode, is_universe)
-
-
-def replaceable_games(
-    subject: Subject, promise: Claim, pairs: Sequence[Pair], pool: bool | None, samples: int, needs_games: bool = False
-) -> int:
-    """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.
-
-    It needs them where it asks for what a table or one look does not give: evidence of many nights or a band
-    (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes;
-    or where the pairs are promised different parameters, of which a table has one.
-    """
-    if needs_games or pool or subject.draws_together or samples < 2 * MIN_DRAWS or any(map(is_same_input, pairs)):
-        return 0
+    asks = needs_games or pool or subject.draws_together or samples < 2 * MIN_DRAWS
+    if asks or any(map(is_same_input, pairs)):
+        return Playing(mode, False)
     data, positions = distinct_inputs(pairs)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
     asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
     if len({claims[k].parameter for k in asked}) != 1:
-        return 0
-    games = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
-    return len(games.groups)
+        return Playing(mode, False)
+    pools = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
+    games = len(pools.groups)
+    # One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
+    return Playing("fixed" if games > MAX_GAMES[mode] else mode, games > MAX_GAMES["fixed"])
 
 
 def selected(promise: Claim, pairs: int) -> int:

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
@@ -53,31 +54,32 @@ SHARED_NOISE = (
 
 
 def why_kept(
-    game: LabelGame, subject: Subject, data: Sequence[Any], root: int, moved: Mapping[int, bool]
+    run: AuditRun, game: LabelGame, data: Sequence[Any], moved: Mapping[int, bool]
 ) -> tuple[dict[int, str], int]:
     """Reasons, by pair, why a mechanism that keeps its noise or has spent a budget cannot be judged; the calls taken.
 
     `moved` says, by input, whether its first calls took randomness.
     """
     found: dict[int, str] = {}
-    runs = 0
+    calls = 0
     for place, pair in enumerate(game.pairs):
         first = game.first_outcomes(pair)
         if reason := spent(first):
             found[place] = reason
-        for i, outcomes in zip(pair.inputs, first if pair.repeats else (), strict=False):
-            if place in found:
-                break
-            is_kept, calls, reason = False, 0, KEPT_NOISE
-            if subject.is_contained:
-                streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
-                (is_kept, calls), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
+        for i, outcomes in zip(pair.inputs, first if pair.repeats and place not in found else (), strict=False):
+            if run.subject.is_contained:
+                streams = [stream(run.root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+                (is_kept, more), reason = differs_in_others(run.subject, data[i], outcomes, streams), SHARED_NOISE
             elif moved.get(i):
-                is_kept, calls = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1
-            runs += calls
+                is_kept, reason = keeps_noise(run.subject, data[i], stream(run.root, KEPT_DRAWS, i)), KEPT_NOISE
+                more = 1
+            else:
+                continue
+            calls += more
             if is_kept:
                 found[place] = reason
-    return found, runs
+                break
+    return found, calls
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:

@@ -77,33 +77,25 @@ TOO_FEW = "The draws are too few."
 
 @dataclasses.dataclass(frozen=True)
 class Number:
-    """A named number of an output: in words, and `read`, outcomes to numbers of shape (draws,), NaN where none is."""
+    """A named number of an output: in words, and `value` of outcomes that are numbers, shape (draws,)."""
 
     name: str
-    read: Callable[[Outcomes], FloatArray]
+    value: Callable[[Outcomes], FloatArray]
+
+    def read(self, outcomes: Outcomes) -> FloatArray:
+        """The number of each outcome, shape (draws,); NaN where there is none."""
+        is_there = outcomes.tokens is None and (self.name == DENSITY or outcomes.numbers.shape[1] == 1)
+        return self.value(outcomes) if is_there else np.full(len(outcomes), math.nan)
 
 
 def number_of(subject: Subject, pair: Pair, monotone: str) -> Number | None:
     """The number that the ratio is assumed to be monotone in; None where that is a density that is not given."""
     if monotone == "value":
-        return Number(VALUE, _values)
+        return Number(VALUE, lambda outcomes: outcomes.numbers[:, 0].astype(float))
     if not subject.has_log_density:
         return None
     ratio = LogRatio(subject.log_density, pair.x, pair.x_prime)
-
-    def read(outcomes: Outcomes) -> FloatArray:
-        return ratio.fitting(outcomes, outcomes)(outcomes) if outcomes.tokens is None else _none(outcomes)
-
-    return Number(DENSITY, read)
-
-
-def _values(outcomes: Outcomes) -> FloatArray:
-    is_number = outcomes.tokens is None and outcomes.numbers.shape[1] == 1
-    return outcomes.numbers[:, 0].astype(float) if is_number else _none(outcomes)
-
-
-def _none(outcomes: Outcomes) -> FloatArray:
-    return np.full(len(outcomes), math.nan)
+    return Number(DENSITY, lambda outcomes: ratio.fitting(outcomes, outcomes)(outcomes))
 
 
 def limits_of(

@@ -42,13 +42,8 @@ SCALE_WEIGHT = 20.0  # of the log ratio of two scales, as noise of another scale
 class NoiseFree:
     """Noise-free runs of one subject; an input is run once.
 
-    Parameters
-    ----------
-    subject : Subject
-    claim : Claim
-        Pairs of which it asks nothing are no pairs; where each has a budget of its own, distances are shares of it.
-    seed : int
-        Of the streams of purpose `RECORDED`, which no audit draws from.
+    Pairs of which the claim asks nothing are no pairs; where each has a budget of its own, distances are shares of it.
+    The seed is of streams of the purpose `RECORDED`, which no audit draws from.
 
     Raises
     ------

@@ -166,7 +166,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
-    run.withheld, more = why_kept(game, run.subject, data, run.root, moved)
+    run.withheld, more = why_kept(run, game, data, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
     if dropped := game.draws.dropped:

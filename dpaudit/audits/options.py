@@ -53,21 +53,18 @@ class Options:
         if self.monotone != "density" and not self.band:
             raise UsageError(f"monotone must be given with a band, got {self.monotone!r}.")
 
-    @property
-    def looks_at_doubles(self) -> bool:
-        """Tell whether the floating-point check is asked for, or may be left to what the audit finds."""
-        return self.floating_point is None or bool(self.floating_point)
+    def asked(self) -> dict[str, Any]:
+        """The features that were asked for by name (`dpaudit.audits.composition`), with what was given for each."""
+        given = {"pool": self.pool, "band": self.band, "power": self.power != "off" and self.power}
+        return {name: value for name, value in given.items() if value}
 
     @property
     def said(self) -> dict[str, Any]:
-        """The options as results state them."""
-        names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
-        return {name: getattr(self, name) for name in (*names, *self._more)}
-
-    @property
-    def _more(self) -> tuple[str, ...]:
-        stated = {"band": self.band, "power": self.power != "off", "monotone": self.monotone != "density"}
-        return tuple(name for name, is_stated in stated.items() if is_stated)
+        """The options as results state them: those of stages where they are asked for."""
+        names = ["samples", "event_mass", "inconclusive_factor", "pool", "severity"]
+        unasked = {"band": False, "power": "off", "monotone": "density"}
+        names += [name for name, value in unasked.items() if getattr(self, name) != value]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +104,7 @@ class Running:
         return {} if self.isolation is None else {"isolation": str(self.isolation)}
 
     def asked(self) -> dict[str, Any]:
-        """The features that were asked for by name (`dpaudit.audits.composition`), with what was given for each.
+        """The features that were asked for by name, as `Options.asked` gives them.
 
         A checkpoint without a path is the command line's own, which does without where it has to.
         """

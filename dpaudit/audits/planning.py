@@ -16,7 +16,6 @@ for: `Plan.pools` says where the audit will not ask its pairs one by one.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import math
 import time
@@ -29,7 +28,7 @@ from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
-from dpaudit.audits.power import game_before_draws
+from dpaudit.audits.power import game_before_draws, least_size, round_sizes
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
@@ -64,7 +63,6 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-MAX_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 MAX_SAMPLES = 10**9  # beyond which no number of samples is looked for
 MIN_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
@@ -111,10 +109,8 @@ def plan(
     seconds : float, optional
         Above 0: plan for as many of the samples as can be had in this time, in one process and with the floating-point
         check; `Plan.samples_wanted` says that these are fewer.
-    seed : int, optional
-        Of the pilot; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`; of the pilot.
 
     Returns
     -------
@@ -147,9 +143,13 @@ def plan(
         return _Planned(promise, chosen, playing_of(subject, promise, chosen, mode, samples), confidence, power)
 
     audit = planned_at(samples)
-    per_run, timed, subject = _timed(subject, [chosen[k] for k in audit.asked[:1]], root)
+    per_run, timed = 0.0, 0
+    if audit.asked:
+        first = chosen[audit.asked[0]]
+        timing = start_or_restart(lambda asked, restart: _time(asked, first, root, restart), subject)
+        per_run, timed, subject = timing
     if seconds is not None:
-        number("seconds", seconds, "above 0", lambda v: 0.0 < v < math.inf)
+        check_options(seconds=seconds)
         samples = _affordable(audit, subject, per_run, seconds, wanted)
         audit = planned_at(samples)  # so few may have games of their own
     budgets = []
@@ -231,35 +231,33 @@ class _Planned:
         self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_universe else 1.0)
 
     def represented(self) -> list[tuple[int, int]]:
-        """Positions of at most `MAX_BUDGETS` pairs, in order of the budget, and how many pairs each stands for.
+        """Positions of at most `STAGE_PAIRS` pairs, in order of the budget, and how many pairs each stands for.
 
         Those have its budget, or one between it and the next; the least and the largest budget are among them.
         """
         values = self._values
         order = sorted(range(len(values)), key=lambda k: (values[k], k))
         firsts = [place for place, k in enumerate(order) if place == 0 or values[k] > values[order[place - 1]]]
-        if len(firsts) > MAX_BUDGETS:
-            picked = np.linspace(0, len(firsts) - 1, MAX_BUDGETS).round().astype(int)
+        if len(firsts) > STAGE_PAIRS:
+            picked = np.linspace(0, len(firsts) - 1, STAGE_PAIRS).round().astype(int)
             firsts = [firsts[place] for place in picked.tolist()]
         ends = [*firsts[1:], len(order)]
         return [(self.asked[order[start]], end - start) for start, end in zip(firsts, ends, strict=False)]
 
-    def known(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        """The smallest loss that a witness which knows the event finds, in nats; inf: none."""
-        if self.is_universe:
-            return float(self._table(claim, samples).losses(np.array([event_mass]), self.power)[0])
-        return self._game(claim, samples, mode).power(event_mass, self.power)[0]
+    def finds(self, claim: Claim, event_mass: float, samples: int, mode: Mode, is_learned: bool) -> float:
+        """The smallest loss that is found, in nats; inf: none. By the audit, which learns the event, or a witness.
 
-    def learned(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        """The same for the audit itself, which learns the event; see the module.
-
-        It is measured at 90%, which is promised for a lower power as well, and for a higher one nothing is.
+        What an audit learns is measured at 90%, which is promised for a lower power as well; for a higher one nothing.
         """
-        if self.power > probability_measured():
+        power = probability_measured() if is_learned else self.power
+        if self.power > power:
             return math.inf
         if self.is_universe:
-            return float(self._table(claim, samples).losses(np.array([event_mass]), probability_measured(), True)[0])
-        return worst_learned_loss(self._game(claim, samples, mode), event_mass, probability_measured(), mode == "fixed")
+            return float(self._table(claim, samples).losses(np.array([event_mass]), power, is_learned)[0])
+        game = self._game(claim, samples, mode)
+        if is_learned:
+            return worst_learned_loss(game, event_mass, power, mode == "fixed")
+        return game.power(event_mass, power)[0]
 
     def by_form(self, claim: Claim, event_mass: float, samples: int) -> tuple[LearnedLoss, ...]:
         """Losses found by the form in which the event shows, as a finding of the audit says them; none of a universe.
@@ -274,9 +272,8 @@ class _Planned:
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:
         """The least round number of samples at which `finds` is at most `loss`; inf if there is none up to 10^9."""
-        sizes = [size for size in _round_sizes() if size >= self.fewest]
-        place = bisect.bisect_left(sizes, True, key=lambda size: finds(size) <= loss)
-        return sizes[place] if place < len(sizes) else math.inf
+        sizes = [size for size in round_sizes(3, MAX_SAMPLES) if size >= self.fewest]
+        return least_size(sizes, lambda size: finds(size) <= loss) or math.inf
 
     def runs(self, samples: int) -> int:
         """Runs of the mechanism that the audit takes, at most in sequential mode; without the floating-point check."""
@@ -305,7 +302,7 @@ def _power(
     audit: _Planned, claim: Claim, event_mass: float, is_estimate: bool, samples: int, over: float, per_run: float
 ) -> PlannedPower:
     """Power of the audit on one pair at one event mass, and what `over` needs."""
-    known, learned = (finds(claim, event_mass, samples, audit.mode) for finds in (audit.known, audit.learned))
+    known, learned = (audit.finds(claim, event_mass, samples, audit.mode, one) for one in (False, True))
     value, line = claim.value, single_line(claim)
     known_value, learned_value = (value_of_loss(claim, event_mass, loss) for loss in (known, learned))
     if value > 0.0:
@@ -314,10 +311,8 @@ def _power(
         sought = max(ZERO_BUDGET_LOSS, loss_on_claim(claim, event_mass))
     needed = []
     for mode in NEEDED_IN:
-        sizes = [math.inf, math.inf]
-        if math.isfinite(sought):
-            for place, finds in enumerate((audit.known, audit.learned)):
-                sizes[place] = audit.needed(functools.partial(finds, claim, event_mass, mode=mode), sought)
+        finds = [functools.partial(audit.finds, claim, event_mass, mode=mode, is_learned=one) for one in (False, True)]
+        sizes = [audit.needed(of, sought) if math.isfinite(sought) else math.inf for of in finds]
         seconds = audit.runs(int(sizes[1])) * per_run if math.isfinite(sizes[1]) else math.inf
         needed.append(Needed(mode, sizes[0], sizes[1], seconds))
     return PlannedPower(
@@ -354,13 +349,6 @@ def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float)
     return float(guesses) / (2.0 * event_mass)
 
 
-@functools.cache
-def _round_sizes() -> list[int]:
-    """10, 11, ..., 99, 100, ..., 998, 1,000, 1,010, ...: numbers of at most three significant digits, up to 10^9."""
-    sizes = {digits * 10**k for k in range(8) for digits in range(10, 1_000)}
-    return [*sorted(size for size in sizes if size < MAX_SAMPLES), MAX_SAMPLES]
-
-
 def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
     """Games in which the audit asks several of the pairs."""
     data, positions = distinct_inputs(asked)
@@ -371,20 +359,16 @@ def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
 # --- the subject ---------------------------------------------------------------------------------------------------
 
 
-def _timed(subject: Subject, pairs: Sequence[Pair], root: int) -> tuple[float, int, Subject]:
-    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called."""
-    if not pairs:
-        return 0.0, 0, subject
-    return start_or_restart(lambda asked, restart: (*_time(asked, pairs[0], root, int(restart > 0)), asked), subject)
+def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int, Subject]:
+    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called.
 
-
-def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int]:
-    """Time a few runs on both inputs: batches that double, so that a slow subject is not asked for many."""
+    A few runs on both inputs: batches that double, so that a slow subject is not asked for many.
+    """
     spent, runs, seen = [], 0, []
     for side, data in enumerate((pair.x, pair.x_prime)):
         size, total, chunk, latest = 1, 0.0, 0, math.inf
         while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
-            rng = stream(root, PLAN_DRAWS, restart, side, chunk)
+            rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
             started = time.perf_counter()
             try:  # a subject that turns slow is not waited for: the limit of an audit's time holds in the audit alone
                 with within(10.0 * TIMED_SECONDS if size > 1 else math.inf):
@@ -404,7 +388,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    return sum(spent) / len(spent), runs
+    return sum(spent) / len(spent), runs, subject
 
 
 def _estimate(
@@ -443,8 +427,8 @@ def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: floa
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
         return per_run * runs > room
 
-    sizes = range(MIN_SAMPLES + 1, wanted + 1)
-    return MIN_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)
+    longer = least_size(range(MIN_SAMPLES + 1, wanted + 1), is_too_long)
+    return wanted if longer is None else longer - 1
 
 
 def _checked(

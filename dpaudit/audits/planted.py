@@ -25,36 +25,11 @@ from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
 
-
-@dataclasses.dataclass(frozen=True)
-class MapSizes:
-    """Sizes of a map: chosen for the time that it takes, and measured on nothing."""
-
-    loss_step: float = 1.25  # from one loss to the next: a finer ladder has more cells
-    max_loss: float = 12.0  # nats: labels inside are as good as certain
-
-
-SIZES = MapSizes()
-
-
-@dataclasses.dataclass(frozen=True)
-class Effort:
-    """Effort that is spent on plants.
-
-    Attributes
-    ----------
-    plants : int
-        Of a cell: a form, a mass and a loss. Of 10 that are all found, the power is above .74 with 95% confidence, of
-        40 above .92.
-    is_map : bool
-        Whether all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
-    """
-
-    plants: int
-    is_map: bool
-
-
-EFFORTS: Mapping[str, Effort] = {"quick": Effort(10, False), "full": Effort(40, True)}
+# Plants of a cell, which is a form, a mass and a loss: of 10 that are all found, the power is above .74 with 95%
+# confidence, of 40 above .92.
+N_PLANTS: Mapping[str, int] = {"quick": 10, "full": 40}
+LOSS_STEP = 1.25  # of a map, from one loss to the next: a finer ladder has more cells
+MAX_LOSS = 12.0  # nats: labels inside are as good as certain
 
 
 def plant(run: AuditRun) -> dict[int, Power]:
@@ -69,7 +44,7 @@ def plant(run: AuditRun) -> dict[int, Power]:
     known = powers[hardest]
     seen = Seen.of(run.shown(games[hardest]))
     planting = Planting(seen, games[hardest].claim, games[hardest].level, options.mode)
-    plants = _Plants(run, hardest, planting, known, EFFORTS[str(options.power)])
+    plants = _Plants(run, hardest, planting, known)
     if not math.isfinite(known.detectable) or not any(form.is_expected for form in plants.forms):
         return powers
     planted = plants.power()
@@ -95,9 +70,11 @@ class _Plants:
     place: int
     planting: Planting
     known: Power
-    effort: Effort
 
     def __post_init__(self) -> None:
+        self.plants = N_PLANTS[self.run.options.power]
+        # Of a map all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
+        self.is_map = self.run.options.power == "full"
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
         self.forms = [form for form in self.planting.seen.suited if self._made(form, self.known.event_mass) > 0.0]
 
@@ -112,17 +89,17 @@ class _Plants:
         limit = factor * self.known.at_budget if self.known.at_budget > 0.0 else ZERO_BUDGET_LOSS
         learned = []
         for form in self.forms:
-            if not (form.is_expected or self.effort.is_map):
+            if not (form.is_expected or self.is_map):
                 continue
             suffices = self._suffices(form, mass, limit)  # what the verdict asks, whatever is found of other losses
-            others = self._ladder(self.known.detectable) if self.effort.is_map else []
+            others = self._ladder(self.known.detectable) if self.is_map else []
             other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
             found = limit if suffices and other is None else other
             own = [cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form.name, mass)]
             cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
             loss = math.inf if found is None else found
             learned.append(LearnedLoss(form.name, loss, cell.found, cell.plants, form.is_expected))
-        for other_mass in MASSES if self.effort.is_map else ():
+        for other_mass in MASSES if self.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
                 if form.is_expected and is_rare(self._made(form, other_mass), other_mass):
@@ -136,8 +113,8 @@ class _Plants:
 
     def _ladder(self, least: float) -> list[float]:
         """Losses from what a test finds that knows the event to the largest."""
-        steps = math.ceil(math.log(max(SIZES.max_loss / least, 1.0), SIZES.loss_step))
-        return [least * SIZES.loss_step**k for k in range(steps + 1)]
+        steps = math.ceil(math.log(max(MAX_LOSS / least, 1.0), LOSS_STEP))
+        return [least * LOSS_STEP**k for k in range(steps + 1)]
 
     def _least(self, form: PlantedForm, mass: float, losses: list[float]) -> float | None:
         """The least of these losses, which rise, of which enough plants are found, by bisection."""
@@ -149,9 +126,9 @@ class _Plants:
 
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
         """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
-        may_miss = self.effort.plants * (1.0 - self.known.probability) - 1e-9
+        may_miss = self.plants * (1.0 - self.known.probability) - 1e-9
         found = missed = 0
-        while found + missed < self.effort.plants and missed < may_miss:
+        while found + missed < self.plants and missed < may_miss:
             key = len(self.cells), found + missed
             is_found = self.planting.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
             found, missed = found + is_found, missed + (not is_found)

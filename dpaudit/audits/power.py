@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import functools
 import math
+from collections.abc import Callable, Sequence
 
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.exact.response import event_mass_of
@@ -15,7 +17,7 @@ from dpaudit.results.model import LearnedLoss, Power
 
 FOUND_WITH = 0.9  # the probability that defines the power
 # Masses of events of a map: it ends where no loss shows.
-MASSES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
+MASSES = tuple(float(f"{digit}e-{power}") for power in range(1, 6) for digit in (3, 1))
 
 
 def power_of(game: PairGame, event_mass: float) -> Power:
@@ -63,6 +65,23 @@ def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclu
             inconclusive_factor
         )
 
-    sizes = [digit * 10**k for k in range(1, 9) for digit in range(1, 10)]
+    return least_size(round_sizes(1, 9 * 10**8), suffices)
+
+
+@functools.cache
+def round_sizes(digits: int, most: int) -> list[int]:
+    """Numbers of at most this many significant digits, from 10 to `most`.
+
+    Examples
+    --------
+    >>> round_sizes(1, 200)
+    [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200]
+    """
+    sizes = {head * 10**power for head in range(1, 10**digits) for power in range(len(str(most)))}
+    return sorted(size for size in sizes if 10 <= size <= most)
+
+
+def least_size(sizes: Sequence[int], suffices: Callable[[int], bool]) -> int | None:
+    """The least of these rising sizes that suffices; None where not even the largest does."""
     place = bisect.bisect_left(sizes, True, key=suffices)
     return sizes[place] if place < len(sizes) else None

@@ -20,7 +20,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.campaign.label_game import FIRST_DRAWS
@@ -36,7 +36,7 @@ from dpaudit.inference.order import in_small_batches
 from dpaudit.inference.pools import Member, hints_of
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
-from dpaudit.privacy.claims import Budget, Claim, whole_number
+from dpaudit.privacy.claims import Budget, Claim
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
@@ -136,10 +136,8 @@ def replay(
         and lists, tuples, sets, dictionaries and arrays of them.
     samples : int, optional
         About this many runs on each input, at least 10; by default as many as the finding took.
-    seed : int, optional
-        A fresh one by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    seed, rng
+        As for `dpaudit.audit`.
 
     Raises
     ------
@@ -148,15 +146,12 @@ def replay(
         inputs, but a printed form or a digest; or the pair was in a pool and the mechanism does not say where its
         outputs lie.
     """
-    seed = seed_from(seed, rng)
-    root = _checked(result, samples, seed)
+    root = _checked(result, samples, seed_from(seed, rng))
     known = [finding for finding in result.ranked() if finding.witness is not None]
     if not known:
         raise UsageError("result must hold a finding with a witness, got none.")
-    finding = _of_id(known, pair, "a finding with a witness")
+    finding, inputs = _picked(result, known, pair, "a finding with a witness", inputs)
     assert finding.witness is not None
-    if inputs is None:
-        inputs = saved_inputs(result, finding)
     subject = subject_again(mechanism, result)
     draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
     data = [inputs.x, inputs.x_prime]
@@ -238,21 +233,15 @@ def replay_floating_point(
     >>> replay_floating_point(result, release, seed=8).confirmed
     True
     """
-    seed = seed_from(seed, rng)
-    root = _checked(result, samples, seed)
+    root = _checked(result, samples, seed_from(seed, rng))
     examined = result.floating_point.pairs if result.floating_point is not None else ()
     leaks = [entry for entry in examined if entry.verdict == "leaks"]
     known = [entry for entry in leaks if entry.rule is not None]
     if not known:
         given = "one of a version that saved none" if leaks else "one whose low bits do not leak"
         raise UsageError(f"result must hold a floating-point witness, got {given}.")
-    found = _of_id(known, pair, "a pair whose low bits leak")
+    found, inputs = _picked(result, known, pair, "a pair whose low bits leak", inputs)
     assert result.floating_point is not None and found.rule is not None
-    if inputs is None:  # from the finding of the same id: a large universe keeps only some of them
-        finding = next((finding for finding in result.findings if finding.id == found.id), None)
-        if finding is None:
-            raise UsageError(f"inputs of {found.id!r} must be given: the result does not hold them.")
-        inputs = saved_inputs(result, finding)
     if (version := found.rule.get("version", 1)) != VERSION:
         raise UsageError(
             f"witness must be a rule on low bits of version {VERSION}, got one of version {version}. "
@@ -262,8 +251,7 @@ def replay_floating_point(
         rule = LowBitRule.from_dict(found.rule, inputs.x, inputs.x_prime)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
-    subject = subject_again(mechanism, result)
-    data = inputs.x, inputs.x_prime
+    subject, data = subject_again(mechanism, result), (inputs.x, inputs.x_prime)
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else found.correct + found.wrong + found.abstained
@@ -285,18 +273,25 @@ def subject_again(mechanism: Any, result: AuditResult) -> Subject:
 def _checked(result: AuditResult, samples: int | None, seed: int | None) -> int:
     """The seed; `UsageError` if an argument makes no sense, or the rules and inputs of the result were taken out."""
     if samples is not None:
-        whole_number("samples", samples, "an integer of at least 10", 10)
+        check_options(samples=samples)
     if any(is_redacted(finding.x) for finding in result.findings):
         raise UsageError("result must hold its rules and inputs, got a redacted one. Replay the file it was made of.")
     return root_of(seed)
 
 
-def _of_id(known: Sequence[_Entry], pair: str | None, what: str) -> _Entry:
-    """The entry of this id; the first one without an id."""
-    for entry in known:
-        if pair is None or entry.id == pair:
-            return entry
-    raise UsageError(f"pair must be the id of {what}, such as {known[0].id!r}, got {pair!r}.")
+def _picked(
+    result: AuditResult, known: Sequence[_Entry], pair: str | None, what: str, inputs: Pair | None
+) -> tuple[_Entry, Pair]:
+    """The entry of this id, the first one without an id; and the inputs of its pair, as given or as saved."""
+    found = next((entry for entry in known if pair is None or entry.id == pair), None)
+    if found is None:
+        raise UsageError(f"pair must be the id of {what}, such as {known[0].id!r}, got {pair!r}.")
+    if inputs is not None:
+        return found, inputs
+    finding = next((finding for finding in result.findings if finding.id == found.id), None)
+    if finding is None:  # a large universe keeps only some of them
+        raise UsageError(f"inputs of {found.id!r} must be given: the result does not hold them.")
+    return found, saved_inputs(result, finding)
 
 
 def saved_inputs(result: AuditResult, finding: Finding) -> Pair:

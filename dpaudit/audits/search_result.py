@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.audits.grey_box import GreyBoxResult
+from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pairs import Pair, counted_pairs
 from dpaudit.results.model import Finding, SideFinding, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
@@ -15,11 +17,12 @@ from dpaudit.symbolic.recorded_noise import RecordedResult
 
 KIND = "pair_search"
 LISTED = 40  # pairs that the side finding lists
+PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class TriedPair:
-    """A pair that the search looked at.
+    """A pair that the search looked at, with what it knows of it.
 
     Attributes
     ----------
@@ -27,39 +30,51 @@ class TriedPair:
     family : str
         The pattern that it is of, or of the pair that it was moved from.
     origin : {"start", "random", "move", "strategy", "climb", "given"}
-    suspicion : float
-        `excess` with what recorded noise proves. It ranks pairs and means nothing else: it has no confidence.
+    line : ApproxDP
+        That it is ranked by.
+    inputs, place : (int, int), int
+        The numbers of its inputs, and its own in the order of first looks, which breaks ties.
     excess : float
         Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
     loss : float
-        That estimate in nats, at the line that the pair was ranked by; NaN where a call raised.
-    epsilon, delta : float
-        The line.
+        That estimate in nats; NaN where a call raised.
+    proved : float or None
+        Loss that recorded noise proves to break the claim, in budgets.
+    raises, refused : bool
+        Whether calls on one input raised, and every call on both.
     draws : int
         Of each input, in the search.
-    grey_box : str
-        The grade of the replay on the same randomness, of the chosen pairs; empty where there was none.
-    recorded : str
-        The grade of its recorded noise; empty where that was not recorded.
+    grey_box, recorded : str
+        Grades of the replay on the same randomness and of the recorded noise, of the chosen pairs; empty without.
     """
 
     pair: Pair
     family: str
     origin: str
-    suspicion: float
-    excess: float
-    loss: float
-    epsilon: float
-    delta: float
-    draws: int
+    line: ApproxDP
+    inputs: tuple[int, int]
+    place: int
+    excess: float = -math.inf
+    loss: float = math.nan
+    proved: float | None = None
+    raises: bool = False
+    refused: bool = False
+    draws: int = 0
     grey_box: str = ""
     recorded: str = ""
+
+    @property
+    def suspicion(self) -> float:
+        """Score that ranks it: `excess` with what recorded noise proves. It means nothing else."""
+        counted = RAISES if self.raises else self.excess
+        return counted + (0.0 if self.proved is None else PROVED + min(self.proved, PROVED))
 
     def to_dict(self) -> dict[str, Any]:
         """The pair by its names, with its figures, as JSON values."""
         names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
-        figures = {name: value for name, value in vars(self).items() if name != "pair"}
-        saved: dict[str, Any] = to_json({**names, **figures})
+        line = {"epsilon": self.line.epsilon, "delta": self.line.delta}
+        shown = "family", "origin", "suspicion", "excess", "loss", "draws", "grey_box", "recorded"
+        saved: dict[str, Any] = to_json({**names, **line, **{name: getattr(self, name) for name in shown}})
         return saved
 
 

@@ -25,26 +25,36 @@ suspicion is a p-value, a bound or a verdict. What it costs is draws, and that t
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
-from dpaudit.audits.climbing import LIMITS, climb, in_turn
+from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.audits.search_result import SearchResult, TriedPair
+from dpaudit.audits.search_result import RAISES, SearchResult, TriedPair
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, number, single_line, whole_number
+from dpaudit.privacy.claims import (
+    LARGEST_EPSILON,
+    ApproxDP,
+    Claim,
+    FloatArray,
+    GaussianDP,
+    number,
+    single_line,
+    whole_number,
+)
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
@@ -56,16 +66,15 @@ from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
-MIN_DRAWS, MAX_FIRST_DRAWS = 32, 500  # of an input in the first round
+MIN_DRAWS, MAX_FIRST_DRAWS = 32, 500  # of an input in the first round; so many where the pairs are proved already
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 MAX_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
-PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
 MAX_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
-CLIMBED_SHARE, CLIMBED_DRAWS = 4, 500  # of the budget, for pairs without draws; and draws of those, in this search
+CLIMBED_SHARE = 4  # of the budget, for pairs without draws
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
@@ -195,32 +204,6 @@ def search_pairs(
     return search.choose_pairs(subject, promise, root_of(seed))
 
 
-@dataclasses.dataclass
-class _Candidate:
-    """A pair under search, with what is known of it so far."""
-
-    family: str
-    origin: str
-    x: Any
-    x_prime: Any
-    claim: Claim  # of the pair
-    line: ApproxDP  # that it is ranked by
-    inputs: tuple[int, int]
-    place: int  # in the order of their first look, which breaks ties
-    excess: float = -math.inf
-    loss: float = math.nan
-    proved: float | None = None  # the loss that recorded noise proves to break the claim, in budgets
-    raises: bool = False
-    refused: bool = False
-    draws: int = 0  # of each input
-
-    @property
-    def suspicion(self) -> float:
-        """Score that ranks it; see the module."""
-        counted = RAISES if self.raises else self.excess
-        return counted + (0.0 if self.proved is None else PROVED + min(self.proved, 100.0))
-
-
 class _Searcher:
     """One search; see the module."""
 
@@ -233,16 +216,18 @@ class _Searcher:
         self.drawn: list[list[Outcomes]] = []
         self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
         self.failure = ""  # what all calls on the first pair that was refused raised
-        self.candidates: dict[Any, _Candidate] = {}
-        self.climbed: list[_Candidate] = []
+        self.candidates: dict[Any, TriedPair] = {}
+        self.climbed: list[TriedPair] = []
 
     def run(self) -> SearchResult:
         if self.domain is not None:
             check_order_is_given(self.claim, "a domain")
         if self._is_found_without_draws():
             return self._result()
-        count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
-        draws = max(self.search.budget // (_cost(1) * count), 8)
+        # A round draws twice as often as the one before, on half as many inputs and as many moved ones at most.
+        inputs = self.search.budget // (2 * ROUNDS)
+        count = min(self.search.candidates, max(4, inputs // self._first_draws()))
+        draws = max(inputs // count, 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         active += self.climbed
         for x, x_prime in self.search.first:
@@ -273,7 +258,7 @@ class _Searcher:
             candidate = self._add([], one.family, "climb", one.x, one.x_prime)
             if candidate is None:
                 continue
-            proof = noise_free.proof(Pair(one.x, one.x_prime))
+            proof = noise_free.proof(candidate.pair)
             if proof.grade == "proved":
                 candidate.proved = proof.loss / max(candidate.line.epsilon, 1e-3)
             if proof.grade == "proved" or len(self.climbed) < len(found.best):
@@ -281,7 +266,7 @@ class _Searcher:
         self.runs += noise_free.runs
         is_found = any(candidate.proved is not None for candidate in self.climbed)
         for candidate in self.climbed if is_found else ():
-            self._look(candidate, CLIMBED_DRAWS)
+            self._look(candidate, MAX_FIRST_DRAWS)
         return is_found
 
     def _first_draws(self) -> int:
@@ -291,7 +276,7 @@ class _Searcher:
         epsilon = max(line_of(self.claim).epsilon, 0.01)
         return int(min(max(2.0 / epsilon**2, MIN_DRAWS), MAX_FIRST_DRAWS))
 
-    def _first(self, domain: Domain, count: int) -> list[_Candidate]:
+    def _first(self, domain: Domain, count: int) -> list[TriedPair]:
         """Starts of the domain, drawn from its families in turn, and pairs at random.
 
         Where there are more families than places, the first families have half of the places and the others are drawn.
@@ -303,9 +288,9 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        starts = in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
+        starts = _in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
         others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
-        active: list[_Candidate] = []
+        active: list[TriedPair] = []
         for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
             while len(active) < most and (proposal := next(proposals, None)) is not None:
                 self._add(active, *proposal)
@@ -313,24 +298,24 @@ class _Searcher:
             raise UsageError(f"domain must have pairs of which the claim asks something, got {domain.to_dict()}.")
         return active
 
-    def _moved(self, best: Sequence[_Candidate], count: int, round_: int) -> list[_Candidate]:
+    def _moved(self, best: Sequence[TriedPair], count: int, round_: int) -> list[TriedPair]:
         """Pairs near the best ones, the first of each before the second of any; none of a strategy."""
-        active: list[_Candidate] = []
+        active: list[TriedPair] = []
         if self.domain is None:
             return active
         rng = stream(self.seed, SEARCH_CHOICES, round_)
         moves = [
-            [(parent.family, *pair) for pair in self.domain.moves(parent.x, parent.x_prime, rng)]
+            [(parent.family, *pair) for pair in self.domain.moves(parent.pair.x, parent.pair.x_prime, rng)]
             for parent in best[: max(2, len(best) // 2)]
         ]
-        for family, x, x_prime in in_turn(*moves):
+        for family, x, x_prime in _in_turn(*moves):
             if len(active) < count:
                 self._add(active, family, "move", x, x_prime)
         return active
 
-    def _of_strategy(self, count: int, draws: int) -> list[_Candidate]:
+    def _of_strategy(self, count: int, draws: int) -> list[TriedPair]:
         """Pairs of a hypothesis strategy, which is steered towards suspicion."""
-        active: list[_Candidate] = []
+        active: list[TriedPair] = []
 
         def look(x: Any, x_prime: Any) -> float | None:
             candidate = self._add(active, "strategy", "strategy", x, x_prime)
@@ -344,7 +329,7 @@ class _Searcher:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active
 
-    def _add(self, active: list[_Candidate], family: str, origin: str, x: Any, x_prime: Any) -> _Candidate | None:
+    def _add(self, active: list[TriedPair], family: str, origin: str, x: Any, x_prime: Any) -> TriedPair | None:
         """A new candidate, unless the pair is known, equal to itself, or nothing is asked of it."""
         first, second = self._input(x), self._input(x_prime)
         key = (min(first, second), max(first, second))  # a claim is asked in both directions
@@ -353,7 +338,8 @@ class _Searcher:
         claim = claim_of_candidate(self.claim, x, x_prime)
         if claim.is_vacuous:
             return None
-        candidate = _Candidate(family, origin, x, x_prime, claim, line_of(claim), (first, second), len(self.candidates))
+        place = len(self.candidates)
+        candidate = TriedPair(Pair(x, x_prime), family, origin, line_of(claim), (first, second), place)
         self.candidates[key] = candidate
         active.append(candidate)
         return candidate
@@ -366,7 +352,7 @@ class _Searcher:
             self.drawn.append([])
         return self.known[key]
 
-    def _look(self, candidate: _Candidate, size: int) -> None:
+    def _look(self, candidate: TriedPair, size: int) -> None:
         """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
         if candidate.refused:
             return
@@ -396,11 +382,11 @@ class _Searcher:
                 self.raised[i] = str(error)
         return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
 
-    def _ranked(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    def _ranked(self, candidates: Iterable[TriedPair]) -> list[TriedPair]:
         kept = [candidate for candidate in candidates if not candidate.refused]
         return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
 
-    def _chosen(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
+    def _chosen(self, ranked: Sequence[TriedPair]) -> list[TriedPair]:
         """Those to be audited, of the ones that stayed to the end: estimates from few draws are wild."""
         last = max(candidate.draws for candidate in ranked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
@@ -422,23 +408,23 @@ class _Searcher:
         chosen = self._chosen(ranked)
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
-        named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
-        pairs = tuple(named[: len(chosen)])
+        for candidate, pair in zip(ranked, as_pairs([candidate.pair for candidate in ranked]), strict=True):
+            candidate.pair = pair  # with a name that no other has
+        pairs = tuple(candidate.pair for candidate in chosen)
         report = recorded = box = None
         if self.search.grey_box:
             box = GreyBox(self.subject, self.claim, self.seed)
             report = box.examine(pairs)
             if (recorder := box.recorder) is not None:
                 recorded = recorder.result([(recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
-        grades = [
-            {one.id: str(one.grade) for one in found.pairs} if found is not None else {} for found in (report, recorded)
-        ]
+        for name, found in (("grey_box", report), ("recorded", recorded)):
+            grades = {} if found is None else {one.id: str(one.grade) for one in found.pairs}
+            for candidate in chosen:
+                setattr(candidate, name, grades.get(candidate.pair.id, ""))
         strategy = {"kind": "strategy", "strategy": short_form(self.search.domain, 200)}
         return SearchResult(
             pairs=pairs,
-            tried=tuple(
-                _tried(*one, *(of.get(one[0].id, "") for of in grades)) for one in zip(named, ranked, strict=True)
-            ),
+            tried=tuple(ranked),
             refused=refused,
             samples=self.runs + (box.samples if box is not None else 0),
             seconds=time.perf_counter() - self.started,
@@ -448,13 +434,6 @@ class _Searcher:
             grey_box=report,
             recorded=recorded,
         )
-
-
-def _tried(pair: Pair, candidate: _Candidate, grey_box: str, recorded: str) -> TriedPair:
-    """Report of a candidate."""
-    line = candidate.line
-    figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
-    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey_box, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
@@ -529,15 +508,16 @@ def line_of(claim: Claim) -> ApproxDP:
         claim = GaussianDP(math.sqrt(2.0 * rho))
     line = single_line(claim)
     if line is not None:
-        return ApproxDP(min(line.epsilon, 700.0), min(line.delta, 1.0))
-    epsilon = min(claim.epsilon_at(MIDDLE_DELTA), 700.0)
+        return ApproxDP(min(line.epsilon, LARGEST_EPSILON), min(line.delta, 1.0))
+    epsilon = min(claim.epsilon_at(MIDDLE_DELTA), LARGEST_EPSILON)
     return ApproxDP(epsilon, min(claim.profile(epsilon), MIDDLE_DELTA))
-
-
-def _cost(candidates: int) -> int:
-    """Runs of a search in units of its first draws, if no two pairs share an input."""
-    return 2 * candidates + sum(int(2 * candidates * (0.5 + MOVED_SHARE)) for _ in range(1, ROUNDS))
 
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
     return [values[k] for k in rng.permutation(len(values))]
+
+
+def _in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
+    """The first of each, then the second of each, and so on."""
+    for turn in itertools.zip_longest(*lists):
+        yield from (one for one in turn if one is not None)

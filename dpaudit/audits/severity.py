@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
@@ -35,8 +34,6 @@ from dpaudit.results.model import Severity
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
-
-MAX_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
 
 
 @dataclasses.dataclass(frozen=True)

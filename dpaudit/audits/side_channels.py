@@ -24,6 +24,7 @@ on data of different size is found at enough calls. That a claim of differential
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import time
@@ -34,23 +35,20 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
+from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
 from dpaudit.inference.tasks import toss
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SideFinding, SideStatus
+from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.isolation.subject import LOOKED_AT
 
-TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
-INDEPENDENCE_RATE = TIMING_RATE  # the same, of sharing noise
 WORKERS = 96  # fresh ones: a third fixes the features, two thirds test them
 INDEPENDENCE_SECONDS = 30.0  # beyond which a slow subject is not asked
-TIMED_PAIRS = STAGE_PAIRS
 RECENT = 32  # calls whose median time a time is compared with
 QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])  # of thresholds that are tried
 # Nats by which the evidence of a threshold at a quantile is lowered beside that of one in a gap: where one call in five
@@ -123,14 +121,11 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
     and `epsilon_lower`, a lower bound on the loss of the time alone in nats, at the same error rate.
     """
     details: dict[str, Any] = {"conditions": conditions(), "calls": calls}
-
-    def said(status: SideStatus, summary: str) -> SideFinding:
-        return SideFinding("timing", status, summary, TIMING_RATE, details)
-
-    examined = list(pairs)[:TIMED_PAIRS]
+    said = functools.partial(SideFinding, "timing", error_rate=STAGE_RATE, details=details)
+    examined = list(pairs)[:STAGE_PAIRS]
     if not examined:
         return said("not_applicable", "There is no pair to examine.")
-    level = TIMING_RATE / len(examined)
+    level = STAGE_RATE / len(examined)
     records = []
     for place, pair in enumerate(examined):
         sides = list(zip((pair.x, pair.x_prime), toss(calls, stream(seed, TIMING_COINS, place)), strict=True))
@@ -259,10 +254,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
     """
     details: dict[str, Any] = {}
-
-    def said(status: SideStatus, summary: str) -> SideFinding:
-        return SideFinding("independence", status, summary, INDEPENDENCE_RATE, details)
-
+    said = functools.partial(SideFinding, "independence", error_rate=STAGE_RATE, details=details)
     if subject.has_lost_calls:
         return said("not_applicable", "Calls that do not come back leave nothing to compare.")
     calls: list[list[Outcomes]] = [[], [], []]
@@ -284,7 +276,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
         return said("not_applicable", "The outputs do not vary, so they show no noise to be shared.")
     p_value, what = min(tests)
     details |= {"p_value": p_value, "feature": what}
-    if p_value * len(tests) > INDEPENDENCE_RATE:
+    if p_value * len(tests) > STAGE_RATE:
         return said("nothing_found", "Calls showed no noise that they share.")
     return said("found", f"Calls share noise ({what}, p = {p_value:.1e}): the draws of this audit are not independent.")
 

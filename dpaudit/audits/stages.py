@@ -25,7 +25,7 @@ import numpy as np
 from dpaudit.audits import low_bits, severity, side_channels
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
-from dpaudit.audits.findings import changes_of, order_finding, withhold_all
+from dpaudit.audits.findings import STAGE_PAIRS, STAGE_RATE, changes_of, order_finding, withhold_all
 from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
@@ -53,10 +53,12 @@ class Stage(ABC):
 
     purposes: tuple[int, ...] = ()  # of the streams that it reads
     what = ""  # it asks, where it can be left out as the time is over
+    own_rate = 0.0  # of its error, beside the error rate of the call
+    share = 0.0  # of the error rate of the call
 
     def rate(self, options: Options) -> float:
         """The probability, at most, that it says something false; 0 where it says nothing about laws."""
-        return 0.0
+        return self.own_rate + self.share * (1.0 - options.confidence)
 
     def is_asked(self, run: AuditRun) -> bool:
         """True where an audit like this one asks for it."""
@@ -90,9 +92,7 @@ class SeverityStage(Stage):
 
     what = "how bad a violation is"
     purposes = streams.SEVERITY_DRAWS, streams.SEVERITY_COINS
-
-    def rate(self, options: Options) -> float:
-        return 1.0 - options.confidence  # of the pairs' own levels: see its module
+    share = 1.0  # the pairs' own levels: see its module
 
     def is_asked(self, run: AuditRun) -> bool:
         asked = run.options.severity is None or bool(run.options.severity)
@@ -103,7 +103,7 @@ class SeverityStage(Stage):
         broken = [k for k in alone if run.games[k].is_violated]
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
-        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[: severity.MAX_EXAMINED]:
+        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[:STAGE_PAIRS]:
             draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
             if draws == 0 or run.failure:
                 continue
@@ -122,9 +122,7 @@ class Dependence(Stage):
     """Dependence between draws: small batches of one input, where no outcomes told (`inference.order`)."""
 
     purposes = (streams.BATCH_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return RATE
+    own_rate = RATE
 
     def run(self, run: AuditRun) -> None:
         said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
@@ -160,9 +158,7 @@ class BandStage(Stage):
 
     what = "the band"
     purposes = (streams.BAND_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return (1.0 - options.confidence) * BAND_SHARE
+    share = BAND_SHARE
 
     def is_asked(self, run: AuditRun) -> bool:
         return bool(run.options.band)
@@ -197,12 +193,10 @@ class LowBits(Stage):
 
     what = "the low bits"
     purposes = streams.FLOAT_DRAWS, streams.FLOAT_COINS
-
-    def rate(self, options: Options) -> float:
-        return low_bits.SIZES.error_rate
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.options.looks_at_doubles and not run.went_on  # its error rate is spent once
+        return run.options.floating_point in (None, True) and not run.went_on  # its error rate is spent once
 
     def why_not(self, run: AuditRun) -> str:
         if run.depends:
@@ -264,7 +258,7 @@ class Isolated(Stage):
     def pairs(self, run: AuditRun) -> list[Pair]:
         """The first pairs that the claim asks something of."""
         asked = (pair for pair in run.chosen if not run.promise.for_pair(pair.x, pair.x_prime).is_vacuous)
-        return list(islice(asked, side_channels.TIMED_PAIRS))
+        return list(islice(asked, STAGE_PAIRS))
 
 
 class Independence(Isolated):
@@ -272,9 +266,7 @@ class Independence(Isolated):
 
     what = "noise shared between calls"
     purposes = (streams.INDEPENDENCE_DRAWS,)
-
-    def rate(self, options: Options) -> float:
-        return side_channels.INDEPENDENCE_RATE
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         has_draws = run.options.samples >= low_bits.SIZES.min_samples and run.verdict != "error"
@@ -290,9 +282,7 @@ class Timing(Isolated):
 
     what = "the time of calls"
     purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
-
-    def rate(self, options: Options) -> float:
-        return side_channels.TIMING_RATE
+    own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
         return isinstance(run.subject, IsolatedSubject) and bool(run.subject.isolation.timing)
@@ -334,8 +324,8 @@ class GreyBoxStage(Stage):
         return run.options.grey_box and all(finding.kind != "same_randomness" for finding in run.beside)
 
     def run(self, run: AuditRun) -> None:
-        from dpaudit.audits.grey_box import MAX_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.symbolic.recorded_noise import MOST_RECORDED, recorded_finding
+        from dpaudit.audits.grey_box import GreyBox  # few audits need these, and they take long to import
+        from dpaudit.symbolic.recorded_noise import MAX_PAIRS, MOST_RECORDED, recorded_finding
 
         box = GreyBox(run.subject, run.promise, run.root)
         run.beside.append(box.examine(list(islice(run.chosen, MAX_PAIRS))).side_finding())

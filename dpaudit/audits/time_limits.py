@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.arguments import check_names
+from dpaudit.arguments import check_names, check_options
 from dpaudit.audits.auditing import PairSource, audit
 from dpaudit.audits.planning import plan
 from dpaudit.errors import OutOfTimeError, UsageError
-from dpaudit.privacy.claims import Claim, number, number_text
+from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.callables import Subject, as_subject
@@ -112,7 +111,7 @@ def audit_within(
     ...     10 <= error.plan.samples <= 100
     True
     """
-    check_seconds(seconds)
+    check_options(seconds=seconds)
     check_names(audit.__name__, options, inspect.signature(audit).parameters)
     started = time.monotonic()
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
@@ -152,11 +151,6 @@ class Sought:
         left = float(f"{self.seconds - taken:.3g}")
         check_time(left, self.mechanism, self.claim, found.pairs, **self.options)
         return found
-
-
-def check_seconds(seconds: Any) -> None:
-    """`UsageError` if this is no limit of time."""
-    number("seconds", seconds, "above 0", lambda value: 0.0 < value < math.inf)
 
 
 def check_time(

@@ -172,7 +172,7 @@ class UniverseAudit:
         if not failure:
             failure, traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
         if not failure:
-            withheld_of, more = why_kept(game, run.subject, data, run.root, of_depth)
+            withheld_of, more = why_kept(run, game, data, of_depth)
             run.runs += more
             reasons = (reason for reason in withheld_of.values() if reason in (KEPT_NOISE, SHARED_NOISE))
             self.withheld = next(reasons, "")
@@ -180,12 +180,11 @@ class UniverseAudit:
         found, looked_at = changes_of(game.pairs)
         run.changes, run.inputs = [*run.changes, *found], run.inputs + looked_at
         run.runs += sum(one.runs for one in begun)
-        powers = run.options.event_mass, run.options.inconclusive_factor
         for place, (k, pair, pair_game) in enumerate(zip(chosen, pairs, game.pairs, strict=True)):
             if failure:  # its one look is behind its last draw
                 self._why_not[k] = Failure(failure, traceback=traceback)
                 continue
-            one = finding_of(pair, pair_game, game.labelled(pair_game), run.subject.name, "", *powers)
+            one = finding_of(run, pair, pair_game, game.labelled(pair_game))
             if pair_game.is_broken:
                 self._why_not[k] = Failure(one.message, traceback=one.traceback)
                 continue
@@ -224,8 +223,7 @@ class UniverseAudit:
             one = game.game(k, run.promise.for_pair(pair.x, pair.x_prime))
             one.failure = Failure("", traceback=traceback) if failure else one.failure
             power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
-            sizes = options.event_mass, options.inconclusive_factor, power
-            finding = finding_of(pair, one, 2 * game.pilot + game.labelled, run.subject.name, "", *sizes)
+            finding = finding_of(run, pair, one, 2 * game.pilot + game.labelled, power=power)
             finding = dataclasses.replace(finding, message=failure or finding.message)
             if self.withheld:
                 finding = withheld(finding, self.withheld)
@@ -266,9 +264,8 @@ class UniverseAudit:
 
     def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
         if self.run.tell is not None:
-            violated, largest = int(game.violated.sum()), float(game.ratios.max())
-            told = draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs
-            self.run.tell(Progress(*told))
+            figures = int(game.violated.sum()), float(game.ratios.max()), None, open_pairs
+            self.run.tell(Progress(draws, game.labelled, game.runs, len(game.first), *figures))
 
 
 def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:

@@ -32,20 +32,21 @@ import contextlib
 import dataclasses
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.inference import means
 from dpaudit.inference.binomial import binomial_lower, binomial_upper
-from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.claims import FloatArray, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results.model import Verdict
@@ -91,12 +92,8 @@ def audit_utility(
         For all bounds; by default each bound's own inputs, else those of the mechanism's pairs (at most 16).
     samples : int
         Draws of each bound on each input, at least 10.
-    confidence : float
-        In (0, 1), for the whole call.
-    seed : int, optional
-        Non-negative; one is drawn and recorded by default.
-    rng : int or Generator or SeedSequence, optional
-        In place of `seed`: a seed is taken from it, and recorded.
+    confidence, seed, rng
+        As for `dpaudit.audit`.
     examples, search_samples, worst : int
         A bound with a `search`: how many inputs it tries, with how many draws each, and how many of them are tested.
     inconclusive_factor : float
@@ -126,11 +123,9 @@ def audit_utility(
     started = time.perf_counter()
     subject = as_subject(mechanism)
     chosen = stated_bounds(subject, bounds)
-    whole_number("samples", samples, "an integer of at least 10", 10)
+    check_options(samples=samples, confidence=confidence, inconclusive_factor=inconclusive_factor)
     for name, value in (("examples", examples), ("search_samples", search_samples), ("worst", worst)):
         whole_number(name, value, "a positive integer", 1)
-    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
-    number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
     root = root_of(seed)
     plans = [(bound, _inputs(subject, bound, inputs)) for bound in chosen]
     # Validity: the number of tests is known before the search, which may find fewer inputs but never more.
@@ -141,14 +136,14 @@ def audit_utility(
     for place, (bound, given) in enumerate(plans):
         found: list[Any] = []
         if bound.search is not None:
-            found, searched = _search(subject, bound, root, place, examples, search_samples, worst)
+            found, searched = _search(subject, bound, (root, UTILITY_SEARCH, place), examples, search_samples, worst)
             runs += searched
         for position, data in enumerate([*given, *found]):
-            by_search = position >= len(given)
-            key = (UTILITY_DRAWS, place, position)
-            finding = _finding(subject, bound, data, by_search, samples, level, root, key, inconclusive_factor)
-            runs += finding.samples
-            findings.append(finding)
+            key = root, UTILITY_DRAWS, place, position
+            names = bound.name, bound.kind, short_form(data), data, position >= len(given)
+            measured = _measured(subject, bound, data, samples, level, key, inconclusive_factor)
+            findings.append(UtilityFinding(*names, **measured, error_share=level))
+            runs += findings[-1].samples
     options = {"samples": samples, "examples": examples, "search_samples": search_samples, "worst": worst}
     return UtilityResult(
         confidence=confidence,
@@ -176,10 +171,9 @@ def stated_bounds(subject: Subject, bounds: UtilityBound | Iterable[UtilityBound
             raise UsageError(f"bounds must be UtilityBound objects, got {bound!r} at position {position}.")
     if not chosen:
         raise UsageError("bounds must be at least one UtilityBound, got none.")
-    names = [bound.name for bound in chosen]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"bounds must have unique names, got {twice!r} {names.count(twice)} times.")
+    for name, count in Counter(bound.name for bound in chosen).items():
+        if count > 1:
+            raise UsageError(f"bounds must have unique names, got {name!r} {count} times.")
     return chosen
 
 
@@ -193,20 +187,18 @@ def _inputs(subject: Subject, bound: UtilityBound, inputs: Sequence[Any] | None)
     seen: dict[Any, Any] = {}
     for data in given:
         seen.setdefault(identity_of(data), data)
-    chosen = list(seen.values())[:MAX_INPUTS] if inputs is None and bound.inputs is None else list(seen.values())
+    chosen = list(seen.values())[: MAX_INPUTS if inputs is None and bound.inputs is None else None]
     if not chosen and bound.search is None:
         raise UsageError(f"inputs must be given for the bound {bound.name!r}: {subject.name} has no pairs.")
     return chosen
 
 
-def _draw_losses(
-    subject: Subject, bound: UtilityBound, data: Any, samples: int, root: int, key: tuple[int, ...]
-) -> FloatArray:
+def _draw_losses(subject: Subject, bound: UtilityBound, data: Any, samples: int, key: tuple[int, ...]) -> FloatArray:
     """Losses of fresh draws, shape (samples,), chunk by chunk on streams of their own."""
     parts = []
     for chunk, start in enumerate(range(0, samples, CHUNK)):
         size = min(CHUNK, samples - start)
-        outputs = subject.sample(data, size, stream(root, *key, chunk))
+        outputs = subject.sample(data, size, stream(*key, chunk))
         if len(outputs) != size:
             raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(outputs)}.")
         if isinstance(outputs, list) and outputs and all(isinstance(output, Failed) for output in outputs):
@@ -215,36 +207,32 @@ def _draw_losses(
     return np.concatenate(parts)
 
 
-def _finding(
+def _measured(
     subject: Subject,
     bound: UtilityBound,
     data: Any,
-    by_search: bool,
     samples: int,
     level: float,
-    root: int,
     key: tuple[int, ...],
     inconclusive_factor: float,
-) -> UtilityFinding:
-    finding = UtilityFinding(
-        bound.name, bound.kind, short_form(data), data, by_search, math.nan, math.nan, "error", error_share=level
-    )
+) -> dict[str, Any]:
+    """The verdict of one test and its figures."""
     try:
         limit = bound.limit(data)
-        losses = _draw_losses(subject, bound, data, samples, root, key)
+        losses = _draw_losses(subject, bound, data, samples, key)
         largest = _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
-        return dataclasses.replace(finding, message=message)
+        return {"limit": math.nan, "allowed": math.nan, "verdict": "error", "message": message}
     measure = _measured_tail if bound.kind == "tail" else _measured_mean
     figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, losses, level)
-    allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
+    allowed, detectable = figures["allowed"], figures["detectable"]
     worth_finding = inconclusive_factor * allowed if allowed > 0.0 else MIN_PROBABILITY
     is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
     says_nothing = largest is not None and limit >= largest
-    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak or says_nothing else "not_refuted"
-    measured: dict[str, Any] = {**figures, "limit": limit, "verdict": verdict, "samples": samples}
-    return dataclasses.replace(finding, says_nothing=says_nothing, **measured)
+    verdict: Verdict = "inconclusive" if is_weak or says_nothing else "not_refuted"
+    verdict = "violated" if figures["lower"] > allowed else verdict
+    return {**figures, "limit": limit, "verdict": verdict, "samples": samples, "says_nothing": says_nothing}
 
 
 def _largest_loss(subject: Subject, bound: UtilityBound, data: Any) -> float | None:
@@ -289,7 +277,7 @@ def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level:
 
 
 def _search(
-    subject: Subject, bound: UtilityBound, root: int, place: int, examples: int, samples: int, worst: int
+    subject: Subject, bound: UtilityBound, key: tuple[int, ...], examples: int, samples: int, worst: int
 ) -> tuple[list[Any], int]:
     """The inputs with the largest measured loss over its bound, at most `worst`, and the runs that it took."""
     tried: dict[Any, tuple[float, int, Any]] = {}
@@ -300,19 +288,19 @@ def _search(
         looks += 1
         try:
             limit = bound.limit(data)
-            losses = _draw_losses(subject, bound, data, samples, root, (UTILITY_SEARCH, place, looks))
+            losses = _draw_losses(subject, bound, data, samples, (*key, looks))
             share = 1.0 - float(bound.failure_probability or 0.0)
             # One of the losses, not a value between two: between a finite and an infinite one there is none.
             size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
             value = size / limit if limit > 0.0 else size
         except Exception:  # an input that breaks the mechanism is worth a test, which will say what broke
             value = math.inf
-        key = identity_of(data)
-        if key not in tried or value > tried[key][0]:
-            tried[key] = (value, -len(tried), data)
+        same = identity_of(data)
+        if same not in tried or value > tried[same][0]:
+            tried[same] = (value, -len(tried), data)
         return value
 
     none = f"search must yield inputs, got none from the bound {bound.name!r}."
-    explore("search", bound.search, look, examples=examples, seed=root, none=none)
+    explore("search", bound.search, look, examples=examples, seed=key[0], none=none)
     ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
     return [data for _, _, data in ranked[:worst]], looks * samples

@@ -204,9 +204,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
         raise UsageError(f"progress must be of one target, got {given.progress!r} for {len(subjects)}.")
     _warn_of_repeated(listed or ())
     if seconds is not None:
-        from dpaudit.audits.time_limits import check_seconds
-
-        check_seconds(seconds)
+        check_options(seconds=seconds)
     started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config.audit_options(options))

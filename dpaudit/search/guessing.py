@@ -7,6 +7,7 @@ is no promise: it says in words what it takes for an input and for neighbours, s
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import inspect
@@ -90,11 +91,10 @@ def guess_domain(
     parameter = _first_parameter(mechanism)
     if parameter is not None and parameter.default is not parameter.empty and parameter.default is not None:
         return _of_value(parameter.default, adjacency, user, f"the default value of {parameter.name!r}")
-    hint = _hint(mechanism, parameter)
-    if hint is not None:
-        found = _of_hint(hint, adjacency)
-        if found is not None:
-            return _guess(found, f"the type hint {_hint_name(hint)}", adjacency)
+    hint = None if parameter is None or isinstance(parameter.annotation, str) else parameter.annotation
+    hint = None if hint is inspect.Parameter.empty else hint
+    if hint is not None and (found := _of_hint(hint, adjacency)) is not None:
+        return _guess(found, f"the type hint {_hint_name(hint)}", adjacency)
     name = "its first parameter" if parameter is None else repr(parameter.name)
     why = "no type hint" if hint is None else f"a type hint of no known inputs ({_hint_name(hint)})"
     raise UsageError(f"pairs must be given: none can be guessed, as {name} has no default value and {why}. {advice}")
@@ -148,25 +148,13 @@ def _guess(domain: Domain, origin: str, adjacency: Relation, user: str | None = 
 
 
 def _first_parameter(mechanism: Any) -> inspect.Parameter | None:
-    try:
-        parameters = inspect.signature(_function(mechanism)).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return next(iter(parameters), None)
-
-
-def _function(mechanism: Any) -> Any:
+    """The first parameter, with a type hint as a text where a name of the signature cannot be resolved."""
     function = getattr(mechanism, "mechanism", mechanism)
-    return getattr(function, "sample", function)
-
-
-def _hint(mechanism: Any, parameter: inspect.Parameter | None) -> Any:
-    if parameter is None or parameter.annotation is parameter.empty:
-        return None
-    try:
-        return typing.get_type_hints(inspect.unwrap(_function(mechanism))).get(parameter.name)
-    except Exception:  # a name that cannot be resolved is no hint
-        return None
+    function = getattr(function, "sample", function)
+    for is_resolved in (True, False):
+        with contextlib.suppress(Exception):  # none that can be read
+            return next(iter(inspect.signature(function, eval_str=is_resolved).parameters.values()), None)
+    return None
 
 
 def _hint_name(hint: Any) -> str:

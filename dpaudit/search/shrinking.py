@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.searching import Search, excess, line_of
 from dpaudit.features.outcomes import Outcomes, read_outputs
+from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.privacy.inputs import identity_of
@@ -34,8 +34,9 @@ from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import root_of, stream
-from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.callables import CallError, as_subject
 from dpaudit.subjects.domains import DatasetDomain, Domain, VectorDomain
+from dpaudit.subjects.domains.domain import is_number
 from dpaudit.subjects.stated import stated_claim
 
 KIND = "shrunk_pair"
@@ -85,16 +86,15 @@ def shrink(
     seed: int | None = None,
     budget: int = BUDGET,
 ) -> Shrunk:
-    """Make a broken pair small. No confidence is attached: audit the small pair, as `audit_and_shrink` does.
+    """Make a pair small that an audit called violated. No confidence is attached: audit the small pair.
 
     Parameters
     ----------
-    mechanism, claim : as for `dpaudit.audit`
+    mechanism, claim, seed
+        As for `dpaudit.audit`.
     pair : Pair
-        One that an audit called violated.
     domain : Domain, optional
         What inputs have to be of; without one, rows are left out and values are exchanged for others of the pair.
-    seed : int, optional
     budget : int
         Runs of the mechanism at most, up to the last proposal.
 
@@ -106,9 +106,38 @@ def shrink(
     >>> small.pair.x, small.difference
     ([], 'row 0 added: 7.0')
     """
-    subject = as_subject(mechanism)
-    found = _Shrinking(subject, stated_claim(subject, claim), domain, root_of(seed), budget)
-    return found.run(pair)
+    subject, root, started = as_subject(mechanism), root_of(seed), time.perf_counter()
+    promise = stated_claim(subject, claim)
+    check_order_is_given(promise, MADE_SMALLER)
+    runs = tests = 0
+
+    def breaks(x: Any, x_prime: Any) -> bool:
+        nonlocal runs, tests
+        own = promise.for_pair(x, x_prime)
+        if own.is_vacuous:
+            return False
+        tests += 1
+        sides: list[Outcomes] = []
+        for place, value in enumerate((x, x_prime)):
+            runs += draws
+            with contextlib.suppress(CallError):
+                rng = stream(root, SHRINKING, tests, place)
+                sides.append(read_outputs(subject.sample(value, draws, rng), draws).kept())
+        if len(sides) < 2:  # a call that raises for one input only is a difference
+            return len(sides) == 1
+        return excess(line_of(own), *sides)[0] >= KEEP
+
+    small, steps, draws = pair, 0, FIRST_DRAWS
+    while draws <= MAX_DRAWS and not breaks(pair.x, pair.x_prime):  # so many that it is seen to break
+        draws *= 4
+    if draws <= MAX_DRAWS:
+        small, steps = make_smaller(pair, domain, lambda x, x_prime: runs < budget and breaks(x, x_prime))
+    before, after = (
+        None if isinstance(domain, VectorDomain) or not all(map(_is_rows, sides)) else max(map(len, sides))
+        for sides in ((pair.x, pair.x_prime), (small.x, small.x_prime))
+    )
+    said = difference(small.x, small.x_prime)
+    return Shrunk(small, said, before, after, steps, runs, time.perf_counter() - started)
 
 
 def audit_and_shrink(
@@ -122,15 +151,7 @@ def audit_and_shrink(
 ) -> AuditResult:
     """`dpaudit.audit` of the pairs of a search, and the side finding "shrunk_pair" where one of them is violated.
 
-    Parameters
-    ----------
-    mechanism, claim : as for `dpaudit.audit`
-    search : Search
-    confidence : float
-        Of the audit and of the finding about the small pair together.
-    seed : int, optional
-    **options
-        Further arguments of `dpaudit.audit`.
+    `confidence` is of the audit and of the finding about the small pair together; `options` are those of the audit.
     """
     root = root_of(seed)
     subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
@@ -142,29 +163,27 @@ def audit_and_shrink(
     if broken is None:
         return result
     small = shrink(subject, promise, Pair(broken.x, broken.x_prime), search.domain_for(promise), seed=root)
-    confirming = int(stream(root, CONFIRMING).integers(2**63))
     again = audit(
         subject,
         promise,
         [small.pair],
         samples=options.get("samples", 100_000),
         confidence=1.0 - SHARE * alpha,
-        seed=confirming,
+        seed=int(stream(root, CONFIRMING).integers(2**63)),
         floating_point=False,
     )
-    side = side_finding(small, broken, again.findings[0], confirming, SHARE * alpha, again.samples)
+    side = side_finding(small, broken, again, SHARE * alpha)
     return dataclasses.replace(result, side_findings=(*result.side_findings, side))
 
 
-def side_finding(
-    small: Shrunk, broken: Finding, finding: Finding, seed: int, error_rate: float, samples: int
-) -> SideFinding:
+def side_finding(small: Shrunk, broken: Finding, audited: AuditResult, error_rate: float) -> SideFinding:
     """Side finding of the small pair: "found" if its own audit called it violated."""
+    (finding,) = audited.findings
     is_found = finding.verdict == "violated"
     rows = "" if small.rows_after is None else f", {small.rows_before} rows made {small.rows_after}"
     shown = small.difference or f"{small.pair.x_id} becomes {small.pair.x_prime_id}"
     end = "broken too, on fresh draws" if is_found else "which fresh draws did not confirm"
-    summary = f"From {short_form(small.pair.x, 60)}: {shown}{rows}; {end} ({samples + small.runs:,} runs)."
+    summary = f"From {short_form(small.pair.x, 60)}: {shown}{rows}; {end} ({audited.samples + small.runs:,} runs)."
     details = {
         "from": broken.id,
         "pair": small.pair.id,
@@ -173,18 +192,15 @@ def side_finding(
         "difference": shown,
         **{name: getattr(small, name) for name in ("rows_before", "rows_after", "steps", "seconds")},
         "shrinking": small.runs,
-        "samples": samples,
-        "seed": seed,
+        "samples": audited.samples,
+        "seed": audited.seed,
         **{name: getattr(finding, name) for name in ("verdict", "epsilon_lower")},
         "budget": finding.budget.epsilon,
     }
     return SideFinding(KIND, "found" if is_found else "nothing_found", summary, error_rate, to_json(details))
 
 
-Breaks = Callable[[Any, Any], bool]
-
-
-def make_smaller(pair: Pair, domain: Domain | None, breaks: Breaks, most: int = MAX_PROPOSALS) -> tuple[Pair, int]:
+def make_smaller(pair: Pair, domain: Domain | None, breaks: Callable[[Any, Any], bool]) -> tuple[Pair, int]:
     """The smallest pair that is reached by passes over proposals that `breaks` says yes to, and how many were taken.
 
     Examples
@@ -200,53 +216,13 @@ def make_smaller(pair: Pair, domain: Domain | None, breaks: Breaks, most: int = 
             key = (identity_of(smaller[0]), identity_of(smaller[1]))
             if key[0] == key[1] or key in seen or not (domain is None or domain.is_pair(*smaller)):
                 continue
-            if len(seen) >= most:
+            if len(seen) >= MAX_PROPOSALS:
                 break
             seen.add(key)
             if breaks(*smaller):
                 small, steps, progress = smaller, steps + 1, True
                 break
     return (Pair(*small) if steps else pair), steps
-
-
-class _Shrinking:
-    """One run on draws; see the module."""
-
-    def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
-        check_order_is_given(claim, MADE_SMALLER)
-        self.subject, self.claim, self.seed, self.budget, self.domain = subject, claim, seed, budget, domain
-        self.runs = self.tests = 0
-
-    def run(self, pair: Pair) -> Shrunk:
-        started, draws = time.perf_counter(), FIRST_DRAWS
-        while draws <= MAX_DRAWS and not self._breaks(pair.x, pair.x_prime, draws):  # so many that it is seen to break
-            draws *= 4
-        found, steps = pair, 0
-        if draws <= MAX_DRAWS:
-            found, steps = make_smaller(
-                pair, self.domain, lambda x, y: self.runs < self.budget and self._breaks(x, y, draws)
-            )
-        before, after = (
-            max(map(len, sides)) if all(map(_is_rows, sides)) and not isinstance(self.domain, VectorDomain) else None
-            for sides in ((pair.x, pair.x_prime), (found.x, found.x_prime))
-        )
-        said = difference(found.x, found.x_prime)
-        return Shrunk(found, said, before, after, steps, self.runs, time.perf_counter() - started)
-
-    def _breaks(self, x: Any, x_prime: Any, draws: int) -> bool:
-        claim = self.claim.for_pair(x, x_prime)
-        if claim.is_vacuous:
-            return False
-        self.tests += 1
-        sides: list[Outcomes] = []
-        for place, value in enumerate((x, x_prime)):
-            rng = stream(self.seed, SHRINKING, self.tests, place)
-            self.runs += draws
-            with contextlib.suppress(CallError):
-                sides.append(read_outputs(self.subject.sample(value, draws, rng), draws).kept())
-        if len(sides) < 2:  # a call that raises for one input only is a difference
-            return len(sides) == 1
-        return excess(line_of(claim), *sides)[0] >= KEEP
 
 
 def _proposals(domain: Domain | None, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
@@ -261,7 +237,7 @@ def _proposals(domain: Domain | None, x: Any, x_prime: Any) -> Iterator[tuple[An
             yield from _plainer_rows(x, x_prime, shared, values)
     elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
         yield from _plainer_arrays(x, x_prime)
-    elif _is_number(x) and _is_number(x_prime):
+    elif is_number(x) and is_number(x_prime):
         yield from ((value, value + (x_prime - x)) for value in _rounder(x))
         yield from ((x, value) for value in _rounder(x_prime))
 
@@ -281,12 +257,8 @@ def _plainer_rows(
 ) -> Iterator[tuple[Any, Any]]:
     """Shared rows become the plainest one; then rows that differ become plainer."""
     plainest = sorted([*values, *x, *x_prime], key=_length)[:3]
-    kept = {i for i, _ in shared}, {j for _, j in shared}
-    places = [
-        *shared,
-        *((i, None) for i in range(len(x)) if i not in kept[0]),
-        *((None, j) for j in range(len(x_prime)) if j not in kept[1]),
-    ]
+    alone = [set(range(len(rows))) - {pair[k] for pair in shared} for k, rows in enumerate((x, x_prime))]
+    places = [*shared, *((i, None) for i in sorted(alone[0])), *((None, j) for j in sorted(alone[1]))]
     for i, j in places:
         for row in plainest:
             if _length(row) < _length(x_prime[j] if i is None else x[i]):
@@ -318,12 +290,11 @@ def _without(rows: Any, places: set[int]) -> Any:
     kept = [k for k in range(len(rows)) if k not in places]
     if is_frame(rows):
         return rows.iloc[kept].reset_index(drop=True)
-    return type(rows)(rows[k] for k in kept) if isinstance(rows, tuple) else [rows[k] for k in kept]
+    return typed_rows(rows, [rows[k] for k in kept])
 
 
 def _with(rows: Any, place: int, row: Any) -> Any:
-    changed = [*rows[:place], row, *rows[place + 1 :]]
-    return tuple(changed) if isinstance(rows, tuple) else changed
+    return typed_rows(rows, [*rows[:place], row, *rows[place + 1 :]])
 
 
 def _plainer_arrays(x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
@@ -337,10 +308,6 @@ def _plainer_arrays(x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
         yield x, changed
     yield np.round(x), np.round(x_prime)
     yield np.zeros_like(x), (x_prime - x).astype(x.dtype)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
 
 
 def _rounder(value: Any) -> list[Any]:

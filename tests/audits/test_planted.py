@@ -127,4 +127,4 @@ def test_a_leak_as_hard_as_plants_is_seldom_missed_and_not_refuted(plants, most)
 
 
 def test_every_effort_but_off_plants_something():
-    assert tuple(planted.EFFORTS) == tuple(name for name in arguments.EFFORTS if name != "off")
+    assert tuple(planted.N_PLANTS) == tuple(name for name in arguments.EFFORTS if name != "off")

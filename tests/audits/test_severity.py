@@ -13,7 +13,7 @@ from scipy import stats
 from support.samplers import normal, released
 
 import dpaudit
-from dpaudit.audits import severity
+from dpaudit.audits import severity, stages
 from dpaudit.inference.bound_search import just_above
 from dpaudit.results.model import Finding
 
@@ -72,7 +72,7 @@ def test_no_bound_of_a_call_exceeds_its_truth_more_often_than_the_error_rate(mec
         above += any(finding.parameter_lower > true for finding in result.findings)
         examined += sum(finding.severity is not None for finding in result.findings)
     assert above <= most
-    assert examined >= calls // 2 * min(len(pairs), severity.MAX_EXAMINED)
+    assert examined >= calls // 2 * min(len(pairs), stages.STAGE_PAIRS)
 
 
 @pytest.mark.parametrize(("asked", "least"), [(None, 6.4), (True, 8.7)])
@@ -124,7 +124,7 @@ def test_nothing_is_drawn_where_nothing_is_violated_or_the_bound_has_all_draws()
 
 
 def test_only_the_clearest_pairs_have_a_stage(monkeypatch):
-    monkeypatch.setattr(severity, "MAX_EXAMINED", 2)
+    monkeypatch.setattr(stages, "STAGE_PAIRS", 2)
     result = audited(released, pairs=[(float(k), float(k + 1)) for k in range(4)])
     assert len(result.violated) == 4
     assert sum(finding.severity is not None for finding in result.findings) == 2

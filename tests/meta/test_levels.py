@@ -537,7 +537,7 @@ class Timed:
 def test_timed_pairs_share_the_rate_of_timing(monkeypatch, pairs):
     asked = spied(monkeypatch, side_channels, "timing_test", lambda given: record)
     some = [Pair(float(k), k + 1.0, f"pair {k}") for k in range(pairs)]
-    timed, rate = min(pairs, side_channels.TIMED_PAIRS), side_channels.TIMING_RATE
+    timed, rate = min(pairs, findings.STAGE_PAIRS), findings.STAGE_RATE
     for factor in (0.999, 1.001):
         asked.clear()
         record = {"p_value": factor * rate / timed, "epsilon_lower": 0.0, "correct": 1, "guesses": 1}
@@ -548,7 +548,7 @@ def test_timed_pairs_share_the_rate_of_timing(monkeypatch, pairs):
 
 @pytest.mark.parametrize("tests", [1, 7])
 def test_the_tests_of_shared_noise_share_its_rate(monkeypatch, tests):
-    rate = side_channels.INDEPENDENCE_RATE
+    rate = findings.STAGE_RATE
     for factor in (0.999, 1.001):
         p_values = [(factor * rate / tests, "least"), *[(0.5, "other")] * (tests - 1)]
         monkeypatch.setattr(side_channels, "independence_tests", lambda calls, pilot, p=p_values: p)
@@ -617,7 +617,7 @@ def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken)
 
 
 def test_the_tests_of_stated_errors_share_the_rate_those_of_a_search_too(monkeypatch):
-    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[6]], 0))
+    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[-1]], 0))
 
     def size(data, outputs):
         return np.abs(outputs)

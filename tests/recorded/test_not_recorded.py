@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import searching
+from dpaudit.audits import search_result
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic.recorded_noise import GRADES, RecordedResult, Recorder
@@ -183,11 +183,11 @@ def test_a_search_gives_no_rank_to_what_is_not_recorded_or_only_implied():
 
     (looked,) = dpaudit.replay_same_randomness(release, [(0, 3)], "eps=1", seed=7).pairs
     claim = dpaudit.ApproxDP(1.0, 0.0)
-    entry = searching._Candidate("", "", 0, 3, claim, claim, (0, 1), 0, excess=0.5)
+    entry = search_result.TriedPair(dpaudit.Pair(0, 3), "", "", claim, (0, 1), 0, excess=0.5)
     assert looked.grade == "not recorded" and looked.implied_loss is None and entry.suspicion == 0.5
     assert dataclasses.replace(entry, proved=3.0).suspicion > 3.0
     found = dpaudit.search_pairs(release, claim, dpaudit.domains.NumberDomain(0, 3, 3.0), budget=2_000, seed=7)
-    assert max(one.suspicion for one in found.tried) < searching.PROVED
+    assert max(one.suspicion for one in found.tried) < search_result.PROVED
 
 
 def prefix_sums(x, rng):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audits import side_channels
-from dpaudit.audits.side_channels import INDEPENDENCE_RATE, independence_finding, independence_tests
+from dpaudit.audits.side_channels import STAGE_RATE, independence_finding, independence_tests
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SideFinding
@@ -49,7 +49,7 @@ def finding(function: Any) -> SideFinding:
 @pytest.mark.parametrize("function", [kept, batch])
 def test_noise_that_is_kept_is_found(function: Any) -> None:
     found = finding(function)
-    assert found.status == "found" and found.error_rate == INDEPENDENCE_RATE
+    assert found.status == "found" and found.error_rate == STAGE_RATE
     assert found.details["p_value"] < 1e-6
     assert not KEPT  # the auditor's own process has made no call
 

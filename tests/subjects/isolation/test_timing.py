@@ -11,7 +11,7 @@ import pytest
 from hostile_subjects import clock, time_passes
 
 import dpaudit
-from dpaudit.audits.side_channels import TIMING_RATE, timing_finding, timing_test
+from dpaudit.audits.side_channels import STAGE_RATE, timing_finding, timing_test
 from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, isolated, worker
@@ -43,7 +43,7 @@ def test_a_subject_that_is_slower_on_one_input_is_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(worker, "time", types.SimpleNamespace(monotonic=clock))
     found = timed(slower_on_1, 300, 3)
     assert found.status == "found"
-    assert found.error_rate == TIMING_RATE
+    assert found.error_rate == STAGE_RATE
     assert found.details["pairs"][0]["epsilon_lower"] > 0.0
     assert found.details["conditions"]["processors"]
 
