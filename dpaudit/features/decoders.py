@@ -21,10 +21,12 @@ import numpy as np
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.outcomes import canonical, number_of
+from dpaudit.features.shapes import BITS
 from dpaudit.features.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 GROUP = "dpaudit.decoders"
+DIGITS = 17  # that tell doubles apart
 NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
 Decoder = Callable[[Any], Mapping[str, Any]]
 MAX_INSIDE = 1 << 20  # bytes that compressed bytes may hold, as far as they are read
@@ -92,9 +94,26 @@ def _complex(value: complex) -> Mapping[str, Any]:
     return {"real": value.real, "imaginary": value.imag, "size": abs(value), "angle": cmath.phase(value)}
 
 
+def shows_bits(value: Decimal) -> bool:
+    """Tell whether a finite decimal has more digits than tell doubles apart, and they are those of a double.
+
+    Validity: what is a double in an exact form is read as this double. Its other parts are low bits alone, which are
+    a question of their own (`dpaudit.audits.low_bits`).
+
+    Examples
+    --------
+    >>> shows_bits(Decimal(0.1)), shows_bits(Decimal("0.1")), shows_bits(Decimal("0.1000000000000000000001"))
+    (True, False, False)
+    """
+    digits = len(value.as_tuple().digits)
+    return digits > DIGITS and Decimal(f"{float(value):.{digits - 1}e}") == value
+
+
 def _decimal(value: Decimal) -> Mapping[str, Any]:
     if not value.is_finite():
         return {"value": math.nan if value.is_nan() else math.copysign(math.inf, value)}
+    if shows_bits(value):
+        return {"value": float(value)}
     parts = value.as_tuple()
     unscaled = int("".join(map(str, parts.digits[: LIMITS.max_parts])))
     return {
@@ -104,7 +123,10 @@ def _decimal(value: Decimal) -> Mapping[str, Any]:
 
 
 def _fraction(value: Fraction) -> Mapping[str, Any]:
-    return {"value": number_of(value), "numerator": value.numerator, "denominator": value.denominator}
+    number = number_of(value)
+    parts = {"value": number, "numerator": value.numerator, "denominator": value.denominator}
+    shows_bits = number == value and value.denominator > 1 and value.numerator.bit_length() > BITS
+    return {"value": number} if shows_bits else parts
 
 
 def _failed(value: Failed) -> Mapping[str, Any]:
@@ -122,6 +144,21 @@ def _set(value: frozenset[Any]) -> Mapping[str, Any]:
     return {"length": len(value), "members": {canonical(item) for item in value}, "sorted numbers": numbers}
 
 
+def doubles_in(value: bytes) -> list[float] | None:
+    """The doubles that bytes are, of usual sizes, in one order of bytes; an empty list if they may be in both.
+
+    None for other bytes. Of 8 bytes that are anything 1 in 14 are so read.
+    """
+    found: list[list[float]] = []
+    if 0 < len(value) <= 8 * LIMITS.max_parts and len(value) % 8 == 0 and any(value):
+        for order in "<>":
+            doubles = np.frombuffer(value, f"{order}f8")
+            size = np.abs(doubles)
+            if np.all((size < 1e12) & (size > 1e-9) | (doubles == 0.0)):
+                found.append(doubles.tolist())
+    return None if not found else found[0] if len(found) == 1 else []
+
+
 def _bytes(value: bytes) -> Mapping[str, Any]:
     value = bytes(value)
     parts: dict[str, Any] = {"length": len(value), "byte": list(value[: LIMITS.max_places])}
@@ -129,11 +166,8 @@ def _bytes(value: bytes) -> Mapping[str, Any]:
     if inside is not None:
         parts["uncompressed"] = inside
         return parts
-    if 0 < len(value) <= 8 * LIMITS.max_parts and len(value) % 8 == 0:
-        doubles = np.frombuffer(value, "<f8")
-        size = np.abs(doubles)
-        if np.all(np.isfinite(doubles) & ((size < 1e100) & (size > 1e-100) | (doubles == 0.0))):
-            parts["doubles"] = doubles.tolist()
+    if (doubles := doubles_in(value)) is not None:
+        return {"length": len(value), "doubles": doubles}
     if 0 < len(value) <= 8:
         parts["number"] = int.from_bytes(value, "little")
     text = value[: LIMITS.max_text].decode("latin-1")

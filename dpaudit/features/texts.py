@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import datetime
 import functools
 import json
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.decoders import Cell, Text, code
+from dpaudit.features.decoders import Cell, Text, code, doubles_in, shows_bits
 from dpaudit.features.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+EXACT = re.compile(r"[-+]?(?:0x[0-9a-f]\.?[0-9a-f]*p[-+]?\d+|\d*\.\d{17,}(?:e[-+]?\d+)?)", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
 ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
@@ -32,6 +35,32 @@ def kinds_of_characters() -> NDArray[np.float64]:
     """Tell if each character up to U+FFFF is of each of `KINDS`, shape (characters, kinds); the last is all others."""
     characters = [*map(chr, range(0xFFFF)), "\U00020000"]
     return np.array([[test(one) for test in KINDS.values()] for one in characters], dtype=float)
+
+
+def without_bits(text: str) -> str:
+    """A text in which doubles that are written bit by bit stand as Python prints them: see `shows_bits`.
+
+    Examples
+    --------
+    >>> without_bits("at 0x1.8p+1"), without_bits("0.1000000000000000055511151231257827"), without_bits("0x1f")
+    ('at 3.0', '0.1', '0x1f')
+    """
+    if isinstance(text, Text):
+        return text
+    with contextlib.suppress(ValueError):
+        found = _hexadecimal(text) or {"bytes": _base64(text)}
+        if (doubles := doubles_in(found.get("bytes") or b"")) is not None:
+            return str(doubles)
+    return EXACT.sub(_as_printed, text)
+
+
+def _as_printed(match: re.Match[str]) -> str:
+    with contextlib.suppress(OverflowError):
+        if "p" in match[0].lower():
+            return repr(float.fromhex(match[0]))
+        if shows_bits(Decimal(match[0])):
+            return repr(float(match[0]))
+    return match[0]
 
 
 def decoded(text: str) -> tuple[str, Any]:

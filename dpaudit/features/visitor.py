@@ -431,7 +431,7 @@ def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int)
     visit_beside(sink, values, rows, path, depth)
     known: dict[tuple[type, str], int] = {}
     which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
-    ours = [value for _, value in known]
+    ours = [texts.without_bits(value) for _, value in known]
     sink.put(path, "length", rows, np.array(list(map(len, ours)), dtype=float)[which])
     if sink.asks(path, "category"):
         sink.put(path, "category", rows, np.array(list(map(sink.token, ours)))[which])
