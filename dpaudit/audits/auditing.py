@@ -247,8 +247,8 @@ def audit(
     ):
         running = dataclasses.replace(running, on_progress=tell)
         result = _audited(subject, promise, pairs, options, running, features)
-    result = dataclasses.replace(result, subject={**result.subject, "states": own})
-    result = dataclasses.replace(result, seconds=time.perf_counter() - started)
+    described, seconds = {**result.subject, "states": own}, time.perf_counter() - started
+    result = dataclasses.replace(result, subject=described, seconds=seconds)
     LOG.info("%s, claim %s: %s in %.3g s", subject.name, promise, result.verdict, result.seconds)
     return result
 
