@@ -21,13 +21,12 @@ from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
-from dpaudit.audits.side_channels import left_folder
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS
-from dpaudit.results.model import AuditResult
+from dpaudit.results.model import AuditResult, SideFinding
 from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import fresh_seed
@@ -299,5 +298,7 @@ def _audited(
         if plan is not None:
             plan.close(finished=finished)
     more: dict[str, Any] = {"resumed": True} if worker_pool.found and not subject.repeats_its_draws else {}
-    beside = (*result.side_findings, *(left_folder(folder) for folder in left))
+    text = "A call changed the working directory of the process, which was put back for the reports."
+    moved = (SideFinding("working_directory", "found", text, details={"left": folder}) for folder in left)
+    beside = (*result.side_findings, *moved)
     return dataclasses.replace(result, options={**result.options, **more, **running.limits}, side_findings=beside)
