@@ -21,13 +21,12 @@ from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
-from dpaudit.audits.side_channels import left_folder
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS
-from dpaudit.results.model import AuditResult
+from dpaudit.results.model import AuditResult, SideFinding
 from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import fresh_seed
@@ -247,8 +246,8 @@ def audit(
     ):
         running = dataclasses.replace(running, on_progress=tell)
         result = _audited(subject, promise, pairs, options, running, features)
-    result = dataclasses.replace(result, subject={**result.subject, "states": own})
-    result = dataclasses.replace(result, seconds=time.perf_counter() - started)
+    described, seconds = {**result.subject, "states": own}, time.perf_counter() - started
+    result = dataclasses.replace(result, subject=described, seconds=seconds)
     LOG.info("%s, claim %s: %s in %.3g s", subject.name, promise, result.verdict, result.seconds)
     return result
 
@@ -299,5 +298,7 @@ def _audited(
         if plan is not None:
             plan.close(finished=finished)
     more: dict[str, Any] = {"resumed": True} if worker_pool.found and not subject.repeats_its_draws else {}
-    beside = (*result.side_findings, *(left_folder(folder) for folder in left))
+    text = "A call changed the working directory of the process, which was put back for the reports."
+    moved = (SideFinding("working_directory", "found", text, details={"left": folder}) for folder in left)
+    beside = (*result.side_findings, *moved)
     return dataclasses.replace(result, options={**result.options, **more, **running.limits}, side_findings=beside)

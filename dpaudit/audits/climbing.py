@@ -27,7 +27,7 @@ import numpy as np
 
 from dpaudit.audits.exploring import explore_pairs, settings_of
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.audits.spaces import Space, Way, space_of
+from dpaudit.audits.spaces import Space, Walk, space_of
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import Domain
@@ -165,25 +165,25 @@ class _Climbing:
 
     def _walk(self, space: Space) -> None:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
-        ways: list[tuple[float, Way]] = []
-        for way in space.ways():
+        walks: list[tuple[float, Walk]] = []
+        for walk in space.walks():
             if self.is_over(self.limits.first_share):
                 break
-            distance = self.noise_free.apart(way.x, way.x_prime)
+            distance = self.noise_free.apart(walk.x, walk.x_prime)
             if distance is not None and distance > 0.0:
-                ways.append((distance / way.steps, way))
-        ways.sort(key=lambda ranked: -ranked[0])
-        for _, way in ways[: self.limits.kept]:
-            low, high = 0, way.steps
+                walks.append((distance / walk.steps, walk))
+        walks.sort(key=lambda ranked: -ranked[0])
+        for _, walk in walks[: self.limits.kept]:
+            low, high = 0, walk.steps
             while high - low > 1 and not self.is_over():
                 middle = (low + high) // 2
-                here = way.at(middle / way.steps)
-                before = self.noise_free.apart(way.at(low / way.steps), here)
-                behind = self.noise_free.apart(here, way.at(high / way.steps))
+                here = walk.at(middle / walk.steps)
+                before = self.noise_free.apart(walk.at(low / walk.steps), here)
+                behind = self.noise_free.apart(here, walk.at(high / walk.steps))
                 is_before = (before or 0.0) / (middle - low) >= (behind or 0.0) / (high - middle)
                 low, high = (low, middle) if is_before else (middle, high)
             if high - low == 1:  # what the time ended on its way is no pair of neighbours
-                self.look("walk", way.at(low / way.steps), way.at(high / way.steps))
+                self.look("walk", walk.at(low / walk.steps), walk.at(high / walk.steps))
 
     def _climb(self, space: Space, start: Climbed) -> Climbed:
         here, size = start, 1.0

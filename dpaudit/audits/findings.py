@@ -61,7 +61,14 @@ def findings_of(run: AuditRun) -> tuple[Finding, ...]:
         if place in run.withheld:
             of_members = [withheld(own, run.withheld[place]) for own in of_members]
         found_of.update(zip(group, of_members, strict=True))
-    findings = with_controls([found_of[k] for k in sorted(found_of)])
+    findings = [found_of[k] for k in sorted(found_of)]
+    # A pair of an input with itself is a control of the auditor: a violation there is a mistake. Beside other pairs it
+    # has the verdict of its evidence. Alone it would make an audit "not refuted" that has looked at nothing.
+    if all(SAME_INPUT in finding.notes for finding in findings):
+        findings = [
+            dataclasses.replace(finding, verdict="inconclusive") if finding.verdict == "not_refuted" else finding
+            for finding in findings
+        ]
     factor = run.options.inconclusive_factor
     weakest = least_powerful(findings, factor)
     if weakest is not None and weakest.power is not None:
@@ -99,7 +106,7 @@ def finding_of(
     power = power or power_of(game, run.options.event_mass)
     verdict: Verdict = "violated" if game.is_violated else "inconclusive"
     if not game.is_violated and (control or power.suffices(run.options.inconclusive_factor)):
-        verdict = "not_refuted"  # a control has no power to be too little: see `with_controls`
+        verdict = "not_refuted"  # a control has no power to be too little: see `findings_of`
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
         failure = (
@@ -197,20 +204,6 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
 def broken_text(subject_name: str, failure: Failure) -> str:
     """The message of a pair of which every call raised."""
     return f"{subject_name} must return outputs, got {failure.text}, on both inputs of the pair."
-
-
-def with_controls(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings of an audit, of which those that cannot find anything say so, where there are no others.
-
-    A pair of an input with itself is a control of the auditor: a violation there is a mistake. Beside other pairs it
-    has the verdict that its evidence has. Alone it would make a whole audit "not refuted" that has looked at nothing.
-    """
-    if not all(SAME_INPUT in finding.notes for finding in findings):
-        return list(findings)
-    return [
-        dataclasses.replace(finding, verdict="inconclusive") if finding.verdict == "not_refuted" else finding
-        for finding in findings
-    ]
 
 
 def change_sentence(change: Change, stands: bool = False) -> str:

@@ -140,7 +140,8 @@ def plan(
     wanted = samples
 
     def planned_at(samples: int) -> _Planned:
-        return _Planned(promise, chosen, playing_of(subject, promise, chosen, mode, samples), confidence, power)
+        playing = playing_of(subject, promise, chosen, mode, samples)
+        return _Planned(subject, promise, chosen, playing, confidence, power)
 
     audit = planned_at(samples)
     per_run, timed = 0.0, 0
@@ -187,7 +188,7 @@ def plan(
         environment=environment(),
         time_limit=None if seconds is None else float(seconds),
         samples_wanted=wanted if samples < wanted else None,
-        pools=0 if audit.is_universe else _pools(subject, promise, [chosen[k] for k in audit.asked]),
+        pools=audit.pools,
     )
 
 
@@ -207,13 +208,14 @@ class _Planned:
 
     def __init__(
         self,
+        subject: Subject,
         promise: Claim,
         chosen: Sequence[Pair],
         playing: Playing,
         confidence: float,
         power: float,
     ) -> None:
-        self.promise, self.power = promise, power
+        self.promise, self.power, self.pools = promise, power, 0
         self.mode, self.is_universe = playing.mode, playing.is_universe
         if self.is_universe:
             inputs = inputs_of(chosen)
@@ -224,7 +226,9 @@ class _Planned:
             claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
             self.asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
             self._values = [claims[k].value for k in self.asked]
-            self.inputs = len(distinct_inputs([chosen[k] for k in self.asked])[0])
+            data, positions = distinct_inputs([chosen[k] for k in self.asked])
+            self.inputs = len(data)
+            self.pools = pool_pairs(subject, data, positions, [claims[k] for k in self.asked], None).pools
         self.pairs = len(self.asked)
         # Samples of an audit that plays this.
         self.fewest = 2 * MIN_DRAWS if self.is_universe and self.pairs <= MANY_PAIRS else 1
@@ -347,13 +351,6 @@ def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float)
     deviations = [math.sqrt(share * (1.0 - share)) for share in (null, other)]
     guesses = normal_sample_size_one_tail(other - null, audit.power, audit.level, *deviations)
     return float(guesses) / (2.0 * event_mass)
-
-
-def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
-    """Games in which the audit asks several of the pairs."""
-    data, positions = distinct_inputs(asked)
-    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in asked]
-    return pool_pairs(subject, data, positions, claims, None).pools
 
 
 # --- the subject ---------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ def power_of(game: PairGame, event_mass: float) -> Power:
 def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: float) -> Power:
     """The power with what a test finds that knows the event, by its mass, and with the samples that would do.
 
-    The map ends where no loss shows.
+    The map ends where no loss shows. So many samples of one digit would make the pair, alone, "not refuted", by the
+    general table of what is found; None where not even 9 * 10^8 do.
     """
     found: list[tuple[float, float]] = []
     for mass in MASSES:
@@ -39,9 +40,16 @@ def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: floa
             found.append((mass, game.main.power(mass, power.probability)[0]))
             if math.isinf(found[-1][1]):
                 break
+
+    def suffices(samples: int) -> bool:
+        schedule = schedule_of(mode, samples, 1, 2)
+        draws = schedule.planned - schedule.most_before_test
+        alone = game_before_draws(game.claim, draws, mode, game.level)
+        return power_of(alone, power.event_mass).suffices(inconclusive_factor)
+
     needed = None
     if not power.suffices(inconclusive_factor) and not power.is_planted:
-        needed = samples_that_suffice(game, mode, power.event_mass, inconclusive_factor)
+        needed = least_size(round_sizes(1, 9 * 10**8), suffices)
     return dataclasses.replace(power, by_mass=tuple(found), samples_needed=needed)
 
 
@@ -50,22 +58,6 @@ def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Pai
     pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
     pair.start(level)
     return pair
-
-
-def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclusive_factor: float) -> int | None:
-    """The least number of samples of one digit at which the pair of a game, alone, would be "not refuted".
-
-    By the general table of what is found; None where not even 9 * 10^8 samples do.
-    """
-
-    def suffices(samples: int) -> bool:
-        schedule = schedule_of(mode, samples, 1, 2)
-        draws = schedule.planned - schedule.most_before_test
-        return power_of(game_before_draws(game.claim, draws, mode, game.level), event_mass).suffices(
-            inconclusive_factor
-        )
-
-    return least_size(round_sizes(1, 9 * 10**8), suffices)
 
 
 @functools.cache

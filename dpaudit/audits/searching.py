@@ -225,8 +225,10 @@ class _Searcher:
         if self._is_found_without_draws():
             return self._result()
         # A round draws twice as often as the one before, on half as many inputs and as many moved ones at most.
-        inputs = self.search.budget // (2 * ROUNDS)
-        count = min(self.search.candidates, max(4, inputs // self._first_draws()))
+        inputs, least = self.search.budget // (2 * ROUNDS), MIN_DRAWS
+        if self.claim.has_value:  # so many show a loss of twice the claim: from fewer the first choice is a lottery
+            least = int(min(max(2.0 / max(line_of(self.claim).epsilon, 0.01) ** 2, MIN_DRAWS), MAX_FIRST_DRAWS))
+        count = min(self.search.candidates, max(4, inputs // least))
         draws = max(inputs // count, 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         active += self.climbed
@@ -268,13 +270,6 @@ class _Searcher:
         for candidate in self.climbed if is_found else ():
             self._look(candidate, MAX_FIRST_DRAWS)
         return is_found
-
-    def _first_draws(self) -> int:
-        """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
-        if not self.claim.has_value:  # each pair has its own budget
-            return MIN_DRAWS
-        epsilon = max(line_of(self.claim).epsilon, 0.01)
-        return int(min(max(2.0 / epsilon**2, MIN_DRAWS), MAX_FIRST_DRAWS))
 
     def _first(self, domain: Domain, count: int) -> list[TriedPair]:
         """Starts of the domain, drawn from its families in turn, and pairs at random.

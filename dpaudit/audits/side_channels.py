@@ -67,12 +67,6 @@ WORDS = {
 }
 
 
-def left_folder(folder: str) -> SideFinding:
-    """A call that changed the auditor's working directory, which is what it was before again."""
-    text = "A call changed the working directory of the process, which was put back for the reports."
-    return SideFinding("working_directory", "found", text, details={"left": folder})
-
-
 def containment_finding(subject: IsolatedSubject) -> SideFinding:
     """Effects contained so far: calls that did not come back, and what calls did beside their output, by input.
 

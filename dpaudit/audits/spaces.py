@@ -30,7 +30,7 @@ SWEEP = 48  # inputs of one level each, each on the way to the next: a band of 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Way:
+class Walk:
     """A way from one input to another in some steps, each between neighbours; `at` a part in [0, 1] of it an input."""
 
     x: Any
@@ -45,8 +45,8 @@ class Space:
 
     domain: Domain
 
-    def ways(self) -> Iterator[Way]:
-        """Ways to walk."""
+    def walks(self) -> Iterator[Walk]:
+        """Walks between inputs of the domain."""
         return iter(())
 
     def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
@@ -112,14 +112,14 @@ class Rows(Space):
     change: float = math.inf
     kind: Callable[[float], Any] = float
 
-    def ways(self) -> Iterator[Way]:
+    def walks(self) -> Iterator[Walk]:
         """Between any two inputs that the domain begins with; then from level to level of all rows."""
         levels = [] if self.ends is None else np.linspace(*self.ends, SWEEP).tolist()
         sweep = [self.make([self._number(level)] * self.most) for level in levels]
         for a, b in itertools.chain(itertools.combinations(self._ends(), 2), itertools.pairwise(sweep)):
             one, other = self.read(a), self.read(b)
             if steps := self._steps(one, other):
-                yield Way(a, b, steps, functools.partial(self._on_way, one, other))
+                yield Walk(a, b, steps, functools.partial(self._on_walk, one, other))
 
     def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
         """The record that differs moved by this part of the range, then moves of the domain."""
@@ -144,7 +144,7 @@ class Rows(Space):
             hops = max(1, math.ceil((self.ends[1] - self.ends[0]) / self.change - 1e-9))
         return len(one) * hops if len(one) == len(other) else 0
 
-    def _on_way(self, one: list[Any], other: list[Any], part: float) -> Any:
+    def _on_walk(self, one: list[Any], other: list[Any], part: float) -> Any:
         if self.inserts:
             return self.make(max(one, other, key=len)[: round(len(one) + part * (len(other) - len(one)))])
         done = min(int(part * len(one) + 1e-9), len(one))
@@ -165,15 +165,15 @@ class Lines(Space):
 
     domain: VectorDomain
 
-    def ways(self) -> Iterator[Way]:
+    def walks(self) -> Iterator[Walk]:
         """Between any two inputs that the domain begins with."""
         for a, b in itertools.combinations(self._ends(), 2):
             first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
             if (gap := float(np.abs(second - first).max())) > 0.0:
                 steps = max(1, math.ceil(gap / self.domain.change - 1e-9))
-                yield Way(a, b, steps, functools.partial(self._on_way, first, second))
+                yield Walk(a, b, steps, functools.partial(self._on_walk, first, second))
 
-    def _on_way(self, first: FloatArray, second: FloatArray, part: float) -> Any:
+    def _on_walk(self, first: FloatArray, second: FloatArray, part: float) -> Any:
         return self.domain.vector(first + part * (second - first))
 
 

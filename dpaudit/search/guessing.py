@@ -102,7 +102,9 @@ def guess_domain(
 
 def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:
     if hasattr(value, "example") and hasattr(value, "map"):  # a hypothesis strategy
-        inputs = _drawn(value)
+        inputs: list[Any] = []  # the same each time
+        none = "example must be a strategy that yields inputs, got none."
+        explore("example", value, inputs.append, examples=DRAWN, seed=0, none=none)
         are_datasets = isinstance(inputs[0], list | tuple | np.ndarray)
         drawn = DatasetDomain.of_examples(inputs, adjacency) if are_datasets else ListedDomain(tuple(inputs))
         return _guess(drawn, f"{origin}, a strategy", adjacency)
@@ -210,11 +212,3 @@ def _values_of(kind: Any) -> list[Any] | None:
         varied = [(*base[:k], value, *base[k + 1 :]) for k, column in enumerate(known) for value in column[1:]]
         return [base, tuple(column[min(1, len(column) - 1)] for column in known), *varied]
     return None
-
-
-def _drawn(strategy: Any) -> list[Any]:
-    """Inputs of a hypothesis strategy, the same each time."""
-    inputs: list[Any] = []
-    none = "example must be a strategy that yields inputs, got none."
-    explore("example", strategy, inputs.append, examples=DRAWN, seed=0, none=none)
-    return inputs

@@ -193,7 +193,7 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
     playing = Playing("fixed", is_universe)
-    planned = planning._Planned(PureDP(1.0), pairs, playing, 0.97, 0.9)
+    planned = planning._Planned(as_subject(response), PureDP(1.0), pairs, playing, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
