@@ -16,6 +16,7 @@ The distance adds, on one stream for both inputs (the largest of `STREAMS` where
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -98,10 +99,11 @@ class NoiseFree:
         if key not in self._known:
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
-            paths = [run(self.subject, x, Tape(self.seed, 0, is_quick=True))]
-            tape = paths[0].tape
-            if (tape.others or any(map(_is_order, tape.decisions))) and not paths[0].problem:
-                paths += [run(self.subject, x, Tape(self.seed, number, is_quick=True)) for number in range(1, STREAMS)]
+            tape = functools.partial(Tape, self.seed, is_quick=True, deadline=self.recorder.deadline)
+            paths = [run(self.subject, x, tape(0))]
+            first = paths[0].tape
+            if (first.others or any(map(_is_order, first.decisions))) and not paths[0].problem:
+                paths += [run(self.subject, x, tape(number)) for number in range(1, STREAMS)]
             self.runs += len(paths)
             tapes = [path.tape for path in paths]
             self.only_adds &= not any(one.decisions or one.looks or one.others or one.is_opaque for one in tapes)

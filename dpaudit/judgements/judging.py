@@ -59,7 +59,7 @@ from dpaudit.symbolic.certificate import Certificate, event_text
 from dpaudit.symbolic.certifying import certify
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.recorded_noise import RecordedPair
-from dpaudit.symbolic.tracing import Suspended
+from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 
 SECONDS = 60.0
 ERROR_RATE = 0.01
@@ -78,6 +78,7 @@ class Shares:
     record: float = 0.2
     record_more: float = 0.35  # of pairs that a certificate leaves open, where all that were recorded keep the claim
     certify: float = 0.25
+    symbols: float = 0.6  # after which a run with symbols ends where it is
     shrink: float = 0.1
     search: float = 0.3  # of what is left then, for the search with draws
     most_pairs: int = 200  # of a caller's, that are recorded
@@ -230,6 +231,7 @@ class _Judging:
         """The pairs to prove something of; the most sensitive first."""
         try:
             self.noise_free = NoiseFree(self.subject, self.claim, self.seed)
+            self.noise_free.recorder.deadline = time.monotonic() + SHARES.symbols * self.left
         except UsageError:  # it runs in another process
             self.noise_free = None
         if self.listed is not None:
@@ -255,9 +257,9 @@ class _Judging:
         """The judgement "refuted" by recorded noise, or None; what is found of each pair goes into `recorded`."""
         if self.noise_free is None:
             return None
-        end = self.noise_free.recorder.until = time.perf_counter() + share * self.limit
+        end = self.noise_free.recorder.until = time.monotonic() + share * self.limit
         for pair in (pair for pair in pairs[: SHARES.most_pairs] if pair.id not in self.recorded):
-            if time.perf_counter() > end and self.recorded:
+            if time.monotonic() > end and self.recorded:
                 break
             found = self.noise_free.proof(pair)
             self.recorded[pair.id] = found
@@ -273,11 +275,11 @@ class _Judging:
     def _smaller(self, pair: Pair, found: RecordedPair) -> tuple[Pair, RecordedPair]:
         """A pair that is proved to break the claim, made small while it does."""
         assert self.noise_free is not None
-        noise_free, end, kept = self.noise_free, time.perf_counter() + SHARES.shrink * self.limit, [(pair, found)]
+        noise_free, end, kept = self.noise_free, time.monotonic() + SHARES.shrink * self.limit, [(pair, found)]
         noise_free.recorder.until = end
 
         def breaks(x: Any, x_prime: Any) -> bool:
-            if time.perf_counter() > end or self.claim.for_pair(x, x_prime).is_vacuous:
+            if time.monotonic() > end or self.claim.for_pair(x, x_prime).is_vacuous:
                 return False
             proof = noise_free.proof(smaller := Pair(x, x_prime))
             if proof.grade == "proved":
@@ -318,7 +320,7 @@ class _Judging:
             if own is not None and own.verdict == "kept":
                 return "certificate"
         found = self.recorded.get(pair.id)
-        if found is None or found.grade != "same" or found.implied is None or found.unproved:
+        if found is None or found.grade != "same" or found.implied is None or found.unproved or found.doubt:
             return ""
         claim = self.claim.for_pair(pair.x, pair.x_prime)
         allowed = math.inf if claim.is_vacuous else claim.value
@@ -472,12 +474,22 @@ class _Judging:
         """The lines at which the recorded runs of a pair differ: nothing is proved of them."""
         if self.noise_free is None:
             return ()
+        self.noise_free.recorder.deadline = time.monotonic() + SHARES.shrink * self.limit
         try:
             return self.noise_free.proof(pair).places
         except DpauditError:
             return ()
 
     # What is said.
+
+    def _why_unproved(self) -> str:
+        """Sentence why neither a certificate nor a record says what is lost; empty where none was made."""
+        pairs = () if self.certificate is None else self.certificate.pairs
+        certified = [pair.reason for pair in pairs if pair.verdict == "open"]
+        recorded = [found.doubt or found.unproved for found in self.recorded.values() if found.doubt or found.unproved]
+        of_real_law = [reason for reason in certified if OF_REAL_LAW in reason]
+        why = next(iter([*(one for one in certified if one not in of_real_law), *recorded, *of_real_law]), "")
+        return f"{why.rstrip('.')}." if why else ""
 
     def _judgement(
         self,
@@ -496,6 +508,8 @@ class _Judging:
         details: dict[str, Any] = {}
         if self.result is not None:
             details["audit"] = self.result.to_dict()
+            if by == "statistics" and verdict != "refuted" and (why := self._why_unproved()):
+                statement = f"{statement} Nothing of it is proved: {why}"
             if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
                 statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:

@@ -32,6 +32,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_pairs, stated_claim
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
 from dpaudit.symbolic.exact_judging import check_claim, judge, open_pair
 from dpaudit.symbolic.exploring import (
@@ -146,12 +147,13 @@ class _Certifying:
                 f"{self.subject.name} {why}: give it a parameter rng, and let all its draws come from that."
             )
         subject = self._one_by_one()
+        self.depends = Dependence(subject.mechanism, *self._inputs()[0])
         try:
             try:
-                return self._explored(Runner(subject, self.face), deadline)
+                return self._explored(Runner(subject, self.face, self.depends), deadline)
             except NeedsNumbers as reason:
                 self.ended = str(reason)
-                return self._explored(Runner(subject, self.face, lazy=False), deadline)
+                return self._explored(Runner(subject, self.face, self.depends, lazy=False), deadline)
         except Untraceable as refusal:
             of_noise = self._of_noise(deadline) if OF_REAL_LAW in str(refusal) else None
             return of_noise or self._refused(str(refusal))
@@ -159,13 +161,13 @@ class _Certifying:
     def _of_noise(self, deadline: float) -> Certificate | None:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
         found: list[NoiseLaw] = []
-        until = time.perf_counter() + deadline - REAL_SHARE * self.seconds - self.clock()
+        until = time.monotonic() + deadline - REAL_SHARE * self.seconds - self.clock()
         inputs, sides = self._inputs()
         try:
             with kept_by_conversions():
                 for x in inputs:
-                    found.append(noise_law(self.subject, x, until))
-                    if time.perf_counter() > until:
+                    found.append(noise_law(self.subject, x, self.depends, until))
+                    if time.monotonic() > until:
                         return None
         except Untraceable:
             return None
@@ -195,10 +197,10 @@ class _Certifying:
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:
-                exploration.repeat()
+                exploration.repeat(deadline)
         runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
-        judged = self._judged(explorations, sides)
+        judged = self._judged(explorations, sides, deadline)
         return self._certificate(self._held_against_runs(runner.subject, explorations, sides, judged, deadline))
 
     def _held_against_runs(
@@ -234,6 +236,9 @@ class _Certifying:
                 )
         # Validity: of a program that only raises nothing is compared; an audit calls it an error.
         raising = {k for k in concerned if all(leaf.token.startswith("raised ") for leaf in explorations[k].law)}
+        # Validity: a proof is of calls that depend on their input and their draws alone.
+        changed = self.depends.changed()
+        doubt = changed or self.depends.doubt()
         held = []
         for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
@@ -244,6 +249,8 @@ class _Certifying:
                 reason = (
                     f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
                 )
+            if not reason and (changed or (doubt and done.verdict == "kept")):
+                reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {doubt}"
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 
@@ -268,10 +275,12 @@ class _Certifying:
             if live and end == float("inf") and runner.runs >= look:
                 look = 2 * runner.runs
                 runner.check()
-                if all(pair.verdict != "open" for pair in self._judged(explorations, sides)):
+                if all(pair.verdict != "open" for pair in self._judged(explorations, sides, deadline)):
                     end = AFTER_DECISION * runner.runs
 
-    def _judged(self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]]) -> list[CertifiedPair]:
+    def _judged(
+        self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
+    ) -> list[CertifiedPair]:
         judged = []
         laws, is_whole = cells([exploration.law for exploration in explorations])
         known = [Known.of(law) for law in laws]
@@ -279,7 +288,10 @@ class _Certifying:
             p, q = (known[place] for place in places)
             if not is_whole:  # tails of other inputs may be what cannot be compared
                 p, q = map(Known.of, cells([explorations[place].law for place in places])[0])
-            judged.append(judge(pair, claim, p, q, Fraction(self.rounding), self.ended))
+            if self.clock() > deadline:
+                judged.append(open_pair(pair, claim, "undecided, because its bounds take more seconds"))
+            else:
+                judged.append(judge(pair, claim, p, q, Fraction(self.rounding), self.ended))
         return judged
 
     def _refused(self, reason: str) -> Certificate:

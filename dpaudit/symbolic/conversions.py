@@ -3,7 +3,8 @@
 Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
 is made, the functions of the user's files call others instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
-tracebacks stay, too. Functions of numpy that make arrays of numbers (`BEFORE_DTYPE`) guard the symbols in them.
+tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process
+(`dpaudit.symbolic.dependence`). Functions of numpy that make arrays (`BEFORE_DTYPE`) guard the symbols in them.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import contextlib
 import dis
 import functools
 import gc
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
+from dpaudit.symbolic.dependence import checked
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -77,7 +79,12 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 
 
 # No name of a program has a space. They stay among the builtins: a generator of the user's may go on later.
-KEPT = {"int": "dpaudit int", "float": "dpaudit float", "type": "dpaudit type"}
+CALLED: Mapping[str, Callable[..., Any]] = {
+    **{kind.__name__: _keeping(kind) for kind in (int, float)},
+    "type": keep_type,
+    **{function.__name__: checked(function) for function in (str, repr, set, frozenset)},
+}
+KEPT = {name: f"dpaudit {name}" for name in CALLED}
 
 
 @contextlib.contextmanager
@@ -86,7 +93,7 @@ def kept_by_conversions() -> Iterator[None]:
 
     Where a function is missed, a conversion in it gives a number.
     """
-    vars(builtins).update({KEPT["int"]: _keeping(int), KEPT["float"]: _keeping(float), KEPT["type"]: keep_type})
+    vars(builtins).update({KEPT[name]: function for name, function in CALLED.items()})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:

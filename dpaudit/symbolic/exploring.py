@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.parameters import KINDS
 from dpaudit.symbolic.choices import Frontier, OpenPath
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, read_output
@@ -47,14 +49,17 @@ class Runner:
         Called once a draw.
     face : {"numpy", "random"}
         What its generator looks like.
+    depends : Dependence, optional
+        What it can reach, as it was before all runs; by default as it is now.
     lazy : bool
         Whether geometric draws may stay symbols.
     """
 
-    def __init__(self, subject: Subject, face: str, lazy: bool = True) -> None:
+    def __init__(self, subject: Subject, face: str, depends: Dependence | None = None, lazy: bool = True) -> None:
         self.subject, self.face, self.lazy = subject, face, lazy
         self.stream = np.random.PCG64(0)
         self.watch = Watch(self.stream)
+        self.depends = depends or Dependence(subject.mechanism)
         self.runs = 0
         self.ended = ""  # where a symbol without an end first became a number
 
@@ -70,6 +75,7 @@ class Runner:
         """
         self.runs += 1
         tracer = Tracer(path, heaviest_other, self.lazy, deadline)
+        tracer.depends = self.depends
         draws = ExactDraws(tracer)
         rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:
@@ -81,6 +87,8 @@ class Runner:
         except Suspended:
             leaf = None
         self.ended = self.ended or tracer.ended
+        if not tracer.refusal and (changed := self.depends.changed()):
+            raise Untraceable(changed[:1].upper() + changed[1:] + ".")
         if tracer.refusal:  # it may have been caught
             raise Untraceable(tracer.refusal)
         if not tracer.is_replayed and not tracer.is_suspended:
@@ -88,7 +96,7 @@ class Runner:
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
 
     def check(self) -> None:
-        """Refuse the runs so far if they used other generators, or keep one that they made.
+        """Refuse the runs so far if they used other generators.
 
         Raises
         ------
@@ -97,8 +105,6 @@ class Runner:
         """
         if moved := self.watch.moved():
             raise Untraceable(moved)
-        if self.watch.has_new():
-            raise Untraceable("A generator other than the one that is given was made and is kept between runs.")
 
 
 class Exploration:
@@ -137,15 +143,19 @@ class Exploration:
             if count < REPEATED or (self.runner.runs & (self.runner.runs - 1)) == 0:
                 self.kept.append((ended.path, ended.leaf))
 
-    def repeat(self) -> None:
+    def repeat(self, deadline: float = math.inf) -> None:
         """Run some of the paths once more, the latest first: each must end where it ended.
+
+        One is run whatever the time is, the others before the deadline (`time.monotonic`).
 
         Raises
         ------
         Untraceable
             If one does not.
         """
-        for path, leaf in reversed(self.kept):
+        for number, (path, leaf) in enumerate(reversed(self.kept)):
+            if number and time.monotonic() > deadline:
+                return
             again = self.runner.run(self.x, path)
             if again.leaf != leaf or again.path.last is not path.last:
                 raise Untraceable(

@@ -7,6 +7,7 @@ that of `numpy.random.Generator`, with its arguments by name.
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import random
@@ -143,28 +144,28 @@ def _short(value: Any) -> str:
     return "[" + ", ".join(f"{number:.4g}" for number in numbers[:3]) + (", …]" if numbers.size > 3 else "]")
 
 
-class Source:
+class Source(abc.ABC):
     """Source of the draws that a face is asked for."""
 
+    @abc.abstractmethod
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         """Value that a method of `numpy.random.Generator` returns for these arguments."""
-        raise NotImplementedError
 
     def below(self, count: int) -> int:
         """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
-        raise NotImplementedError
+        return int(self.draw("random", "integers", {"low": 0, "high": count}))
 
+    @abc.abstractmethod
     def bits(self) -> np.random.BitGenerator:
         """The stream itself, from which its owner may take anything."""
-        raise NotImplementedError
 
     def children(self, count: int) -> list[Source]:
         """The sources of generators that are spawned."""
         return [self] * count
 
+    @abc.abstractmethod
     def lose(self, what: str) -> Source:
         """Note that the generator is used in a way that no draw accounts for; gives the source of a copy of it."""
-        raise NotImplementedError
 
 
 def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, dict[str, Any]]:

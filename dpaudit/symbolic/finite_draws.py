@@ -10,6 +10,7 @@ and samples of `_randbelow`, which is one uniform choice here.
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -29,13 +30,13 @@ REFERENCE = np.random.Generator(ReferenceStream(0))
 class FiniteDraws(Source):
     """Draws that are made of choices among finitely many outcomes."""
 
+    @abc.abstractmethod
     def choose(self, weights: Sequence[Fraction]) -> int:
         """One of some outcomes, by their probabilities."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def refuse(self, reason: str) -> Any:
         """End a draw that is not followed."""
-        raise NotImplementedError
 
     def integer(self, low: int, count: int, dtype: Any) -> Any:
         """A uniform integer in [low, low + count)."""

@@ -179,8 +179,11 @@ class Law:
             return (z - 1.0) * math.log1p(-a) + math.log(a) if a < 1.0 else 0.0 if z == 1.0 else -math.inf
         return abs(z) * math.log(a) + math.log1p(-a) - math.log1p(a)
 
-    def within(self, low: float, high: float) -> float:
-        """Some number of (low, high] that the law can give, at no round place in it; NaN where it has no mass there."""
+    def within(self, low: float, high: float, share: float) -> float:
+        """A number of (low, high] that the law can give; NaN where it has no mass there.
+
+        `share` in (0, 1) is where it lies. A drawn one meets no number of a program with a probability above 0.
+        """
         if self.mass(low, high) <= 0.0:
             return math.nan
         if self.is_discrete:
@@ -189,8 +192,8 @@ class Law:
         ends = self.support
         low, high = max(low, ends[0]), min(high, ends[1])
         if math.isinf(low):
-            return high - 0.7321 * self.scale if math.isfinite(high) else 0.0
-        return low + 0.7321 * self.scale if math.isinf(high) else low + 0.6180 * (high - low)
+            return (high if math.isfinite(high) else 0.0) - share * self.scale
+        return low + share * (self.scale if math.isinf(high) else high - low)
 
 
 def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:

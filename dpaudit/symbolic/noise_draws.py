@@ -19,7 +19,7 @@ from dpaudit.symbolic.finite_draws import FiniteDraws
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, guarded, number_of
-from dpaudit.symbolic.tape import MAX_NOISES, Tape
+from dpaudit.symbolic.tape import MAX_NOISES, Tape, Unsupported
 
 # As they are outside of recorded runs.
 _MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
@@ -88,6 +88,9 @@ class NoiseDraws(FiniteDraws):
             return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
         tape.outcomes[event] = tape.choose(doubles, actual, self._name, weights)
         return tape.outcomes[event]
+
+    def refuse(self, reason: str) -> Any:
+        raise Unsupported(f"{reason}.")
 
     def bits(self) -> np.random.BitGenerator:
         # 128 bits, as the system's entropy has: see `dpaudit.running.streams.stream`.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -24,6 +25,7 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.certificate import CertifiedPair
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
 from dpaudit.symbolic.enclosures import Enclosure, enclosed
 from dpaudit.symbolic.exact_judging import judge, open_pair
@@ -50,8 +52,8 @@ class NoiseLaw:
         return Known({leaf.token: mass for leaf, mass in self.law.items()}, Fraction(0))
 
 
-def noise_law(subject: Subject, x: Any, until: float = math.inf) -> NoiseLaw:
-    """The law of a subject on one input, whose paths are begun before a time (`time.perf_counter`).
+def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until: float = math.inf) -> NoiseLaw:
+    """The law of a subject on one input, whose paths are begun before a time (`time.monotonic`).
 
     Raises
     ------
@@ -65,7 +67,7 @@ def noise_law(subject: Subject, x: Any, until: float = math.inf) -> NoiseLaw:
     >>> {leaf.token: float(mass) for leaf, mass in found.law.items()}
     {'1.0': 0.5, '0.0': 0.5}
     """
-    paths = explore(subject, x, 0, is_strict=True, until=until)
+    paths = explore(subject, x, 0, is_strict=True, until=until, depends=depends, deadline=until)
     if paths.message or paths.unknown:
         raise Untraceable(paths.message or paths.unknown)
     # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.
@@ -73,6 +75,8 @@ def noise_law(subject: Subject, x: Any, until: float = math.inf) -> NoiseLaw:
         raise Untraceable("no noise is drawn, or none after a first run")
     masses: dict[str, list[ExpSum | Enclosure]] = {}
     for path in paths.known:
+        if time.monotonic() > until:
+            raise Untraceable("the probabilities of its paths take more time than is left")
         mass = path.tape.exact_mass()
         if path.output is not None and path.output.is_noisy:
             raise Untraceable("noise is part of an output")

@@ -100,6 +100,9 @@ def mass_of(component: Component, is_quick: bool = False) -> tuple[float, float]
     A quick one, which only ranks inputs, is by quadrature where bounds by balls take long. So is any other that has no
     bounds: where python-flint is missing, or noises are many.
     """
+    for one in component.comparisons:
+        if least_gap(component.comparisons, one.upper, one.lower) + one.gap <= 0:  # they contradict each other
+            return 0.0, 0.0
     if not is_quick or all(node.law.family in (*FAMILIES, "gumbel") for _, node in component.nodes):
         found = component.mass()
         if found is not None:
@@ -149,6 +152,33 @@ def _growth(side: Sequence[Node], sign: int) -> float:
     if any(node.law.family == "exponential" and node.factor * sign < 0 for node in side):
         return math.inf
     return math.fsum(RATES.get(node.law.family, math.inf) / node.law.scale / float(abs(node.factor)) for node in side)
+
+
+def needed(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons, without those that others imply: of a <= b, b <= c and a <= c the last one.
+
+    Examples
+    --------
+    >>> zero = Fraction(0)
+    >>> needed([Comparison(0, 1, zero), Comparison(0, 2, zero), Comparison(1, 2, zero)])
+    (Comparison(lower=0, upper=1, gap=Fraction(0, 1)), Comparison(lower=1, upper=2, gap=Fraction(0, 1)))
+    """
+    kept = list(comparisons)
+    for one in comparisons:
+        rest = [other for other in kept if other is not one]
+        if least_gap(rest, one.lower, one.upper) <= one.gap:
+            kept = rest
+    return tuple(kept)
+
+
+def least_gap(comparisons: Sequence[Comparison], lower: int, upper: int) -> Fraction | float:
+    """The least gap for which comparisons imply that `lower` is below `upper` plus that; infinite where none do."""
+    found: dict[int, Fraction] = {lower: Fraction(0)}
+    for _ in comparisons:  # each round follows one more of them
+        for one in comparisons:
+            if one.lower in found:
+                found[one.upper] = min(found[one.lower] + one.gap, found.get(one.upper, found[one.lower] + one.gap))
+    return found.get(upper, math.inf)
 
 
 def connected(nodes: set[int], comparisons: Sequence[Comparison]) -> set[int]:

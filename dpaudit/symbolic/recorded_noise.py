@@ -72,6 +72,9 @@ class RecordedPair:
         The calls of both runs.
     unproved : str
         Why the loss of the outputs is not known, with the line; else empty.
+    doubt : str
+        Why it is not shown that calls depend on their input and draws alone, so that other calls may lose more; or
+        empty.
     """
 
     id: str
@@ -85,6 +88,7 @@ class RecordedPair:
     notes: tuple[Note, ...]
     trace: tuple[Row, ...]
     unproved: str = ""
+    doubt: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,18 +241,20 @@ class Recorder:
     Attributes
     ----------
     until : float
-        The time (`time.perf_counter`) after which no further list of decisions is begun; endless by default.
+        The time (`time.monotonic`) after which no further list of decisions is begun; endless by default.
+    deadline : float
+        The time at which a run that goes on ends; endless by default.
     """
 
     def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MAX_PATHS) -> None:
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
-        self.most_paths, self.until = most_paths, math.inf
+        self.most_paths, self.until, self.deadline = most_paths, math.inf, math.inf
         self._known: dict[int, tuple[Any, Paths]] = {}
 
     def paths(self, x: Any) -> Paths:
         """All known runs of an input."""
         if id(x) not in self._known:
-            found = explore(self.subject, x, self.seed, self.most_paths, until=self.until)
+            found = explore(self.subject, x, self.seed, self.most_paths, until=self.until, deadline=self.deadline)
             self.runs += found.runs
             self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
         return self._known[id(x)][1]
@@ -300,7 +306,9 @@ class Recorder:
             grade, statement, implied, proof = "not recorded", "", None, Proof(math.nan)
         bound = None if implied is None else implied.value
         ids, trace = (pair.id, pair.x_id, pair.x_prime_id), rows(first.first, frozen)
-        return RecordedPair(*ids, grade, statement, places, proof.loss, bound, notes, trace, reason)
+        return RecordedPair(
+            *ids, grade, statement, places, proof.loss, bound, notes, trace, reason, first.doubt or second.doubt
+        )
 
     def _again(self, x: Any, paths: Paths) -> bool:
         self.runs += 1
@@ -309,7 +317,7 @@ class Recorder:
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
         path = OpenPath.of(decision.outcome for decision in first.tape.decisions)
         self.runs += 1
-        found = run(self.subject, x_prime, Tape(self.seed, 0, path, first.tape))
+        found = run(self.subject, x_prime, Tape(self.seed, 0, path, first.tape, deadline=self.deadline))
         return second.first if found.problem else found
 
     def _graded(

@@ -28,6 +28,7 @@ from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
@@ -88,6 +89,8 @@ class Paths:
         Why nothing is known, else empty.
     unknown : str
         Which runs are not known, else empty.
+    doubt : str
+        Why it is not shown that runs depend on their input and draws alone, else empty.
     """
 
     first: Path
@@ -97,6 +100,7 @@ class Paths:
     runs: int
     message: str = ""
     unknown: str = ""
+    doubt: str = ""
 
 
 def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
@@ -177,7 +181,9 @@ def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) ->
     way = Way(lines)
     found = _run(subject, x, tape, way)
     tape.is_closed = True
-    return dataclasses.replace(found, way=way.digest)
+    changed = "" if tape.depends is None else tape.depends.changed()
+    problem = found.problem or (f"{changed}." if changed else "")
+    return dataclasses.replace(found, way=way.digest, problem=problem)
 
 
 def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
@@ -214,12 +220,15 @@ def explore(
     most_paths: int = MAX_PATHS,
     is_strict: bool = False,
     until: float = math.inf,
+    depends: Dependence | None = None,
+    deadline: float = math.inf,
 ) -> Paths:
     """All runs of one input, as far as they are known; some `most_paths` runs for decisions.
 
-    After `until`, in the time of `time.perf_counter`, no further path is begun.
+    After `until`, in the time of `time.monotonic`, no further path is begun; a run that goes on at the deadline ends.
     """
-    tape = functools.partial(Tape, seed, is_strict=is_strict)
+    depends = depends or Dependence(subject.mechanism, x)
+    tape = functools.partial(Tape, seed, is_strict=is_strict, depends=depends, deadline=deadline)
     watch = Watch(reads=True)
     # Validity: what is kept of the first run is a symbol then, and it shows where that is used later.
     probe = run(subject, x, tape(0)) if is_strict else None
@@ -266,13 +275,16 @@ def explore(
     # What a first run leaves behind may be no symbol: a flag, or an answer that was looked at.
     if probe is not None and (probe.tape.is_stale or not _are_same_run(probe, first)):
         message = "it has a memory: noise of an earlier run is used, or what was made of it."
-    return Paths(first, plain, tuple(known), left, count, message, unknown)
+    return Paths(first, plain, tuple(known), left, count, message, unknown, depends.doubt())
 
 
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
     """Tell whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
     tape = paths.plain.tape
-    return _are_same_run(paths.plain, run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict)))
+    return _are_same_run(
+        paths.plain,
+        run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict, deadline=tape.deadline)),
+    )
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
@@ -283,6 +295,8 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     common = [a for a, b in itertools.takewhile(lambda both: both[0] == both[1], zip(*steps, strict=False))]
     place = one.place or other.place or (common[-1] if common and one.way != other.way else "")
     at = f" (line {place})" if place else ""
+    if one.raised and not other.raised:
+        return f"its noise goes where a plain number alone will do: a symbol in its place raises {one.raised}{at}."
     if one.raised != other.raised:
         return f"with symbols for its noise it raises {one.raised or 'nothing'}, not {other.raised or 'nothing'}{at}."
     if one.way != other.way:
@@ -296,7 +310,7 @@ def _paths(
     """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
     found, runs, is_whole = [first] if first.is_known else [], 0, first.is_known
     waiting = Frontier(first.tape.opened)
-    while len(waiting) and runs < most and time.perf_counter() < until:
+    while len(waiting) and runs < most and time.monotonic() < until:
         path = run(subject, x, tape(0, waiting.pop()))
         runs += 1
         if path.problem or not path.tape.is_replayed:
@@ -314,7 +328,10 @@ def _paths(
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
     """Tell whether a run with the numbers of a path makes the same calls and gives the same output."""
     first = path.tape
-    plain = run(subject, x, Tape(first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict))
+    tape = Tape(
+        first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict, deadline=first.deadline
+    )
+    plain = run(subject, x, tape)
     calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
     return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
 

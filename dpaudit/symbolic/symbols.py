@@ -310,6 +310,10 @@ KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of compariso
     | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
     | {np.transpose, np.take, np.ndim, np.shape, np.size, np.expand_dims, np.broadcast_to, np.array_split, np.split}
 )
+QUANTILES: Mapping[Any, float] = {np.median: 1.0, np.quantile: 1.0, np.percentile: 100.0}  # what stands for 1
+OF_ORDER = frozenset(
+    {np.median, np.percentile, np.quantile, np.nanmedian, np.nanpercentile, np.nanquantile, np.partition}
+)
 FOLLOWED_OPTIONS = frozenset({"axis", "keepdims"})  # of a sum, beside the type of doubles
 
 
@@ -353,7 +357,10 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         is_noise = _families(symbols_of(self)) == {"noise"}
-        if function in KNOWN_FUNCTIONS or is_noise:
+        is_plain = self.ndim == 1 and not kwargs and len(args) == 1 + (function is not np.median)
+        if is_noise and function in QUANTILES and is_plain and args[0] is self:
+            return _quantiles(self, asarray((0.5, *args[1:])[-1]) / QUANTILES[function])
+        if function in KNOWN_FUNCTIONS or (is_noise and function not in OF_ORDER):
             found = function._implementation(*args, **kwargs)
             if not isinstance(found, np.ndarray) or not _is_object(found):
                 return found
@@ -400,6 +407,15 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __deepcopy__(self, _: Any) -> Any:
         return self.copy()
+
+
+def _quantiles(array: Any, shares: Any) -> Any:
+    """Some quantiles of noisy numbers: one of them, or between two."""
+    ordered, found = sorted(asarray(array).tolist()), []
+    for place in (shares * (len(ordered) - 1)).ravel().tolist():
+        low, beyond = math.floor(place), place % 1.0
+        found.append(ordered[low] + (ordered[low + 1] - ordered[low]) * beyond if beyond else ordered[low])
+    return guarded(filled(found, shares.shape), np.float64)[()]
 
 
 def _method_by_numbers(name: str) -> Callable[..., Any]:

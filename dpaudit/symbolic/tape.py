@@ -22,6 +22,7 @@ import dataclasses
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -32,10 +33,11 @@ import numpy as np
 from dpaudit.errors import DpauditError
 from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.orders import Component, connected, mass_of
+from dpaudit.symbolic.orders import Component, connected, mass_of, needed
 from dpaudit.symbolic.piecewise import Comparison, ExpSum
 from dpaudit.symbolic.watching import unheard
 
@@ -97,6 +99,10 @@ class Tape(Choices):
         Whether `id` and `hash` count as randomness that is not recorded.
     is_quick : bool
         Whether probabilities that only rank inputs do, of some digits.
+    depends : Dependence, optional
+        What the runs depend on.
+    deadline : float
+        A time of `time.monotonic`, after which the run ends.
     """
 
     def __init__(
@@ -110,10 +116,13 @@ class Tape(Choices):
         replayed: Tape | None = None,
         is_strict: bool = False,
         is_quick: bool = False,
+        depends: Dependence | None = None,
+        deadline: float = math.inf,
     ) -> None:
         super().__init__(path)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
         self.salt, self.replayed, self.is_strict, self.is_quick = salt, replayed, is_strict, is_quick
+        self.depends, self.deadline = depends, deadline
         self.events: list[Event] = []
         self.noises: list[Noise] = []
         self.decisions: list[Decision] = []
@@ -133,16 +142,16 @@ class Tape(Choices):
         self.seeds: list[str] = []
         self.has_entropy = False
         self.is_closed = self.is_stale = False  # whether the run has ended, and whether a symbol was used after that
-        self.deadline = math.inf
+        self.is_late = False
 
     @property
     def is_opaque(self) -> bool:
         """Tell whether the program got at a value that is not accounted for."""
         return bool(self.opaque_at)
 
-    def stream(self) -> np.random.Generator:
-        """The stream of the next event."""
-        key = (RECORDED, self.run, len(self.events))
+    def stream(self, *more: int) -> np.random.Generator:
+        """The stream of the next event, or one beside it."""
+        key = (RECORDED, self.run, len(self.events), *more)
         return np.random.Generator(_PCG64(_SEED_SEQUENCE(self.seed, spawn_key=key)))
 
     def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> int:
@@ -183,11 +192,19 @@ class Tape(Choices):
 
     @property
     def is_over(self) -> bool:
-        """Tell whether it is known already that the run gets at something that no draw accounts for."""
-        return bool(self.unseen)
+        """Tell whether nothing more is asked of the run: it gets at something unseen, or its time is up."""
+        return bool(self.unseen) or self.is_late
 
     def suspend(self) -> None:
-        """A run on a tape has no deadline."""
+        """End the run, as its time is up.
+
+        Raises
+        ------
+        TooLong
+            Always.
+        """
+        self.is_late = True
+        raise TooLong("a run with its noise as symbols takes more time than is left.")
 
     def lose(self, reason: str) -> None:
         """Note that symbols were lost: what goes on is of this run alone."""
@@ -254,7 +271,8 @@ class Tape(Choices):
         outcome = self.decide((below / total, above / total), int(noise.value > threshold), "comparison")
         self.intervals[index] = ends[outcome]
         if (noise.value > threshold) != bool(outcome):
-            self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
+            share = 1.0 - self.stream(len(self.decisions)).random()
+            self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index], share))
         return outcome == 0
 
     def order(
@@ -282,8 +300,12 @@ class Tape(Choices):
         nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
         laws = {node: self.noises[node].law for node in sorted(nodes)}
         tried = [self._component(nodes, pairs, ends) for pairs, ends in options]
-        with unheard():
-            masses = [mass_of(one, self.is_quick) for one in tried]
+        masses = []
+        for one in tried:
+            with unheard():
+                masses.append(mass_of(one, self.is_quick))
+            if time.monotonic() > self.deadline:
+                self.suspend()
         chances = [mass for mass, _ in masses]
         whole = math.fsum(chances)
         if min(chances) < 0.0 or not whole > 0.0:
@@ -326,7 +348,7 @@ class Tape(Choices):
         for node in sorted(nodes):
             interval = ends.get(node, self.intervals.get(node, FREE))
             made.append((node, Node(self.noises[node].law, self.units.get(node, Fraction(1)), *interval)))
-        return Component(tuple(made), (*(pair for pair in self.comparisons if pair.lower in nodes), *pairs))
+        return Component(tuple(made), needed([*(pair for pair in self.comparisons if pair.lower in nodes), *pairs]))
 
     def choose(
         self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
+from dpaudit.symbolic.dependence import Dependence
 
 MAX_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
 WIDEST = 256  # outcomes of one choice; more are halved into groups first
@@ -57,6 +58,7 @@ class Tracer(Choices):
         self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
         super().__init__(path)
         self.is_strict = True
+        self.depends: Dependence | None = None
         self.refusal = ""
         self.ended = ""  # where a symbol without an end first became a number
         self.is_suspended = False

@@ -3,8 +3,7 @@
 * Python's profiling hook sees every call of compiled code: the system's random numbers (so also `secrets`, `uuid4` and
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
   and sockets; in the user's own code also clocks, `id` and `hash`.
-* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after;
-  a generator that was made meanwhile and is kept may be refused.
+* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after.
 
 Not seen: what compiled code draws by itself, and regular files that change between calls. A repeated path that ends
 otherwise shows those.
@@ -30,6 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.faces import PythonFace
 
 SYSTEM = "the system's random numbers are used"
@@ -70,6 +70,7 @@ class WatchedRun(Protocol):
     """Run that is watched: one that is to be exact, or one on a tape."""
 
     deadline: float
+    depends: Dependence | None
     is_strict: bool
 
     @property
@@ -112,15 +113,6 @@ class Watch:
             return "A generator of numpy other than the one that is given is used."
         return ""
 
-    def has_new(self) -> bool:
-        """Tell whether a generator was made meanwhile that is kept."""
-        known = {id(item) for item in self.others}
-
-        def is_new() -> bool:
-            return any(id(item) not in known for item in _alive(self.own))
-
-        return is_new() and bool(gc.collect() or True) and is_new()
-
     def _states(self) -> list[Any]:
         own = None if self.own is None else self.own.state
         return [own, np.random.get_state(legacy=False), *map(self._state, self.others)]  # noqa: NPY002
@@ -144,7 +136,9 @@ def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
         nonlocal calls
         if event != "c_call":
             calls += 1
-            if not calls & 0xFFFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
+            if event == "call" and run.depends is not None:
+                run.depends.note(frame)
+            if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
                 sys.setprofile(None)
                 run.suspend()
             return

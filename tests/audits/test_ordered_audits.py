@@ -92,8 +92,7 @@ SOUND = {
 def audits(name, mode, count, samples):
     make, subject, pair = SOUND[name]
     return [
-        dpaudit.audit(subject, make(), [pair], seed=seed, mode=mode, samples=samples, **QUICK)
-        for seed in range(count)
+        dpaudit.audit(subject, make(), [pair], seed=seed, mode=mode, samples=samples, **QUICK) for seed in range(count)
     ]
 
 

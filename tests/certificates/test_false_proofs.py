@@ -141,7 +141,7 @@ def rounds_above_two_to_the_53(x, rng):
 VIOLATED = [is_above_nan, is_at_least_nan_in_an_array, has_a_whole_number_above_nan, takes_the_largest_of_nan]
 REFUSED = {
     leaves_int64: "an integer draw is computed with so that it may exceed 2**53",
-    keeps_a_generator: "A generator other than the one that is given was made and is kept between runs.",
+    keeps_a_generator: "A run changes the global KEPT: something is kept between runs.",
     reads_the_date: "the clock is read",
     reads_a_clock: "the clock is read",
     absorbs_the_draw: "a uniform number is added to one so large that its digits are lost",

@@ -85,9 +85,13 @@ def test_axe_finds_nothing_serious(site, tmp_path, page):
     files = [place / "axe.min.js" for place in places if (place / "axe.min.js").is_file()]
     if not files:
         pytest.skip("no axe-core: npm install --no-save axe-core, or set DPAUDIT_AXE to its folder")
-    script = SAY + files[0].read_text("utf-8") + (
-        "axe.run(document).then(result => say(result.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
-        ".map(v => [v.id, v.nodes.slice(0, 3).map(n => n.target.join(' '))])));"
+    script = (
+        SAY
+        + files[0].read_text("utf-8")
+        + (
+            "axe.run(document).then(result => say(result.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+            ".map(v => [v.id, v.nodes.slice(0, 3).map(n => n.target.join(' '))])));"
+        )
     )
     dom = chromium(tmp_path, "--window-size=1200,900", "--dump-dom", with_script(site, page, script))
     assert found_in(dom) == []

@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from importlib import resources
 
 import jsonschema
@@ -313,3 +314,12 @@ def test_a_file_that_is_no_judgement_is_refused(tmp_path):
         (tmp_path / "judgement.json").write_text(json.dumps(record | change))
         with pytest.raises(UsageError, match=said):
             load_judgement(tmp_path / "judgement.json")
+
+
+def test_a_run_that_takes_long_with_symbols_ends_in_its_time():
+    def compares(x, rng):  # 300 integrals a run, and as many runs as there are orders
+        return sum(bool(rng.normal() + x > rng.normal()) for _ in range(300))
+
+    started = time.process_time()
+    assert judge(compares, "eps=1,delta=1e-5", pairs=[(0.0, 1.0)], seed=SEED, seconds=2.0).verdict != "proved"
+    assert time.process_time() - started < 10.0  # seconds of this process, whatever else the machine does

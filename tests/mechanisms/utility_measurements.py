@@ -75,9 +75,7 @@ def main() -> None:
             row = f"| {name} | {bound} | {used:.2f} | {verdict.replace('_', ' ')}{says} | {what} | {twin.verdict} |"
             rows.append(row)
             print(row, flush=True)
-    PAGE.write_text(
-        HEAD.format(seed=SEED, draws=MAX_DRAWS, rare=RARE_DRAWS) + "\n".join(rows) + "\n", encoding="utf-8"
-    )
+    PAGE.write_text(HEAD.format(seed=SEED, draws=MAX_DRAWS, rare=RARE_DRAWS) + "\n".join(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,437 @@
+"""What executions depend on beside their input and their draws: state that calls change, and what they ask of outside.
+
+A certificate and a record are of a program whose calls are alike. Two things show that together:
+
+* **State** (`State`). All that a mechanism can reach and change (variables of closures, globals that its code names,
+  defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked at
+  before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
+  did, by induction.
+* **Names** (`Code`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
+  values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
+
+Whatever is not known to be harmless is named as a doubt: then nothing is proved. It is no finding against a program.
+"""
+
+from __future__ import annotations
+
+import array
+import builtins
+import collections
+import dataclasses
+import dis
+import enum
+import functools
+import itertools
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.subjects.tracebacks import is_users
+from dpaudit.symbolic.symbols import Symbol, SymbolArray
+
+MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
+# Packages whose functions depend on their arguments, on generators that are watched, and on nothing else.
+_MODULES = (
+    "math cmath numpy scipy itertools functools operator collections fractions decimal statistics bisect heapq "
+    "random secrets dataclasses typing numbers copy enum abc contextlib string types dpaudit json _json "
+    "__future__"
+)
+MODULES = frozenset(_MODULES.split())
+# What is none of that: files, clocks, memory as it was found, settings of the process, attributes by their names.
+HARMFUL = {
+    "numpy": "empty empty_like memmap load loadtxt genfromtxt fromfile fromregex save savez savez_compressed "
+    "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
+    "shares_memory may_share_memory show_config show_runtime info test get_include",
+    "operator": "attrgetter methodcaller",
+    "decimal": "getcontext setcontext",
+    "types": "CodeType FunctionType ModuleType FrameType",
+    "functools": "singledispatch singledispatchmethod",
+    "json": "load dump",
+}
+_BUILTINS = (
+    "abs all any bin bool bytearray bytes callable classmethod complex dict divmod enumerate filter float hasattr "
+    "hex int isinstance issubclass iter len list map max min next oct ord pow print property range reversed round "
+    "slice sorted staticmethod sum super tuple type zip Ellipsis NotImplemented"
+)
+BUILTINS = frozenset(_BUILTINS.split())
+OF_PROCESS = (RecursionError, MemoryError, OSError, SystemError, Warning)  # exceptions
+_ATTRIBUTES = (
+    "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format "
+    "format_map func_globals"
+)
+ATTRIBUTES = frozenset(_ATTRIBUTES.split())
+_DUNDERS = (
+    "__init__ __post_init__ __name__ __class__ __len__ __getitem__ __contains__ __iter__ __next__ __call__ __round__ "
+    "__floor__ __ceil__ __trunc__ __abs__ __int__ __float__ __neg__ __add__ __sub__ __mul__ __lt__ __le__ __gt__ __ge__"
+)
+DUNDERS = frozenset(_DUNDERS.split())
+ATOMS = (
+    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, slice, np.generic,
+    np.dtype, Fraction, Decimal, enum.Enum, re.Pattern, types.CodeType, types.GenericAlias, np.ufunc,
+    types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.ClassMethodDescriptorType, types.MethodWrapperType,
+)  # fmt: skip
+PLAIN = (BaseException, dict, list, set, tuple, int, float, str, types.SimpleNamespace)
+AS_TEXT = "it makes a text, which may have an address in memory"
+AS_SET = "it makes a set, whose order may depend on the process"
+INPUT = "an input"
+_MISSING = object()
+
+
+class State:
+    """What can be reached from some roots, as it is when this is made."""
+
+    def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
+        self.doubt, self.has_formats = "", False
+        self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
+        self._bytes = 0
+        self.codes: set[tuple[str, int]] = set()  # file and line of all functions
+        known: dict[int, Any] = {}
+        waiting = list(roots)
+        while waiting and not self.doubt:
+            name, value = waiting.pop()
+            if isinstance(value, ATOMS) or id(value) in known:
+                self.has_formats |= isinstance(value, str) and "%" in value
+                continue
+            known[id(value)] = value  # kept, so that its number stays its own
+            waiting += self._parts(name, value)
+            if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
+                self.doubt = "it holds more than is looked at after each call"
+
+    def changed(self) -> str:
+        """The name of something that is not as it was; empty where all is."""
+        for name, read, before in self._holders:
+            now = read()
+            if len(now) != len(before) or not all(map(_is_same, now, before)):
+                return name
+        return ""
+
+    def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
+        """Look at a holder from now on; gives what it holds. Of inputs calls get copies (`dpaudit.subjects.copies`)."""
+        before = read()
+        self._holders += [(name, read, before)] * (name != INPUT)
+        return [(name, part) for part in before]
+
+    def _parts(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        kind = type(value)
+        if kind is types.FunctionType:
+            return self._of_function(value)
+        if kind in (types.MethodType, staticmethod, classmethod):
+            return [(name, getattr(value, "__self__", None)), (name, value.__func__)]
+        if kind in (property, functools.cached_property):
+            return [(name, getattr(value, part, None)) for part in ("fget", "fset", "func")]
+        if kind is functools.partial:
+            return [(name, part) for part in (value.func, *value.args, *value.keywords.values(), value.__dict__)]
+        if kind is functools._lru_cache_wrapper:
+            self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
+            return [(name, value.__wrapped__)]
+        if isinstance(value, types.BuiltinFunctionType):
+            own = value.__self__
+            if not isinstance(own, types.ModuleType) and own is not None:
+                return [(name, own)]
+            self._doubt_if(not _is_harmless(value), f"it holds {value.__name__}()")
+            return []
+        if kind is types.CellType:
+            return self._hold(name, lambda: _of_cell(value))
+        if kind in (tuple, frozenset):
+            return [(name, part) for part in value]
+        if isinstance(value, np.ndarray) and not isinstance(value, SymbolArray):
+            self._bytes += value.nbytes
+            self._hold(name, lambda: [value.tobytes(), str(value.shape), value.dtype])
+            return [(name, part) for part in value.ravel().tolist()] if value.dtype.hasobject else []
+        if isinstance(value, type):
+            return self._of_class(value)
+        if isinstance(value, dict | types.MappingProxyType):
+            own = self._hold(name, lambda: [*dict.keys(value), *dict.values(value)]) if isinstance(value, dict) else []
+            return own + self._of_instance(name, value) if kind not in (dict, types.MappingProxyType) else own
+        if isinstance(value, list | set | collections.deque | bytearray | array.array):
+            return self._hold(name, lambda: list(value)) + self._of_instance(name, value)
+        if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator | Symbol):
+            return []  # which are watched
+        if isinstance(value, types.ModuleType):
+            self._doubt_if(True, f"it holds the module {value.__name__} itself")
+            return []
+        unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
+        self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
+        return [(name, kind), *self._of_instance(name, value)]
+
+    def _doubt_if(self, is_so: bool, doubt: str) -> None:
+        self.doubt = self.doubt or doubt * is_so
+
+    def _of_function(self, function: Any) -> list[tuple[str, Any]]:
+        module, name = str(function.__globals__.get("__name__", "")), function.__name__
+        if not _is_own(module):
+            self._doubt_if(not _is_listed(module), f"it holds {module}.{name}()")
+            return []
+        self.codes.update((code.co_filename, code.co_firstlineno) for code in _nested(function.__code__))
+        found = self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
+        found += self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            found.append((f"the variable {variable} of {name}", cell))
+        for variable, place in _globals_of(function.__code__, function.__globals__):
+            own = self._hold(f"the global {variable}", functools.partial(_global, place, variable))
+            found += [(f"the global {variable}", part) for _, part in own if not isinstance(part, types.ModuleType)]
+        return found
+
+    def _of_class(self, kind: type) -> list[tuple[str, Any]]:
+        if not _is_own(kind.__module__):
+            return []
+        name = kind.__qualname__
+
+        def read() -> list[Any]:
+            return [part for key, part in vars(kind).items() if key not in ("__dict__", "__weakref__", "_abc_impl")]
+
+        self._doubt_if("__del__" in vars(kind), f"{name} has a __del__")
+        return [*self._hold(f"an attribute of {name}", read), *((name, base) for base in (type(kind), *kind.__bases__))]
+
+    def _of_instance(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
+        # A value that is worked out once, of what does not change by code that is asked for its names, is no state.
+        cached = {k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)}
+        found, own = [], getattr(value, "__dict__", None)
+        if type(own) is dict:
+            found += self._hold(
+                label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
+            )
+        if slots := [slot for one in kinds for slot in _slots(one)]:
+            found += self._hold(label, lambda: [getattr(value, slot, None) for slot in slots])
+        return found
+
+
+def _is_own(module: str) -> bool:
+    """Tell whether a module is the program's own: of no library, nor of Python, nor one of `MODULES`."""
+    top = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return top not in MODULES and top not in sys.stdlib_module_names and top != "builtins" and is_users(file)
+
+
+def _is_seen(kind: type) -> bool:
+    """Tell whether the state of instances is in their attributes."""
+    top = kind.__module__.partition(".")[0]
+    is_plain = kind is object or issubclass(kind, PLAIN)
+    return _is_own(kind.__module__) or (top in MODULES and top not in ("itertools", "types")) or is_plain
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = vars(kind).get("__slots__", ())
+    return tuple({*([slots] if isinstance(slots, str) else slots)} - {"__dict__", "__weakref__"})
+
+
+def _global(place: Mapping[str, Any], name: str) -> list[Any]:
+    return [place.get(name, _MISSING)]
+
+
+def _of_cell(cell: Any) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def _is_same(now: Any, before: Any) -> bool:
+    if now is before:
+        return True
+    is_known = type(now) is type(before) and isinstance(now, ATOMS)
+    return is_known and bool(now == before or (now != now and before != before))
+
+
+def _is_listed(module: str) -> bool:
+    return module.partition(".")[0] in MODULES
+
+
+def _globals_of(code: types.CodeType, own: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The globals that a code names, with the variables of the module that they are in."""
+    for names in itertools.chain.from_iterable(map(chains, _nested(code))):
+        place = own
+        for name in names:
+            yield name, place
+            value = place.get(name, _MISSING)
+            if not isinstance(value, types.ModuleType) or _is_listed(value.__name__):
+                break
+            place = vars(value)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code, and those that are made in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME"})
+LOADED = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+
+
+@functools.lru_cache(maxsize=4_096)
+def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """The globals of a code with the attributes that are taken of each at once: ("np", "random", "laplace").
+
+    Examples
+    --------
+    >>> def release(x, rng):
+    ...     return re.sub(x)
+    >>> chains(release.__code__)
+    (('re', 'sub'),)
+    """
+    found: list[tuple[str, ...]] = []
+    is_going_on = False
+    for one in _instructions(code):
+        if one.opname in GLOBALS:
+            found.append((one.argval,))
+            is_going_on = True
+        elif one.opname in LOADED and is_going_on:
+            found[-1] += (one.argval,)
+        else:
+            is_going_on = False
+    return tuple(found)
+
+
+def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    return (one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "NOP", "RESUME", "EXTENDED_ARG"))
+
+
+# Names.
+
+
+class Dependence:
+    """What the runs of a mechanism depend on; made before the first one.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+    inputs : object
+        On which it is run.
+    """
+
+    def __init__(self, mechanism: Any, *inputs: Any) -> None:
+        self.state = State([("the mechanism", mechanism), *((INPUT, x) for x in inputs)])
+        self.codes: list[Code] = []
+        self._known: dict[int, types.CodeType] = {}
+        self._before = len(UNSURE)
+
+    def note(self, frame: Any) -> None:
+        """Note the code of a call."""
+        code = frame.f_code
+        if id(code) in self._known:
+            return
+        self._known[id(code)] = code
+        if _is_own(str(frame.f_globals.get("__name__", ""))) and is_users(code.co_filename):
+            own = frame.f_locals if code.co_freevars else {}
+            self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+
+    def changed(self) -> str:
+        """Clause that a run has changed what the next one starts with; empty where none has."""
+        found = self.state.changed()
+        return f"a run changes {found}: something is kept between runs" if found else ""
+
+    def doubt(self) -> str:
+        """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
+        for one in self.codes:
+            if (one.code.co_filename, one.code.co_firstlineno) not in self.state.codes:
+                return f"it calls {one.code.co_name}(), which was not found beforehand"
+        found = (one.doubt(self.state.has_formats) for one in self.codes)
+        return next(filter(None, found), self.state.doubt or (UNSURE[-1] if len(UNSURE) > self._before else ""))
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """A code that ran, with the variables that it names: those of its module, and those of closures."""
+
+    code: types.CodeType
+    own: Mapping[str, Any]
+    cells: Mapping[str, Any]
+
+    def doubt(self, has_formats: bool) -> str:
+        """What it names that is not known to be harmless, as a clause with the line; empty where nothing is.
+
+        `has_formats` says whether texts with a percent sign are among the state.
+        """
+        line, listed = self.code.co_firstlineno, list(_instructions(self.code))
+        has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
+        for place, one in enumerate(listed):
+            line = one.starts_line or line
+            after = listed[place + 1 : place + 40]
+            is_text = one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE") and not (one.arg or 0) & 4  # without a form
+            is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
+            asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
+            said = AS_TEXT if is_text and not _is_raised(after) else self._named(one, after, asked)
+            if said:
+                return f"{said} ({self.code.co_filename.rpartition('/')[2]}:{line})"
+        return ""
+
+    def _named(self, one: dis.Instruction, after: Sequence[dis.Instruction], asked: Set[str]) -> str:
+        name, kind = one.argval, one.opname
+        if kind in GLOBALS or (kind == "LOAD_DEREF" and isinstance(self.cells.get(name), types.ModuleType)):
+            rest = itertools.takewhile(lambda other: other.opname in LOADED, after)
+            is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
+            return self._of_chain([name, *(other.argval for other in rest)], is_asked)
+        if kind in (*LOADED, "STORE_ATTR"):
+            is_hidden = name.startswith("__") and name.endswith("__") and name not in DUNDERS
+            return f"it names the attribute {name}" if is_hidden or name in ATTRIBUTES else ""
+        if kind == "IMPORT_NAME":
+            return "" if _is_listed(name) and after[0].opname == "IMPORT_FROM" else f"it imports {name}"
+        if kind == "LOAD_BUILD_CLASS":
+            return "it makes a class"
+        return AS_SET if kind in SETS else ""
+
+    def _of_chain(self, names: Sequence[str], is_asked: bool) -> str:
+        first, value = names[0], self.cells.get(names[0], self.own.get(names[0], _MISSING))
+        if value is _MISSING:
+            value = getattr(builtins, first, _MISSING)
+            is_error = isinstance(value, type) and issubclass(value, BaseException)
+            is_known = value is _MISSING or first in BUILTINS or first.startswith("dpaudit ")
+            return "" if is_known or (is_error and not issubclass(value, OF_PROCESS)) else f"it names {first}"
+        said = f"it names {'.'.join(names)}"
+        for name in names[1:]:
+            if not isinstance(value, types.ModuleType):
+                break
+            if not _is_own(value.__name__) and not _is_listed(value.__name__):
+                return said
+            value = getattr(value, name, None)
+        is_made = value is np.ndarray and not is_asked  # of memory as it is found
+        return "" if not is_made and not isinstance(value, types.ModuleType) and _is_harmless(value) else said
+
+
+UNSURE: list[str] = []  # what calls of `checked` functions have given, in their order
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`str`, `repr`, `set` or `frozenset`; notes a text with an address, and a set whose order depends on hashes."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        found = function(*arguments, **options)
+        if "0x" in found if isinstance(found, str) else not all(map(_has_one_hash, found)):
+            UNSURE.append(AS_TEXT if isinstance(found, str) else AS_SET)
+        return found
+
+    return call
+
+
+def _has_one_hash(item: Any) -> bool:
+    return (
+        all(map(_has_one_hash, item)) if type(item) is tuple else isinstance(item, int | float | np.number | np.bool_)
+    )
+
+
+def _is_raised(after: Sequence[dis.Instruction]) -> bool:
+    """Tell whether a text goes into an exception that is raised at once."""
+    ends = (one.opname for one in after if one.opname.startswith(("STORE", "POP_JUMP", "RETURN", "RAISE", "YIELD")))
+    return next(ends, "").startswith("RAISE")
+
+
+def _is_harmless(value: Any) -> bool:
+    """Tell whether a value is of the program itself, or listed here."""
+    is_code = isinstance(value, types.BuiltinFunctionType | types.FunctionType | type)
+    module = str((value.__module__ if is_code else type(value).__module__) or "")
+    top, name = module.partition(".")[0].removeprefix("_"), getattr(value, "__name__", "")
+    if top == "builtins":
+        return not isinstance(value, types.BuiltinFunctionType) or name in BUILTINS
+    return _is_own(module) or (top in MODULES and name not in HARMFUL.get(top, "").split())

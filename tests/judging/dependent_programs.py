@@ -1,0 +1,693 @@
+"""Programs whose executions depend on more than their input and their draws: a leak that waits for something.
+
+Each is private on most calls, and gives its input away where something else is as it wants: a count of calls, a clock,
+an address, the order of a set, a setting of the process. `PROGRAMS` makes each anew, so that none has been called.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import datetime
+import decimal
+import functools
+import gc
+import itertools
+import json
+import os
+import platform
+import random
+import socket
+import string
+import sys
+import tempfile
+import threading
+import time
+import types
+import uuid
+import warnings
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+FILE = Path(tempfile.gettempdir()) / f"dpaudit-{os.getpid()}-calls"
+EVERY = 50  # calls
+COUNT = 0
+SHARED = {"calls": 0}
+BOX = types.SimpleNamespace(calls=0)
+QUEUE = collections.deque(range(EVERY))
+NUMBERS = np.zeros(1)
+
+
+def honest(x, rng):
+    return x if rng.random() < 0.75 else 1 - x
+
+
+def of(is_due):
+    """A program that gives its input away where that is due."""
+
+    def release(x, rng):
+        return x if is_due() else honest(x, rng)
+
+    return release
+
+
+# Kept between calls.
+
+
+def closure():
+    count = 0
+
+    def release(x, rng):
+        nonlocal count
+        count += 1
+        return x if count % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def closure_noise():
+    count = 0
+
+    def release(x, rng):
+        nonlocal count
+        count += 1
+        return x * 100.0 if count % EVERY == 0 else x + rng.laplace(scale=1.0)
+
+    return release
+
+
+def global_number():
+    def release(x, rng):
+        global COUNT
+        COUNT += 1
+        return x if COUNT % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def global_container():
+    def release(x, rng):
+        SHARED["calls"] += 1
+        return x if SHARED["calls"] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def default():
+    def release(x, rng, calls=[0]):  # noqa: B006
+        calls[0] += 1
+        return x if calls[0] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def keyword_default():
+    def release(x, rng, *, calls={}):  # noqa: B006
+        calls["n"] = calls.get("n", 0) + 1
+        return x if calls["n"] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def helpers_default():
+    def due(calls=[0]):  # noqa: B006
+        calls[0] += 1
+        return calls[0] % EVERY == 0
+
+    return of(due)
+
+
+def function_attribute():
+    def release(x, rng):
+        release.calls += 1
+        return x if release.calls % EVERY == 0 else honest(x, rng)
+
+    release.calls = 0
+    return release
+
+
+def helpers_attribute():
+    honest.calls = 0
+
+    def release(x, rng):
+        honest.calls += 1
+        return x if honest.calls % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+class Counts:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x, rng):
+        self.calls += 1
+        return x if self.calls % EVERY == 0 else honest(x, rng)
+
+
+class CountsOfClass:
+    calls = 0
+
+    def __call__(self, x, rng):
+        type(self).calls += 1
+        return x if CountsOfClass.calls % EVERY == 0 else honest(x, rng)
+
+
+class Slots:
+    __slots__ = ("calls",)
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x, rng):
+        self.calls += 1
+        return x if self.calls % EVERY == 0 else honest(x, rng)
+
+
+class Deep:
+    def __init__(self):
+        self.inner = [{"of": (Counts(),)}]
+
+    def __call__(self, x, rng):
+        return self.inner[0]["of"][0](x, rng)
+
+
+class Property:
+    def __init__(self):
+        self._calls = [0]
+
+    @property
+    def is_due(self):
+        self._calls[0] += 1
+        return self._calls[0] % EVERY == 0
+
+    def __call__(self, x, rng):
+        return x if self.is_due else honest(x, rng)
+
+
+class Descriptor:
+    def __get__(self, instance, owner):
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.calls % EVERY == 0
+
+
+class HasDescriptor:
+    is_due = Descriptor()
+
+    def __call__(self, x, rng):
+        return x if self.is_due else honest(x, rng)
+
+
+class Method:
+    def __init__(self):
+        self.calls = 0
+
+    def release(self, x, rng):
+        self.calls += 1
+        return x if self.calls % EVERY == 0 else honest(x, rng)
+
+
+@dataclasses.dataclass
+class Sampled:
+    calls: int = 0
+
+    def sample(self, data, size, rng):
+        self.calls += 1
+        return [data if self.calls % EVERY == 0 else honest(data, rng) for _ in range(size)]
+
+
+class OnlyAtFirst:
+    def __call__(self, x, rng):
+        if not hasattr(self, "warm"):
+            self.warm = True
+            return honest(x, rng)
+        return x
+
+
+class Toggles:
+    def __init__(self):
+        self.even = True
+
+    def __call__(self, x, rng):
+        self.even = not self.even
+        return honest(x, rng) if self.even else honest(x, rng) * 1
+
+
+def array_element():
+    calls = np.zeros(1, dtype=int)
+
+    def release(x, rng):
+        calls[0] += 1
+        return x if calls[0] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def view_of_an_array():
+    whole = np.zeros(3)
+    part = whole[1:]
+
+    def release(x, rng):
+        part[0] += 1
+        return x if part[0] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def module_attribute():
+    def release(x, rng):
+        string.calls = getattr(string, "calls", 0) + 1
+        return x if string.calls % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def own_modules_attribute():
+    def release(x, rng):
+        sys.modules[__name__].COUNT += 1
+        return x if sys.modules[__name__].COUNT % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def memory():
+    known = {}
+
+    @functools.lru_cache
+    def answer(x, number):
+        return known.setdefault((x, number), len(known)) % EVERY == EVERY - 1
+
+    return lambda x, rng: x if answer(x, rng.integers(2**40)) else honest(x, rng)
+
+
+def cached_draw():
+    @functools.lru_cache
+    def draw(rng):
+        return rng.random() < 0.75
+
+    return lambda x, rng: x if draw(rng) else 1 - x
+
+
+def iterator():
+    numbers = itertools.count()
+    return of(lambda: next(numbers) % EVERY == EVERY - 1)
+
+
+def cycle():
+    numbers = itertools.cycle([False] * (EVERY - 1) + [True])
+    return of(lambda: next(numbers))
+
+
+def generator():
+    def counting():
+        while True:
+            yield from [False] * (EVERY - 1) + [True]
+
+    going = counting()
+    return of(lambda: next(going))
+
+
+def queue():
+    def is_due():
+        QUEUE.rotate(1)
+        return QUEUE[0] == 0
+
+    return of(is_due)
+
+
+def bytes_of_a_buffer():
+    calls = bytearray(1)
+
+    def is_due():
+        calls[0] = (calls[0] + 1) % EVERY
+        return calls[0] == 0
+
+    return of(is_due)
+
+
+def bound_method():
+    calls = []
+    note = calls.append
+    return of(lambda: note(1) or len(calls) % EVERY == 0)
+
+
+def partial():
+    def due(calls):
+        calls.append(1)
+        return len(calls) % EVERY == 0
+
+    return of(functools.partial(due, []))
+
+
+def partial_method_of_a_counter():
+    calls = collections.Counter()
+    return of(lambda: calls.update(n=1) or calls["n"] % EVERY == 0)
+
+
+def decimal_context():
+    def is_due():
+        context = decimal.getcontext()
+        context.prec = context.prec % EVERY + 1
+        return context.prec == EVERY
+
+    return of(is_due)
+
+
+def numpys_settings():
+    def is_due():
+        np.seterr(all="ignore" if np.geterr()["over"] == "warn" else "warn")
+        return np.geterr()["over"] == "raise"
+
+    return of(is_due)
+
+
+def warnings_filters():
+    def is_due():
+        warnings.simplefilter("default")
+        return len(warnings.filters) % EVERY == 0
+
+    return of(is_due)
+
+
+def thread_local():
+    own = threading.local()
+
+    def is_due():
+        own.calls = getattr(own, "calls", 0) + 1
+        return own.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def weak():
+    known = weakref.WeakKeyDictionary()
+
+    def release(x, rng):
+        known[rng] = known.get(rng, 0) + 1
+        return x if known[rng] % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def on_the_generator():
+    def release(x, rng):
+        with contextlib.suppress(AttributeError):
+            rng.calls = getattr(rng, "calls", 0) + 1
+        return x if getattr(rng, "calls", 0) % EVERY == EVERY - 1 else honest(x, rng)
+
+    return release
+
+
+def in_a_namespace():
+    def is_due():
+        BOX.calls += 1
+        return BOX.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def in_builtins():
+    import builtins
+
+    def is_due():
+        builtins.calls = getattr(builtins, "calls", 0) + 1
+        return builtins.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def in_the_globals():
+    def is_due():
+        globals()["COUNT"] = globals()["COUNT"] + 1
+        return globals()["COUNT"] % EVERY == 0
+
+    return of(is_due)
+
+
+def of_the_class_of_a_number():
+    class Number(float):
+        calls = 0
+
+    number = Number(1.0)
+
+    def is_due():
+        Number.calls += 1
+        return number.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def a_subclass_of_dict():
+    class Known(dict):
+        def __missing__(self, key):
+            self.calls = getattr(self, "calls", 0) + 1
+            return self.calls % EVERY == 0
+
+    known = Known()
+    return of(lambda: known["x"])
+
+
+# Read from outside.
+
+
+def file():
+    def is_due():
+        text = FILE.read_text() if FILE.exists() else ""
+        FILE.write_text(text + "x" if len(text) < EVERY else "")
+        return len(text) == EVERY - 1
+
+    return of(is_due)
+
+
+def file_by_open():
+    def is_due():
+        with open(FILE, "a+") as held:
+            held.write("x")
+            return held.tell() % EVERY == 0
+
+    return of(is_due)
+
+
+class Reader:
+    def __init__(self):
+        self.held = open(__file__)  # noqa: SIM115
+
+    def __call__(self, x, rng):
+        return honest(x, rng) if self.held.readline() else x
+
+
+def numpys_file():
+    return of(lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1)
+
+
+def json_file():
+    held = open(__file__)  # noqa: SIM115
+    return of(lambda: bool(json.load(held)))
+
+
+def address():
+    return of(lambda: id(object()) // 16 % EVERY == 0)
+
+
+def address_in_a_text():
+    return of(lambda: int(repr(object())[-5:-2], 16) % EVERY == 0)
+
+
+def address_in_an_f_string():
+    return of(lambda: int(f"{of}"[-4:-2], 16) % EVERY == 0)
+
+
+def address_in_a_format():
+    return of(lambda: int("{}".format(of)[-4:-2], 16) % EVERY == 0)  # noqa: UP032
+
+
+def address_by_percent():
+    return of(lambda: int(("%s" % of)[-4:-2], 16) % EVERY == 0)  # noqa: UP031
+
+
+def address_of_the_generator():
+    def release(x, rng):
+        return x if int(str(rng)[-4:], 16) % EVERY == 0 else honest(x, rng)
+
+    return release
+
+
+def address_of_an_array():
+    return of(lambda: NUMBERS.ctypes.data // 64 % EVERY == 0)
+
+
+def address_by_the_interface():
+    return of(lambda: NUMBERS.__array_interface__["data"][0] // 64 % EVERY == 0)
+
+
+def hash_of_a_text():
+    return of(lambda: hash("text") % EVERY == 0)
+
+
+def hash_by_its_method():
+    return of(lambda: "text".__hash__() % EVERY == 0)
+
+
+def order_of_a_set():
+    return of(lambda: next(iter({str(n) for n in range(EVERY)})) == "7")
+
+
+def order_of_a_set_of_objects():
+    kinds = [type(f"K{n}", (), {}) for n in range(EVERY)]
+    return of(lambda: next(iter(set(kinds))) is kinds[7])
+
+
+def sorted_by_address():
+    kinds = [lambda: 0, lambda: 1, lambda: 2]
+    return of(lambda: sorted(kinds, key=id)[0] is kinds[2])
+
+
+def clock():
+    return of(lambda: time.time() % EVERY < 1)
+
+
+def date():
+    return of(lambda: datetime.datetime.now().second % EVERY == 0)
+
+
+def clock_of_numpy():
+    return of(lambda: np.datetime64("now").astype(int) % EVERY == 0)
+
+
+def clock_by_default():
+    def is_due(now=time.monotonic):
+        return now() % EVERY < 1
+
+    return of(is_due)
+
+
+def clock_in_an_attribute():
+    box = types.SimpleNamespace(now=time.perf_counter)
+    return of(lambda: box.now() % EVERY < 1)
+
+
+def clock_by_name():
+    return of(lambda: getattr(time, "ti" + "me")() % EVERY < 1)
+
+
+def process():
+    return of(lambda: os.getpid() % EVERY == 0)
+
+
+def environment():
+    return of(lambda: len(os.environ.get("PATH", "")) % EVERY == 0)
+
+
+def arguments():
+    return of(lambda: len(sys.argv) % EVERY == 0)
+
+
+def host():
+    return of(lambda: len(socket.gethostname()) % EVERY == 0)
+
+
+def machine():
+    return of(lambda: len(platform.platform()) % EVERY == 0)
+
+
+def unique():
+    return of(lambda: uuid.uuid1().int % EVERY == 0)
+
+
+def memory_as_it_was():
+    return of(lambda: np.empty(8, dtype=np.uint8)[3] % EVERY == 49)
+
+
+def garbage():
+    return of(lambda: gc.get_count()[0] % EVERY == 0)
+
+
+def references():
+    shared = object()
+    return of(lambda: sys.getrefcount(shared) % EVERY == 0)
+
+
+def stack():
+    return of(lambda: len(sys._getframe(0).f_code.co_filename) % EVERY == 0)
+
+
+def recursion():
+    def depth():
+        try:
+            return 1 + depth()
+        except RecursionError:
+            return 0
+
+    return of(lambda: depth() % EVERY == 0)
+
+
+def by_eval():
+    return of(lambda: eval("__import__('time').time()") % EVERY < 1)
+
+
+def by_import():
+    def is_due():
+        import time as module
+
+        return module.time() % EVERY < 1
+
+    return of(is_due)
+
+
+def by_the_subclasses():
+    def is_due():
+        return len(().__class__.__base__.__subclasses__()) % EVERY == 0
+
+    return of(is_due)
+
+
+def by_a_format_of_attributes():
+    return of(lambda: len("{.__class__.__init__.__globals__}".format(Counts())) % EVERY == 0)  # noqa: UP032
+
+
+def by_attrgetter():
+    import operator
+
+    return of(lambda: len(operator.attrgetter("__globals__")(of)) % EVERY == 0)
+
+
+def by_a_modules_module():
+    return of(lambda: len(random._os.environ) % EVERY == 0)
+
+
+def a_copy_of_a_module():
+    known = [time]
+    return of(lambda: known[0].time() % EVERY < 1)
+
+
+def own_seed():
+    return of(lambda: np.random.default_rng().random() < 0.02)
+
+
+def systems_numbers():
+    return of(lambda: os.urandom(1)[0] % EVERY == 0)
+
+
+def a_copy_of_a_file():
+    return of(lambda: bool(copy.copy(FILE).exists()))
+
+
+PROGRAMS = [
+    closure, closure_noise, global_number, global_container, default, keyword_default, helpers_default,
+    function_attribute, helpers_attribute, Counts, CountsOfClass, Slots, Deep, Property, HasDescriptor,
+    lambda: Method().release, Sampled, OnlyAtFirst, Toggles, array_element, view_of_an_array, module_attribute,
+    own_modules_attribute, memory, cached_draw, iterator, cycle, generator, queue, bytes_of_a_buffer, bound_method,
+    partial, partial_method_of_a_counter, decimal_context, numpys_settings, warnings_filters, thread_local, weak,
+    on_the_generator, in_a_namespace, in_builtins, in_the_globals, of_the_class_of_a_number, a_subclass_of_dict, file,
+    file_by_open, Reader, numpys_file, json_file, address, address_in_a_text, address_in_an_f_string,
+    address_in_a_format, address_by_percent, address_of_the_generator, address_of_an_array, address_by_the_interface,
+    hash_of_a_text, hash_by_its_method, order_of_a_set, order_of_a_set_of_objects, sorted_by_address, clock, date,
+    clock_of_numpy, clock_by_default, clock_in_an_attribute, clock_by_name, process, environment, arguments, host,
+    machine, unique, memory_as_it_was, garbage, references, stack, recursion, by_eval, by_import, by_the_subclasses,
+    by_a_format_of_attributes, by_attrgetter, by_a_modules_module, a_copy_of_a_module, own_seed, systems_numbers,
+    a_copy_of_a_file,
+]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Programs that depend on more than their input and their draws have no proof; those that do not keep theirs.
+
+No assertion here has a false-positive rate: certificates and records draw nothing that decides them, but for the real
+runs that a certificate is held against, whose level is 1e-6, and which could only leave a right one open.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import decimal
+import functools
+import math
+import string
+import warnings
+
+import dependent_programs
+import numpy as np
+import pytest
+
+import dpaudit
+
+
+@pytest.fixture(autouse=True)
+def settings_of_the_process():
+    """Put back what some of the programs change."""
+    with decimal.localcontext(), np.errstate(), warnings.catch_warnings():
+        yield
+    dependent_programs.FILE.unlink(missing_ok=True)
+    for owner in (builtins, string):
+        vars(owner).pop("calls", None)
+
+
+@pytest.mark.parametrize("number", range(len(dependent_programs.PROGRAMS)))
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
+    make = dependent_programs.PROGRAMS[number]
+    dependent_programs.FILE.unlink(missing_ok=True)
+    found = dpaudit.certify(make(), "eps=1.1", [(0, 1)], seconds=2.0)
+    assert found.verdict != "kept" and (found.verdict == "violated" or found.pairs[0].reason)
+    (recorded,) = dpaudit.record_noise(make(), [(0, 1)], "eps=1.1", seed=1).pairs
+    assert recorded.grade != "same" or recorded.unproved or recorded.doubt
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (dependent_programs.closure, "a run changes the variable count of release"),
+        (dependent_programs.CountsOfClass, "a run changes an attribute of CountsOfClass"),
+        (dependent_programs.environment, "it names os.environ.get (dependent_programs.py:"),
+        (dependent_programs.order_of_a_set, "it makes a set, whose order may depend on the process"),
+        (dependent_programs.iterator, "it holds a count, whose state is not seen"),
+    ],
+)
+def test_the_judge_says_why_nothing_is_proved(make, said):
+    found = dpaudit.judge(make(), "eps=3", pairs=[(0, 1)], seconds=2.0, seed=1)
+    assert found.verdict != "proved" and said in found.statement.replace("A run", "a run")
+
+
+SCALES = {"count": 2.0}
+WEIGHTS = np.array([0.25, 0.75])
+
+
+class Keeps:
+    """Has a value that is worked out once, attributes, a table, a helper and texts of exceptions."""
+
+    def __init__(self):
+        self.weights = {0: [0.25, 0.75], 1: [0.75, 0.25]}
+
+    @functools.cached_property
+    def total(self):
+        return math.fsum(self.weights[0])
+
+    def __call__(self, x, rng):
+        if x not in self.weights:
+            raise ValueError(f"{x!r} is no input")
+        return int(rng.random() < self.weights[x][0] / self.total)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    scale: float = 2.0
+
+    def sample(self, data, size, rng):
+        return rng.geometric(1.0 - math.exp(-1.0 / self.scale), size) - rng.geometric(1.0 - math.exp(-0.5), size) + data
+
+
+def counts_the_distinct(x, rng):
+    return len(set([x, 2])) * 0 + (x if rng.random() < 0.75 else 1 - x)
+
+
+def says_it(x, rng):
+    return str(x) if rng.random() < 0.75 else str(1 - x)
+
+
+def by_names(x, rng):
+    from math import exp
+
+    return bool(rng.random() < exp(-SCALES["count"]) + WEIGHTS[x] * 0.5)
+
+
+@pytest.mark.parametrize("mechanism", [Keeps(), Frozen(), counts_the_distinct, says_it, by_names])
+def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
+    assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
