@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,8 @@ def _words(text: str) -> Any:
     words = LETTERS.findall(text)[: LIMITS.max_items]
     if len(words) < 2:
         return None
-    return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}
+    first = {word: k for k, word in reversed(list(enumerate(words)))}
+    return {"order": list(map(code, words)), "first": MappingProxyType(first)}  # whose items say no more than the order
 
 
 TEXTS: dict[str, Callable[[str], Any]] = {
