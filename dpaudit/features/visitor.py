@@ -22,6 +22,7 @@ import itertools
 import pickle
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -177,12 +178,9 @@ def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int
             often = Counter(itertools.chain.from_iterable(members))
             inside = f"{path} sorted"
             if len(_usual(sink, often, len(own))) < len(often) and sink.opens(inside, path):
-                visit(sink, [_sorted_texts(value) for value in some], own, inside, depth + 1)
+                ordered = [sorted(item for item in value if isinstance(item, str)) for value in some]
+                visit(sink, ordered, own, inside, depth + 1)
         _items_of_mappings(sink, parts, own, path, depth, is_decoded=True)
-
-
-def _sorted_texts(value: Iterable[Any]) -> list[str]:
-    return sorted(item for item in value if isinstance(item, str))
 
 
 def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -419,6 +417,7 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
         if inside + step in usual and sink.opens(inside + step, inside):
             has = [k for k, one in enumerate(columns) if step in one]
             _wholes(sink, [columns[k][step] for k in has], rows[has], inside + step)
+    _by_names(sink, map(_named, columns), np.arange(len(values)), rows, path, depth)
     rest = [k for k, one in enumerate(columns) if not one and _is_series(values[k])]
     _wholes(sink, [values[k] for k in rest], rows[rest], inside)
     tables = [k for k, one in enumerate(columns) if one]
@@ -438,6 +437,25 @@ def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]]:
         width = min(max(map(len, value)), LIMITS.max_columns)
         return {f"[{k}]": [row[k] if k < len(row) else None for row in value] for k in range(width)}
     return {}
+
+
+def _named(columns: Mapping[str, list[Any]]) -> dict[Any, Any] | None:
+    """The rows of a table by their names, where its first column has a name of each."""
+    first, *others = columns.values() or [[]]
+    if not others or not all(type(name) in (str, int) for name in first) or len(set(first)) < len(first):
+        return None
+    return dict(zip(first, others[0] if len(others) == 1 else zip(*others, strict=True), strict=True))
+
+
+def _by_names(
+    sink: Sink, named: Iterable[dict[Any, Any] | None], which: NDArray[np.intp], rows: Rows, path: str, depth: int
+) -> None:
+    """Visit what stands behind names as mappings, where the names are not always the same in one order."""
+    inside = f"{path} by name"
+    if sink.paths is None or inside in sink.paths:
+        found = [MappingProxyType(one) if one else None for one in named]
+        if (sink.paths is not None or len({tuple(one) for one in found if one}) > 1) and sink.opens(inside, path):
+            _visit_some(sink, found, which, rows, inside, depth)
 
 
 def _is_series(value: Sequence[Any]) -> bool:
@@ -487,6 +505,7 @@ def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int)
         sink.put(path, WORD, rows, [set(words[k]) for k in which.tolist()])
         sink.put(path, COUNT, rows, [words[k] for k in which.tolist()])
     _letters(sink, ours, which, rows, path)
+    _by_names(sink, map(texts.named_numbers, ours), which, rows, path, depth)
     decoded: dict[str, list[Any]] = {}
     if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in texts.TEXTS):
         return

@@ -45,3 +45,14 @@ def test_texts_of_changing_sets_are_read():
 def test_usual_keys_are_read_key_by_key_alone():
     reader = Reader.learn([from_objects([{"a": v, "b": "x"} for v in NUMBERS.tolist()])])
     assert not any("items" in path for path in reader.wanted)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [list, lambda rows: [{"name": n, "value": v} for n, v in rows], lambda rows: "&".join(f"{n}={v}" for n, v in rows)],
+)
+def test_what_stands_behind_a_name_is_read_wherever_it_stands(form):
+    rows = [[("b", v), *((name, -9.0) for name in "acde")] for v in NUMBERS.tolist()]
+    assert columns_equal_to(NUMBERS, [form([own[k] for k in RNG.permutation(5)]) for own in rows])
+    in_order = Reader.learn([from_objects([form(own) for own in rows])])
+    assert not any("by name" in path for path in in_order.wanted)
