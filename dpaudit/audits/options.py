@@ -95,6 +95,8 @@ class Running:
             raise UsageError(f"store must be a path, got {self.store!r}.")
         if self.store is not None and not os.fspath(self.store):
             raise UsageError("store must be the path of a file, got ''.")
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise UsageError(f"on_progress must be a function of a Progress, got {self.on_progress!r}.")
         object.__setattr__(self, "checkpoint", as_plan(self.checkpoint, self.resume))
         object.__setattr__(self, "isolation", as_isolation(self.isolation))
 

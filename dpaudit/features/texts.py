@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpaudit.features.decoders import Cell, Text, code, doubles_in, shows_bits
 from dpaudit.features.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+NAMED = re.compile(rf"([^\W\d_]+)[^\w\n.+-]{{1,3}}({NUMBER.pattern})(?![.\w])")
 EXACT = re.compile(r"[-+]?(?:0x[0-9a-f]\.?[0-9a-f]*p[-+]?\d+|\d*\.\d{17,}(?:e[-+]?\d+)?)", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
@@ -61,6 +63,17 @@ def _as_printed(match: re.Match[str]) -> str:
         if shows_bits(Decimal(match[0])):
             return repr(float(match[0]))
     return match[0]
+
+
+def named_numbers(text: str) -> dict[str, float]:
+    """The numbers of a text that stand right behind a word, by these words.
+
+    Examples
+    --------
+    >>> named_numbers("age: 31, zip=94110 v1.2")
+    {'age': 31.0, 'zip': 94110.0}
+    """
+    return {word: float(number) for word, number in NAMED.findall(text[: LIMITS.max_text])}
 
 
 def decoded(text: str) -> tuple[str, Any]:
@@ -137,7 +150,8 @@ def _words(text: str) -> Any:
     words = LETTERS.findall(text)[: LIMITS.max_items]
     if len(words) < 2:
         return None
-    return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}
+    first = {word: k for k, word in reversed(list(enumerate(words)))}
+    return {"order": list(map(code, words)), "first": MappingProxyType(first)}  # whose items say no more than the order
 
 
 TEXTS: dict[str, Callable[[str], Any]] = {

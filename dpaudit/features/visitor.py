@@ -20,7 +20,9 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +44,7 @@ K = TypeVar("K", bound=Hashable)
 
 INTEGERS = (int, np.integer)
 WITHOUT_INTEGERS, NESTED = {float, bool, type(None)}, {list, tuple}
+OFTEN, MAX_SELDOM = 16, 16  # of names of parts: see `_usual`
 LETTERS_AT_ONCE = 1 << 20  # characters that are looked at together: each takes 40 bytes
 CLASS, BLOCK, COUNT, MEMBERSHIP, WORD = "class", "block", "count", "membership", "word"
 MEMBERS = (COUNT, MEMBERSHIP, WORD)
@@ -170,7 +173,13 @@ def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int
             sink.put_names(path, CLASS, own, names)
         parts = [parts_of(value) for value in some]
         if is_set:
-            sink.put(path, MEMBERSHIP, own, [part.pop("members") for part in parts])
+            members = [part.pop("members") for part in parts]
+            sink.put(path, MEMBERSHIP, own, members)
+            often = Counter(itertools.chain.from_iterable(members))
+            inside = f"{path} sorted"
+            if len(_usual(sink, often, len(own))) < len(often) and sink.opens(inside, path):
+                ordered = [sorted(item for item in value if isinstance(item, str)) for value in some]
+                visit(sink, ordered, own, inside, depth + 1)
         _items_of_mappings(sink, parts, own, path, depth, is_decoded=True)
 
 
@@ -241,12 +250,20 @@ def _items_of_mappings(
             found.setdefault(inside, []).append(([value[key] for value in some], own, at))
         if not is_decoded and not all(type(key) is str for key in keys):
             numbered.append((some, own))
-    for inside, parts in found.items():
-        if sink.opens(inside, path):
-            own = np.concatenate([where for _, where, _ in parts])
-            if not is_decoded:
-                sink.put(inside, "place", own, np.repeat([at for *_, at in parts], [len(one) for one, *_ in parts]))
-            visit(sink, list(itertools.chain.from_iterable(items for items, *_ in parts)), own, inside, depth + 1)
+    often = {inside: sum(len(own) for _, own, _ in parts) for inside, parts in found.items()}
+    usual = set(found) if is_decoded else _usual(sink, often, len(rows))
+    opened = [inside for inside in found if inside in usual and sink.opens(inside, path)]
+    for inside in opened:
+        parts = found[inside]
+        own = np.concatenate([where for _, where, _ in parts])
+        if not is_decoded:
+            sink.put(inside, "place", own, np.repeat([at for *_, at in parts], [len(one) for one, *_ in parts]))
+        visit(sink, list(itertools.chain.from_iterable(items for items, *_ in parts)), own, inside, depth + 1)
+    inside = f"{path}.items()"
+    changing = [k for k, value in enumerate(values) if isinstance(value, dict)] if len(usual) < len(found) else []
+    if changing and sink.opens(inside, path):
+        several = [[[_bare_key(key), item] for key, item in values[k].items()] for k in changing]
+        visit(sink, several, rows[changing], inside, depth + 1)
     inside = f"{path}.keys()"
     if numbered and sink.opens(inside, path):
         several = [
@@ -255,6 +272,19 @@ def _items_of_mappings(
             for value in some
         ]
         visit(sink, several, np.concatenate([own for _, own in numbered]), inside, depth + 1)
+
+
+def _usual(sink: Sink, often: Mapping[str, int], size: int) -> set[str]:
+    """Names under which parts are read, of those that so many outputs have: the rest change from output to output.
+
+    Where everything is read, these are the names of 1 in `OFTEN` outputs, and the `MAX_SELDOM` that come next. What is
+    read later are those that were found then.
+    """
+    if sink.paths is not None:
+        return set(often) & sink.paths
+    seldom = [name for name, count in often.items() if count * OFTEN < size]
+    seldom.sort(key=lambda name: -often[name])
+    return set(often) - set(seldom[MAX_SELDOM:]) - {name for name in seldom if often[name] < 2}
 
 
 def _bare_key(key: Any) -> Any:
@@ -381,10 +411,13 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
     if not sink.opens(inside, path):
         return
     columns: list[dict[str, list[Any]]] = [_columns_of(value) for value in values]
+    often = Counter(inside + step for one in columns for step in one)
+    usual = _usual(sink, often, len(values))
     for step in dict.fromkeys(itertools.chain.from_iterable(columns)):
-        if sink.opens(inside + step, inside):
+        if inside + step in usual and sink.opens(inside + step, inside):
             has = [k for k, one in enumerate(columns) if step in one]
             _wholes(sink, [columns[k][step] for k in has], rows[has], inside + step)
+    _by_names(sink, map(_named, columns), np.arange(len(values)), rows, path, depth)
     rest = [k for k, one in enumerate(columns) if not one and _is_series(values[k])]
     _wholes(sink, [values[k] for k in rest], rows[rest], inside)
     tables = [k for k, one in enumerate(columns) if one]
@@ -404,6 +437,25 @@ def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]]:
         width = min(max(map(len, value)), LIMITS.max_columns)
         return {f"[{k}]": [row[k] if k < len(row) else None for row in value] for k in range(width)}
     return {}
+
+
+def _named(columns: Mapping[str, list[Any]]) -> dict[Any, Any] | None:
+    """The rows of a table by their names, where its first column has a name of each."""
+    first, *others = columns.values() or [[]]
+    if not others or not all(type(name) in (str, int) for name in first) or len(set(first)) < len(first):
+        return None
+    return dict(zip(first, others[0] if len(others) == 1 else zip(*others, strict=True), strict=True))
+
+
+def _by_names(
+    sink: Sink, named: Iterable[dict[Any, Any] | None], which: NDArray[np.intp], rows: Rows, path: str, depth: int
+) -> None:
+    """Visit what stands behind names as mappings, where the names are not always the same in one order."""
+    inside = f"{path} by name"
+    if sink.paths is None or inside in sink.paths:
+        found = [MappingProxyType(one) if one else None for one in named]
+        if (sink.paths is not None or len({tuple(one) for one in found if one}) > 1) and sink.opens(inside, path):
+            _visit_some(sink, found, which, rows, inside, depth)
 
 
 def _is_series(value: Sequence[Any]) -> bool:
@@ -453,6 +505,7 @@ def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int)
         sink.put(path, WORD, rows, [set(words[k]) for k in which.tolist()])
         sink.put(path, COUNT, rows, [words[k] for k in which.tolist()])
     _letters(sink, ours, which, rows, path)
+    _by_names(sink, map(texts.named_numbers, ours), which, rows, path, depth)
     decoded: dict[str, list[Any]] = {}
     if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in texts.TEXTS):
         return

@@ -286,6 +286,7 @@ def test_what_cannot_accumulate_is_refused(path):
     for options, words in (
         ({"mode": "fixed"}, "mode must not be given with a store, got 'fixed'. An exact test is looked at once"),
         ({"store": 3}, "store must be a path, got 3"),
+        ({"on_progress": 3}, "on_progress must be a function of a Progress, got 3"),
         ({"checkpoint": "c"}, "checkpoint must not be given with a store, got 'c'. A store saves every round already"),
         ({"pairs": many}, "store must not be given with a universe, got .*each of its pairs, which is looked at once"),
         ({"mechanism": lambda data: data}, "mechanism must take its randomness from rng or seed for a store"),
