@@ -21,7 +21,6 @@ from dpaudit.laws import (
     parallel_composition,
     weakest_claim,
 )
-from dpaudit.laws.claims import composed_claim
 from dpaudit.privacy.claims import (
     ApproxDP,
     GaussianDP,
@@ -72,10 +71,6 @@ def test_the_weakest_of_metric_claims_is_taken_pair_by_pair():
     assert claim.for_pair(0.0, 0.25) == PureDP(1.0) and claim.for_pair(0.0, 3.0) == PureDP(6.0)
     records = MetricDP(HammingMetric(0.5), on="records")
     assert weakest_claim([records, PureDP(0.7)]).for_pair([(0, 0)], [(1, 1)]) == PureDP(1.0)
-
-
-def test_the_weakest_of_profiles_is_their_larger_delta():
-    assert weakest_claim([flat(0.1), flat(0.3)]).profile(2.0) == 0.3
 
 
 # ---- averages --------------------------------------------------------------------------------------------------------
@@ -142,17 +137,6 @@ def test_conditioned_claims_of_each_family():
     assert conditioned_claim(GaussianDP(1.0), mass=0.5).profile(0.0) == 1.0
 
 
-def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
-    # delta / c is needed at any epsilon: an outcome of one input alone. Beside it stands epsilon + log R.
-    delta, mass = 0.05, 0.4
-    rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
-    kept = conditioned_claim(ApproxDP(0.5, delta), mass)
-    derived = finite.conditioned(rows, [1.0, 1.0, 0.0])
-    assert kept.delta == delta / mass == pytest.approx(privacy_profile(*derived, kept.epsilon), rel=1e-12)
-    ratio = min(math.exp(0.5) + delta / mass, math.exp(-0.5) + (1.0 - math.exp(-0.5) * (1.0 - delta)) / mass)
-    assert kept.epsilon == pytest.approx(0.5 + math.log(ratio), rel=1e-12)
-
-
 def test_a_conditioned_profile_covers_the_extreme_pairs_and_no_less_would():
     # An outcome of one input alone, at every epsilon; and a pure pair whose loss is doubled, nearly, by the condition.
     delta, mass, event = 0.05, 0.4, np.array([1.0, 1.0, 0.0])
@@ -210,16 +194,7 @@ def test_the_group_profile_covers_that_of_normal_noise(mu, steps, epsilon):
     assert group_claim(profile, steps).profile(epsilon) >= GaussianDP(steps * mu).profile(epsilon) - 1e-12
 
 
-def test_groups_of_other_families_are_those_of_the_privacy_room():
-    assert group_claim(PureDP(1.0), 3) == PureDP(3.0) and group_claim(GaussianDP(1.0), 2) == GaussianDP(2.0)
-
-
 # ---- composition -----------------------------------------------------------------------------------------------------
-
-
-def test_metrics_on_inputs_and_on_records_add_up_pair_by_pair():
-    claim = composed_claim([MetricDP(EuclideanMetric(0.5)), MetricDP(AbsoluteMetric(2.0), on="records")])
-    assert claim.for_pair([0.0, 0.0], [3.0, 4.0]) == PureDP(0.5 * 5.0 + 2.0 * 7.0)
 
 
 def test_what_may_follow_costs_its_largest_claim_wherever_it_stands():

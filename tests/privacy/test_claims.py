@@ -11,9 +11,7 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import (
-    REPORT_DELTA,
     ApproxDP,
-    Budget,
     GaussianDP,
     HockeyStickLine,
     MetricDP,
@@ -24,7 +22,6 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
     epsilon_of_profile,
     gaussian_profile,
-    number_text,
 )
 
 bounded = settings(max_examples=60, deadline=None, derandomize=True)
@@ -84,22 +81,6 @@ def test_the_approximate_profile_is_that_of_the_dominating_pair(epsilon_claimed,
     assert claim.profile(epsilon) == pytest.approx(hockey_stick(p, q, epsilon), abs=1e-14)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("delta", [0.0, 0.05, 0.5])
-def test_no_pair_that_keeps_an_approximate_claim_exceeds_its_profile(epsilon, delta):
-    rng = np.random.default_rng(11)
-    claim = ApproxDP(epsilon, delta)
-    kept = 0
-    for _ in range(400):
-        p, q = rng.dirichlet(np.ones(3), size=2)
-        q = 0.9 * p + 0.1 * q  # near enough that many pairs keep the claim
-        keeps = max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) <= delta
-        kept += keeps
-        for at in (0.0, 0.1, 0.7):
-            assert not keeps or hockey_stick(p, q, at) <= claim.profile(at) + 1e-14
-    assert kept > 20 or (epsilon, delta) == (0.0, 0.0)
-
-
 @bounded
 @given(epsilon=budgets, delta=st.floats(0.0, 0.99), at=st.floats(0.0, 20.0))
 def test_epsilon_at_inverts_the_approximate_profile(epsilon, delta, at):
@@ -124,13 +105,6 @@ def test_the_pure_profile_of_a_huge_epsilon_does_not_overflow():
     assert PureDP(math.inf).profile(3.0) == 1.0
     assert PureDP(1e6).epsilon_at(1e-6) == pytest.approx(1e6, rel=1e-9)
     assert PureDP(1.0).profile(math.inf) == 0.0
-
-
-def test_lines_of_an_approximate_claim_vary_epsilon_and_keep_delta():
-    epsilon, delta = ApproxDP(1.0, 0.1).lines(np.array([0.5, 2.0]), anchor=9.0)
-    assert epsilon.tolist() == [0.5, 2.0]
-    assert delta.tolist() == [0.1, 0.1]
-    assert ApproxDP(1.0, 0.1).inequality() == HockeyStickLine(1.0, 0.1)
 
 
 # --- Gaussian ---
@@ -159,20 +133,6 @@ def test_epsilon_at_inverts_the_gaussian_profile(mu, delta):
     epsilon = claim.epsilon_at(delta)
     assert claim.profile(epsilon) <= delta
     assert epsilon <= 1e-9 or claim.profile(epsilon * (1.0 - 1e-6)) > delta * (1.0 - 1e-9)
-
-
-def test_a_gaussian_claim_keeps_no_pure_epsilon():
-    assert GaussianDP(1.0).epsilon_at(0.0) == math.inf
-    assert GaussianDP(0.0).epsilon_at(0.0) == 0.0
-    assert GaussianDP(math.inf).epsilon_at(0.5) == math.inf
-    assert GaussianDP(math.inf).epsilon_at(1.0) == 0.0
-
-
-def test_epsilon_of_a_wide_gaussian_between_512_and_700_nats_is_found():
-    epsilon = GaussianDP(30.0).epsilon_at(REPORT_DELTA)
-    assert 512.0 < epsilon < 700.0
-    assert GaussianDP(30.0).profile(epsilon) <= REPORT_DELTA
-    assert GaussianDP(100.0).epsilon_at(REPORT_DELTA) == math.inf  # 5000 nats: above the range
 
 
 def test_lines_of_a_gaussian_claim_keep_the_anchor_and_vary_delta():
@@ -204,11 +164,6 @@ def test_the_scales_of_a_profile_claim_are_nested(at):
     assert np.all(np.diff(delta) >= 0.0)
 
 
-def test_scale_zero_keeps_the_value_at_zero_and_the_tail():
-    claim = ProfileClaim(lambda epsilon: 0.1 + (0.4 if epsilon < 1.0 else 0.0), scale=0.0)
-    assert (claim.profile(0.0), claim.profile(1e-9), claim.profile(5.0)) == (0.5, 0.1, 0.1)
-
-
 def test_epsilon_of_a_profile_that_jumps_at_zero_is_found():
     assert epsilon_of_profile(lambda epsilon: 0.5 if epsilon == 0.0 else 0.0, 0.1) <= 1e-12
     assert ProfileClaim(lambda epsilon: 0.5 / (1.0 + epsilon) ** 9, scale=0.0).epsilon_at(0.1) <= 1e-12
@@ -217,15 +172,6 @@ def test_epsilon_of_a_profile_that_jumps_at_zero_is_found():
 def test_epsilon_of_a_profile_that_never_falls_to_delta_is_infinite():
     assert epsilon_of_profile(lambda epsilon: 0.2, 0.1) == math.inf
     assert epsilon_of_profile(lambda epsilon: 0.2, 0.2) == 0.0
-
-
-def test_a_profile_function_is_not_asked_beyond_700_nats():
-    def randomised_response(epsilon):  # overflows above 709 nats
-        return max(0.0, (math.exp(1.0) - math.exp(epsilon)) / (1.0 + math.exp(1.0)))
-
-    claim = ProfileClaim(randomised_response)
-    assert claim.with_value(1e-3).profile(5.0) == 0.0
-    assert claim.profile(0.5) == pytest.approx(PureDP(1.0).profile(0.5), rel=1e-12)
 
 
 # --- Renyi and zCDP ---
@@ -250,12 +196,6 @@ def test_the_renyi_inequality_is_an_equality_at_the_likelihood_ratio(p, q, order
     assert paid @ p - charged @ q == pytest.approx(inequality.bound, rel=1e-9)
 
 
-def test_the_renyi_bound_is_infinite_where_it_would_overflow():
-    assert RenyiInequality(2.0, 1e6).bound == math.inf
-    assert RenyiInequality(2.0, math.inf).bound == math.inf
-    assert RenyiInequality(3.0, 0.0).bound == 1.0
-
-
 def test_a_renyi_claim_promises_its_order_and_every_smaller_one():
     claim = RenyiDP(3.0, 0.4)
     assert claim.orders == (3.0,)
@@ -275,14 +215,6 @@ def test_a_zcdp_claim_promises_rho_times_the_order():
         claim.inequality(1.0)
 
 
-@pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.01])
-def test_the_renyi_conversions_are_valid_for_the_gaussian_mechanism(mu, delta):
-    exact = GaussianDP(mu).epsilon_at(delta)  # the mechanism is mu^2/2-zCDP, and (r, r mu^2/2)-RDP
-    assert ZeroConcentratedDP(mu**2 / 2).epsilon_at(delta) >= exact
-    assert RenyiDP(5.0, 5.0 * mu**2 / 2).epsilon_at(delta) >= exact
-
-
 def test_zcdp_converts_as_bun_and_steinke_say():
     # proposition 1.3: rho + 2 sqrt(rho log(1/delta)), by hand at rho = 1/4 and delta = e^-4
     assert ZeroConcentratedDP(0.25).epsilon_at(math.exp(-4.0)) == pytest.approx(2.25, rel=1e-12)
@@ -291,19 +223,6 @@ def test_zcdp_converts_as_bun_and_steinke_say():
 def test_rdp_converts_as_mironov_says():
     # proposition 3: epsilon + log(1/delta) / (order - 1), by hand at delta = e^-4
     assert RenyiDP(3.0, 0.5).epsilon_at(math.exp(-4.0)) == pytest.approx(2.5, rel=1e-12)
-
-
-@pytest.mark.parametrize("claim", [ZeroConcentratedDP(0.0), RenyiDP(2.0, 0.0), GaussianDP(0.0), PureDP(0.0)])
-@pytest.mark.parametrize("delta", [0.0, 5e-324, 1e-6, 1.0])
-def test_a_claim_of_zero_promises_epsilon_zero_at_every_delta(claim, delta):
-    assert claim.epsilon_at(delta) == 0.0
-
-
-@pytest.mark.parametrize("claim", [ZeroConcentratedDP(0.1), RenyiDP(2.0, 0.1)])
-def test_a_renyi_family_promises_no_pure_epsilon_and_all_of_it_at_delta_one(claim):
-    assert claim.epsilon_at(0.0) == math.inf
-    assert claim.epsilon_at(1.0) == 0.0
-    assert math.isfinite(claim.epsilon_at(5e-324))
 
 
 # --- metric ---
@@ -322,10 +241,6 @@ def test_a_metric_claim_on_records_adds_up_the_positions():
     assert claim.for_pair([1, 2, 3], [1, 4, 4]) == PureDP(1.5)
     assert claim.for_pair(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == PureDP(0.0)
     assert claim.for_pair((), ()) == PureDP(0.0)
-
-
-def test_an_infinite_distance_leaves_the_pair_not_asked():
-    assert MetricDP(lambda x, y: math.inf).for_pair(0, 1).is_vacuous
 
 
 @pytest.mark.parametrize(
@@ -396,21 +311,6 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_a_claim_is_its_family_at_its_own_value(claim):
-    assert claim.with_value(claim.value) == claim
-    assert type(claim.with_value(2.0)) is type(claim)
-    assert claim.with_value(2.0).value == 2.0
-    assert claim.for_pair(0, 1) is claim
-    assert claim.with_value(math.inf).is_vacuous and not claim.is_vacuous
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_the_budget_is_epsilon_at_the_report_delta(claim):
-    assert claim.budget == Budget(claim.epsilon_at(claim.report_delta), claim.report_delta)
-    assert claim.report_delta == (claim.delta if isinstance(claim, ApproxDP) else REPORT_DELTA)
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "0.1", True])
 def test_a_delta_out_of_range_is_refused(claim, delta):
     with pytest.raises(UsageError, match=r"delta must be in \[0, 1\], got "):
@@ -461,14 +361,3 @@ def test_a_budget_out_of_range_is_refused(build, value):
 def test_a_function_that_is_no_profile_is_refused(function, message):
     with pytest.raises(UsageError, match=message):
         ProfileClaim(function)
-
-
-@pytest.mark.parametrize("claim", [PureDP(2), ApproxDP(np.float64(2.0)), GaussianDP(np.int64(2)), RenyiDP(2, 1)])
-def test_numbers_of_any_kind_become_floats(claim):
-    assert type(claim.value) is float
-
-
-@bounded
-@given(value=st.floats(allow_nan=False))
-def test_a_number_reads_back_from_its_text_exactly(value):
-    assert float(number_text(value)) == value

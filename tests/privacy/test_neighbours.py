@@ -17,7 +17,6 @@ from dpaudit.privacy.neighbours import (
     MAX_EDITS,
     NeighbourClaim,
     edit_distance,
-    joined_rows,
     steps_between,
 )
 from dpaudit.privacy.pair_budgets import budgets_of
@@ -146,15 +145,6 @@ def test_laws_and_registries_have_rules_for_claims_with_a_relation(monkeypatch):
     assert registry._claim("eps=1,adjacency=add_remove") == PureDP(1.0)
 
 
-def test_a_text_names_readers_that_it_does_not_hold():
-    for own in ({"rows": sorted}, {"steps": lambda x, x_prime: abs(x - x_prime)}):
-        for claim in (NeighbourClaim(PureDP(1.0), "given", **own), as_subject(total).neighbouring(
-            NeighbourClaim(PureDP(1.0), "given", **own)
-        )):  # fmt: skip
-            with pytest.raises(UsageError, match=r"got 'given,(rows=sorted|steps=<lambda>)' at claim"):
-                parse_claim(str(claim))
-
-
 def test_methods_of_a_mechanism_that_count_steps_or_read_rows_are_its_own():
     class Walk:
         claim = "eps=1"
@@ -206,11 +196,6 @@ def test_arrays_and_tables_of_one_length_are_columns_of_the_same_rows():
     claim = NeighbourClaim(PureDP(1.0), "add_remove")
     assert claim.count({"ada": [1], "bob": [2]}, {"ada": [1]}) == 1  # lists are rows, by their keys
     assert claim.count(Counter(a=3), Counter(a=9)) == 6 and claim.count(np.array([3]), np.array([9])) == 2
-
-
-def test_parts_with_a_row_each_are_joined():
-    assert joined_rows({"X": np.eye(2), "y": [0, 1]})[1][1] == 1
-    assert joined_rows(([1, 2], [3])) is None and joined_rows([1]) == [1]
 
 
 def noisy_count(data, size, rng):
