@@ -9,7 +9,7 @@ import pytest
 
 import dpaudit
 from dpaudit.subjects.protocol import InteractiveMechanism, SessionEnded
-from dpaudit.subjects.sessions import AnyOf, Bisection, FixedQueries, StopAfter, as_sessions
+from dpaudit.subjects.sessions import Bisection, FixedQueries, StopAfter, as_sessions
 from dpaudit_mechanisms.distances import InteractiveDistances, SlopeSeeker
 from dpaudit_mechanisms.distances.calibration import practical
 from dpaudit_mechanisms.faulty.sparse_vector import SparseVectorWithoutEnd, SparseVectorWithoutQueryNoise
@@ -55,18 +55,6 @@ def test_an_analyst_sees_every_answer_before_the_next_query() -> None:
     assert one(subject, data=4) == ((4.0, 5), (6.0, 6), (5.0, 7))
     drawn = as_sessions(Echo(), lambda transcript, rng: int(rng.integers(9)), queries=3, with_queries=True)
     assert one(drawn) == one(drawn) != one(drawn, seed=2)  # a generator of its own, from the session's seed
-
-
-def test_a_mixture_of_analysts_tells_which_one_asked() -> None:
-    subject = as_sessions(Echo(), AnyOf(([1], [1, 1])))
-    assert {one(subject, seed=seed) for seed in range(20)} == {(0, 1), (1, 1, 2)}
-
-
-def test_sessions_with_randomness_of_their_own_are_not_replayable() -> None:
-    class OwnNoise(Echo):
-        replayable = False
-
-    assert as_sessions(Echo(), [0]).replayable and not as_sessions(OwnNoise(), [0]).replayable
 
 
 def test_a_sound_sparse_vector_is_not_refuted() -> None:
