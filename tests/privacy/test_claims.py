@@ -135,6 +135,13 @@ def test_epsilon_at_inverts_the_gaussian_profile(mu, delta):
     assert epsilon <= 1e-9 or claim.profile(epsilon * (1.0 - 1e-6)) > delta * (1.0 - 1e-9)
 
 
+def test_a_gaussian_claim_keeps_no_pure_epsilon():
+    assert GaussianDP(1.0).epsilon_at(0.0) == math.inf
+    assert GaussianDP(0.0).epsilon_at(0.0) == 0.0
+    assert GaussianDP(math.inf).epsilon_at(0.5) == math.inf
+    assert GaussianDP(math.inf).epsilon_at(1.0) == 0.0
+
+
 def test_lines_of_a_gaussian_claim_keep_the_anchor_and_vary_delta():
     epsilon, delta = GaussianDP(1.0).lines(np.array([0.0, 1.0, math.inf]), anchor=1.0)
     assert epsilon.tolist() == [1.0, 1.0, 1.0]
@@ -223,6 +230,12 @@ def test_zcdp_converts_as_bun_and_steinke_say():
 def test_rdp_converts_as_mironov_says():
     # proposition 3: epsilon + log(1/delta) / (order - 1), by hand at delta = e^-4
     assert RenyiDP(3.0, 0.5).epsilon_at(math.exp(-4.0)) == pytest.approx(2.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("claim", [ZeroConcentratedDP(0.0), RenyiDP(2.0, 0.0), GaussianDP(0.0), PureDP(0.0)])
+@pytest.mark.parametrize("delta", [0.0, 5e-324, 1e-6, 1.0])
+def test_a_claim_of_zero_promises_epsilon_zero_at_every_delta(claim, delta):
+    assert claim.epsilon_at(delta) == 0.0
 
 
 # --- metric ---

@@ -178,6 +178,13 @@ def test_a_renyi_claim_converts_to_smaller_orders_only():
         to_renyi(RenyiDP(4.0, 0.5), 8.0)
 
 
+def test_a_conversion_makes_a_mix_composable():
+    mix = [PureDP(1.0), GaussianDP(1.0), ZeroConcentratedDP(0.25)]
+    assert compose(map(to_zcdp, mix)) == ZeroConcentratedDP(1.25)
+    assert compose(to_renyi(claim, 2.0) for claim in mix).order == 2.0
+    assert compose(to_approx(claim, 1e-6) for claim in mix).delta == pytest.approx(3e-6)
+
+
 def test_to_approx_reads_the_claim_at_the_delta():
     assert to_approx(PureDP(1.0), 0.0) == ApproxDP(1.0, 0.0)
     assert to_approx(GaussianDP(1.0), 0.0).is_vacuous

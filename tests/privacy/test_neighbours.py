@@ -17,6 +17,7 @@ from dpaudit.privacy.neighbours import (
     MAX_EDITS,
     NeighbourClaim,
     edit_distance,
+    joined_rows,
     steps_between,
 )
 from dpaudit.privacy.pair_budgets import budgets_of
@@ -196,6 +197,11 @@ def test_arrays_and_tables_of_one_length_are_columns_of_the_same_rows():
     claim = NeighbourClaim(PureDP(1.0), "add_remove")
     assert claim.count({"ada": [1], "bob": [2]}, {"ada": [1]}) == 1  # lists are rows, by their keys
     assert claim.count(Counter(a=3), Counter(a=9)) == 6 and claim.count(np.array([3]), np.array([9])) == 2
+
+
+def test_parts_with_a_row_each_are_joined():
+    assert joined_rows({"X": np.eye(2), "y": [0, 1]})[1][1] == 1
+    assert joined_rows(([1, 2], [3])) is None and joined_rows([1]) == [1]
 
 
 def noisy_count(data, size, rng):
