@@ -16,6 +16,7 @@ from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 # Logarithms, exponentials and sums of at most a few dozen terms, each off by a few 2**-53: below 1e-14.
 ROUNDING = 1e-12
+SUM_OF_TWO = 1e-15  # a sum of a few exact products of two: at most 4 roundings of 2**-53
 
 BY_NAME = {law.name: law for law in LAWS}
 # A chi-square test below rejects a right sampler with probability 1e-6 (fixed seed), some 20 of them.
@@ -124,3 +125,13 @@ def test_continuous_and_randomised_laws_are_not_listed_and_very_long_ones_neithe
     assert not hasattr(flipped, "distribution")
     many, _ = laws.sequential_composition([RandomisedResponse(1.0, 101)] * 2, [PureDP(1.0)] * 2)
     assert not hasattr(many, "outcomes") and hasattr(many, "log_density")
+
+
+def test_an_adaptive_law_is_listed_also_where_the_mechanisms_differ():
+    two, three = RandomisedResponse(1.0, 2), RandomisedResponse(2.0, 3)
+    claims = [PureDP(1.0), PureDP(2.0)]
+    subject, _ = laws.adaptive_composition(two, PureDP(1.0), [two, three], claims, np.asarray)
+    assert subject.outcomes.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
+    first = two.distribution(1)
+    expected = np.concatenate([first[0] * two.distribution(1), first[1] * three.distribution(1)])
+    np.testing.assert_allclose(subject.distribution(1), expected, rtol=SUM_OF_TWO)

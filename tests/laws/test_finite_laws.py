@@ -193,6 +193,14 @@ def test_parallel_composition_costs_the_pieces_that_change(kind, changed_pieces)
     assert check.derived.shape == (EACH, 9, 16) and check.holds.all()
 
 
+def test_parallel_composition_with_one_changed_piece_costs_the_largest_loss():
+    first, second = drawn(37, "dense")[0], drawn(38, "dense")[0]
+    check = finite.check_parallel(first, second, changed_pieces=1)
+    largest = np.maximum(finite.losses(first).max(axis=(1, 2)), finite.losses(second).max(axis=(1, 2)))
+    asked = np.where(np.isfinite(check.promised), check.found, 0.0).max(axis=(1, 2))
+    np.testing.assert_allclose(asked, largest, rtol=0, atol=1e-12)
+
+
 def test_parallel_composition_where_a_record_moves_costs_both_pieces():
     rows = on_one_nat(39, 50)
     check = finite.check_parallel(rows, rows, changed_pieces=2)

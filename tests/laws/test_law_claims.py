@@ -21,6 +21,7 @@ from dpaudit.laws import (
     parallel_composition,
     weakest_claim,
 )
+from dpaudit.laws.claims import composed_claim
 from dpaudit.privacy.claims import (
     ApproxDP,
     GaussianDP,
@@ -195,6 +196,11 @@ def test_the_group_profile_covers_that_of_normal_noise(mu, steps, epsilon):
 
 
 # ---- composition -----------------------------------------------------------------------------------------------------
+
+
+def test_metrics_on_inputs_and_on_records_add_up_pair_by_pair():
+    claim = composed_claim([MetricDP(EuclideanMetric(0.5)), MetricDP(AbsoluteMetric(2.0), on="records")])
+    assert claim.for_pair([0.0, 0.0], [3.0, 4.0]) == PureDP(0.5 * 5.0 + 2.0 * 7.0)
 
 
 def test_what_may_follow_costs_its_largest_claim_wherever_it_stands():
