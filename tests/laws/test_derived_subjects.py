@@ -1,5 +1,6 @@
 """Derived subjects as subjects: shapes, densities, independent randomness, replay, pickling, odd outputs, refusals."""
 
+import math
 import pickle
 
 import numpy as np
@@ -13,11 +14,12 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.exact import FiniteMechanism
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.laws import LAWS, NASTY_FUNCTIONS
-from dpaudit.laws.derived import joined
+from dpaudit.laws.derived import draw, joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
+from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
@@ -65,6 +67,14 @@ def test_a_derived_subject_can_be_pickled_and_has_a_steady_fingerprint(law):
     assert as_subject(subject).fingerprint != as_subject(different).fingerprint
 
 
+@LAW_IDS
+def test_a_law_leaves_the_input_as_it_is(law):
+    data = np.array([1.0, 2.0])
+    subject, _ = law.derive(Laplace(1.0, (1.0, 1.0)), PureDP(1.0), [(data, data + 1.0), (data + 1.0, data + 2.0)])
+    subject.sample(subject.pairs()[0].x, 5, stream())
+    assert data.tolist() == [1.0, 2.0]
+
+
 def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
     assert len({law.name for law in LAWS}) == len(LAWS) >= 20
     alone = RandomisedResponse(1.0, 2)  # one pair: no chain of two
@@ -75,6 +85,16 @@ def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
     assert not BY_NAME["sequential composition"].applies(alone, profile)
     with pytest.raises(UsageError, match="claim must be a claim, got 'eps=1'"):
         BY_NAME["mixture"].derive(alone, "eps=1")
+
+
+def test_what_the_laws_of_the_list_promise_for_a_pure_claim():
+    paid = {"sequential composition": 2.0, "adaptive composition": 2.0, "group privacy": 2.0}
+    # The event of half of the mass at least: log of e^-1 + (1 - e^-1) / (1/2) is paid beside epsilon.
+    paid["conditioning"] = 1.0 + math.log(2.0 - math.exp(-1.0))
+    for law in LAWS:
+        _, claim = law.derive(Laplace(1.0), PureDP(1.0), [(0.0, 1.0), (1.0, 2.0)])
+        assert claim.value == pytest.approx(paid.get(law.name, 1.0), rel=1e-12), law.name
+        assert type(claim) is PureDP
 
 
 def test_workers_and_this_process_find_the_same():
@@ -157,6 +177,13 @@ def test_joined_runs_read_alike_as_an_array_and_as_objects():
     assert mixed == [(1.0, "a"), (2.0, None)]
     large = joined([np.array([2**60 + 1])], 1)  # no double is equal to it
     assert isinstance(large, list) and large == [(2**60 + 1,)]  # an array would be compared as doubles
+
+
+def test_merged_runs_do_not_depend_on_what_else_is_in_the_batch():
+    rows = merged(3, [(np.array([0, 2]), np.array([1.0, 3.0])), (np.array([1]), ["b"])])
+    assert rows == [1.0, "b", 3.0]
+    assert merged(2, [(np.array([1]), np.array([7])), (np.array([0]), np.array([8]))]).tolist() == [8.0, 7.0]
+    assert merged(0, []) == []
 
 
 class Failing:
@@ -268,6 +295,13 @@ test_laws_refuse_what_they_have_no_rule_for = refusals(
 )
 
 
+def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
+    metric = MetricDP(AbsoluteMetric(1.0))
+    _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
+    assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
+    assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
 def test_groups_are_the_ends_of_shortest_chains_of_so_many_steps():
     chain, apart = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], [(7.0, 8.0)]  # apart: joined to nothing else
 
@@ -316,6 +350,16 @@ def test_an_event_is_not_asked_about_a_call_that_raised():
     assert kinds == {Failed, float} and {output for output in outputs if isinstance(output, float)} == {1.0}
 
 
+def test_budgets_of_pure_and_metric_claims_add_pair_by_pair():
+    parts = [Laplace(1.0), RandomisedResponse(1.0)]
+    _, claim = laws.sequential_composition(parts, [MetricDP(AbsoluteMetric(1.0)), PureDP(0.5)], pairs=[(0, 1)])
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.5)
+    _, claim = laws.mixture(
+        parts, [MetricDP(AbsoluteMetric(1.0))] * 2, lambda data: (0.5, 0.5), choice_claim=PureDP(0.1)
+    )
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.1)
+
+
 @pytest.mark.claim("CD-S9")
 def test_projections_are_idempotent_and_never_move_points_apart():
     rng = stream()
@@ -331,3 +375,17 @@ def test_projections_are_idempotent_and_never_move_points_apart():
             before, after = (np.linalg.norm(table[:10] - table[10:], axis=1) for table in (points, images))
             assert np.all(after <= before + 1e-7)
         assert np.allclose(laws.AffineProjection(a.tolist(), b.tolist())(points) @ a.T, b, rtol=0, atol=1e-6)
+
+
+BUFFER = np.zeros(1_000)
+
+
+def into_a_buffer(data, size, rng):
+    BUFFER[:size] = data + rng.laplace(size=size)
+    return BUFFER[:size]
+
+
+def test_parts_that_share_a_buffer_keep_their_outputs():
+    parts = [as_subject(into_a_buffer)] * 2
+    first, second = (draw(part, 0.0, 100, np.random.default_rng(seed)) for seed, part in enumerate(parts))
+    assert not np.array_equal(first, second)

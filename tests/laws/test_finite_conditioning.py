@@ -66,6 +66,13 @@ def test_conditioning_divides_delta_by_the_mass_and_no_less():
             assert check.holds and check.used == pytest.approx(1.0, abs=1e-9)
 
 
+def test_no_approximate_claim_survives_conditioning_without_a_mass():
+    for delta in (0.1, 1e-3, 1e-9):
+        rows = np.array([[delta, 0.0, 1.0 - delta], [0.0, delta, 1.0 - delta]])
+        assert finite.deltas(rows, 0.0).max() <= delta * (1 + 1e-15)
+        assert finite.deltas(finite.conditioned(rows, [1.0, 1.0, 0.0]), 5.0).max() == 1.0
+
+
 def test_zcdp_given_a_mass_follows_from_its_renyi_bounds():
     # (sqrt(rho) + sqrt(log(1/c)))^2 bounds min over s >= r of (s rho + s / (s - 1) log(1/c)) / r for every order r > 1.
     for rho, mass in itertools.product((0.01, 0.5, 3.0), (0.9, 0.5, 0.01)):

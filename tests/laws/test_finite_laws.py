@@ -5,6 +5,7 @@ statistics enter: an excess above the derived tolerance would be a counterexampl
 their own.
 """
 
+import dataclasses
 import itertools
 import math
 
@@ -30,6 +31,18 @@ def test_the_batched_measures_are_those_of_the_exact_room():
                 assert delta[i, j] == pytest.approx(hockey_stick_divergence(one[i], one[j], 0.7), abs=1e-13)
                 expected = renyi_divergence(one[i], one[j], 2.5)
                 assert renyi[i, j] == expected or renyi[i, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_check_holds_up_to_its_tolerance_and_no_further():
+    rows, _ = drawn(41, "dense", count=1)
+    check = finite.check_post_processing(rows, np.eye(4))  # nothing is lost: found is what is promised
+    assert check.tolerance < 1e-13
+    for missing, holds in ((0.0, True), (0.5, True), (2.0, False), (1e6, False)):
+        less = dataclasses.replace(check, promised=check.promised - missing * check.tolerance)
+        assert less.holds.all() == holds
+    one_way = check.promised.copy()
+    one_way[0, 1, 0] -= 1e-9
+    assert not dataclasses.replace(check, promised=one_way).holds.any()  # every ordered pair counts
 
 
 UNIT = 2.0**-53  # the rounding of one operation
@@ -70,6 +83,14 @@ def test_the_tolerance_is_that_of_its_derivation(check, tolerance):
     check = check()
     assert check.tolerance / UNIT == pytest.approx(tolerance, rel=1e-9)
     assert check.holds
+
+
+def test_the_tolerance_of_a_batch_counts_its_outcomes_and_not_its_inputs():
+    batch = np.full((3, 5, 2), 0.5)
+    (one,) = {finite.check_post_processing(rows, np.eye(2), epsilon=0.0).tolerance for rows in batch}
+    assert finite.check_post_processing(batch, np.eye(2), epsilon=0.0).tolerance == one
+    (one,) = {finite.check_post_processing(rows, np.eye(2), order=2.0).tolerance for rows in batch}
+    assert finite.check_post_processing(batch, np.eye(2), order=2.0).tolerance == one
 
 
 # ---- sequential composition ------------------------------------------------------------------------------------------

@@ -74,6 +74,10 @@ def test_the_weakest_of_metric_claims_is_taken_pair_by_pair():
     assert weakest_claim([records, PureDP(0.7)]).for_pair([(0, 0)], [(1, 1)]) == PureDP(1.0)
 
 
+def test_the_weakest_of_profiles_is_their_larger_delta():
+    assert weakest_claim([flat(0.1), flat(0.3)]).profile(2.0) == 0.3
+
+
 # ---- averages --------------------------------------------------------------------------------------------------------
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from support.refusals import refusals
 
-from dpaudit.privacy.adjacency import add_remove, add_remove_count, replace_one, replace_one_count, within
+from dpaudit.privacy.adjacency import add_remove, add_remove_count, explicit, replace_one, replace_one_count, within
 from dpaudit.privacy.finite_metrics import MatrixMetric
 from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
+from dpaudit.privacy.pairs import Pair
 
 
 def test_replace_one_lists_every_dataset_at_hamming_distance_one():
@@ -85,6 +86,11 @@ def test_within_leaves_out_infinite_budgets_unless_it_is_asked_for_them():
     metric = MatrixMetric([[0, 1, math.inf], [1, 0, math.inf], [math.inf, math.inf, 0]], "abc")
     assert [pair.id for pair in within(metric, "abc", at_most=700.0)] == ["'a'|'b'"]
     assert len(within(metric, "abc", at_most=math.inf)) == 3
+
+
+def test_explicit_pairs_are_the_callers_own():
+    own = Pair(0, 1, id="own")
+    assert explicit([own, (1, 2)])[0] is own
 
 
 test_what_has_no_neighbours_is_refused = refusals(

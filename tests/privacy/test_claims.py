@@ -11,7 +11,9 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import (
+    REPORT_DELTA,
     ApproxDP,
+    Budget,
     GaussianDP,
     HockeyStickLine,
     MetricDP,
@@ -107,6 +109,13 @@ def test_the_pure_profile_of_a_huge_epsilon_does_not_overflow():
     assert PureDP(1.0).profile(math.inf) == 0.0
 
 
+def test_lines_of_an_approximate_claim_vary_epsilon_and_keep_delta():
+    epsilon, delta = ApproxDP(1.0, 0.1).lines(np.array([0.5, 2.0]), anchor=9.0)
+    assert epsilon.tolist() == [0.5, 2.0]
+    assert delta.tolist() == [0.1, 0.1]
+    assert ApproxDP(1.0, 0.1).inequality() == HockeyStickLine(1.0, 0.1)
+
+
 # --- Gaussian ---
 
 
@@ -171,6 +180,11 @@ def test_the_scales_of_a_profile_claim_are_nested(at):
     assert np.all(np.diff(delta) >= 0.0)
 
 
+def test_scale_zero_keeps_the_value_at_zero_and_the_tail():
+    claim = ProfileClaim(lambda epsilon: 0.1 + (0.4 if epsilon < 1.0 else 0.0), scale=0.0)
+    assert (claim.profile(0.0), claim.profile(1e-9), claim.profile(5.0)) == (0.5, 0.1, 0.1)
+
+
 def test_epsilon_of_a_profile_that_jumps_at_zero_is_found():
     assert epsilon_of_profile(lambda epsilon: 0.5 if epsilon == 0.0 else 0.0, 0.1) <= 1e-12
     assert ProfileClaim(lambda epsilon: 0.5 / (1.0 + epsilon) ** 9, scale=0.0).epsilon_at(0.1) <= 1e-12
@@ -201,6 +215,12 @@ def test_the_renyi_inequality_is_an_equality_at_the_likelihood_ratio(p, q, order
     paid, charged = inequality.terms(p / q)
     # observed rtol: 6.3e-15 over 5000 random instances; the two terms cancel to 1/r of their size
     assert paid @ p - charged @ q == pytest.approx(inequality.bound, rel=1e-9)
+
+
+def test_the_renyi_bound_is_infinite_where_it_would_overflow():
+    assert RenyiInequality(2.0, 1e6).bound == math.inf
+    assert RenyiInequality(2.0, math.inf).bound == math.inf
+    assert RenyiInequality(3.0, 0.0).bound == 1.0
 
 
 def test_a_renyi_claim_promises_its_order_and_every_smaller_one():
@@ -238,6 +258,13 @@ def test_a_claim_of_zero_promises_epsilon_zero_at_every_delta(claim, delta):
     assert claim.epsilon_at(delta) == 0.0
 
 
+@pytest.mark.parametrize("claim", [ZeroConcentratedDP(0.1), RenyiDP(2.0, 0.1)])
+def test_a_renyi_family_promises_no_pure_epsilon_and_all_of_it_at_delta_one(claim):
+    assert claim.epsilon_at(0.0) == math.inf
+    assert claim.epsilon_at(1.0) == 0.0
+    assert math.isfinite(claim.epsilon_at(5e-324))
+
+
 # --- metric ---
 
 
@@ -254,6 +281,10 @@ def test_a_metric_claim_on_records_adds_up_the_positions():
     assert claim.for_pair([1, 2, 3], [1, 4, 4]) == PureDP(1.5)
     assert claim.for_pair(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == PureDP(0.0)
     assert claim.for_pair((), ()) == PureDP(0.0)
+
+
+def test_an_infinite_distance_leaves_the_pair_not_asked():
+    assert MetricDP(lambda x, y: math.inf).for_pair(0, 1).is_vacuous
 
 
 @pytest.mark.parametrize(
@@ -324,6 +355,21 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_a_claim_is_its_family_at_its_own_value(claim):
+    assert claim.with_value(claim.value) == claim
+    assert type(claim.with_value(2.0)) is type(claim)
+    assert claim.with_value(2.0).value == 2.0
+    assert claim.for_pair(0, 1) is claim
+    assert claim.with_value(math.inf).is_vacuous and not claim.is_vacuous
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_budget_is_epsilon_at_the_report_delta(claim):
+    assert claim.budget == Budget(claim.epsilon_at(claim.report_delta), claim.report_delta)
+    assert claim.report_delta == (claim.delta if isinstance(claim, ApproxDP) else REPORT_DELTA)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "0.1", True])
 def test_a_delta_out_of_range_is_refused(claim, delta):
     with pytest.raises(UsageError, match=r"delta must be in \[0, 1\], got "):
@@ -374,3 +420,8 @@ def test_a_budget_out_of_range_is_refused(build, value):
 def test_a_function_that_is_no_profile_is_refused(function, message):
     with pytest.raises(UsageError, match=message):
         ProfileClaim(function)
+
+
+@pytest.mark.parametrize("claim", [PureDP(2), ApproxDP(np.float64(2.0)), GaussianDP(np.int64(2)), RenyiDP(2, 1)])
+def test_numbers_of_any_kind_become_floats(claim):
+    assert type(claim.value) is float

@@ -58,6 +58,17 @@ def test_pure_and_approximate_claims_compose_by_sums():
     assert compose([PureDP(0.1)] * 10) == PureDP(1.0)  # fsum: ten tenths are one
 
 
+def test_zcdp_and_renyi_claims_compose_by_sums():
+    assert compose([ZeroConcentratedDP(0.25), ZeroConcentratedDP(0.5)]) == ZeroConcentratedDP(0.75)
+    assert compose([RenyiDP(3.0, 0.25), RenyiDP(3.0, 0.5)]) == RenyiDP(3.0, 0.75)
+
+
+def test_gaussian_composition_is_the_distance_of_the_mean_vectors():
+    # N((3, 4), I) against N(0, I): the likelihood ratio test sees only the distance, 5
+    assert compose([GaussianDP(3.0), GaussianDP(4.0)]) == GaussianDP(5.0)
+    assert compose([GaussianDP(math.inf), GaussianDP(1.0)]).is_vacuous
+
+
 def test_metric_claims_compose_pair_by_pair():
     composed = compose([MetricDP(AbsoluteMetric(0.5)), MetricDP(DiscreteMetric(1.0)), MetricDP(lambda x, y: 0.25)])
     assert composed.for_pair(1.0, 4.0) == PureDP(2.75)
@@ -128,6 +139,15 @@ def test_group_privacy_of_gaussian_noise_is_exact(k):
     assert group(GaussianDP(mu), k).profile(0.5) == pytest.approx(GaussianDP(k * mu).profile(0.5))
 
 
+@pytest.mark.parametrize(("k", "doublings"), [(2, 1), (4, 2)])
+def test_renyi_group_privacy_holds_for_gaussian_noise(k, doublings):
+    mu, order = 0.4, 16.0
+    claim = group(RenyiDP(order, order * mu**2 / 2), k)
+    assert claim.order == order / k
+    assert claim.epsilon == pytest.approx(3.0**doublings * order * mu**2 / 2)
+    assert claim.epsilon >= claim.order * (k * mu) ** 2 / 2  # the exact divergence of the k-fold shift
+
+
 def test_a_metric_on_inputs_is_scaled_and_on_records_adds_up_already():
     assert group(MetricDP(AbsoluteMetric(0.5)), 3).for_pair(0, 1) == PureDP(1.5)
     on_records = MetricDP(DiscreteMetric(0.5), on="records")
@@ -164,6 +184,12 @@ def test_pure_converts_to_the_renyi_divergence_of_randomised_response(epsilon, o
     assert to_renyi(PureDP(epsilon), order).epsilon == pytest.approx(exact, rel=1e-10)
     assert to_zcdp(PureDP(epsilon)).rho * order >= exact  # Bun and Steinke, proposition 1.4
     assert to_renyi(PureDP(epsilon), order).epsilon <= epsilon
+
+
+def test_renyi_conversion_of_pure_claims_neither_overflows_nor_turns_negative():
+    assert to_renyi(PureDP(1e6), 50.0).epsilon == pytest.approx(1e6)
+    assert to_renyi(PureDP(math.inf), 2.0).is_vacuous
+    assert 0.0 <= to_renyi(PureDP(1e-12), 1.001).epsilon <= 1e-12
 
 
 def test_gaussian_converts_to_the_renyi_divergence_of_its_shift():

@@ -121,6 +121,12 @@ def test_hamming_counts_positions_and_a_nan_equals_itself():
     assert HammingMetric(inf)((1, 2), (1, 2)) == 0.0  # 0 * inf counts as 0
 
 
+def test_attributes_add_the_budgets_of_those_that_differ():
+    metric = AttributeMetric((0.1, 1.0, 2.0))
+    assert metric(("M", "Y", "A"), ("F", "Y", "B")) == pytest.approx(2.1)
+    assert metric(("M", "Y", "A"), ("M", "Y", "A")) == 0.0
+
+
 def test_a_graph_takes_shortest_paths_and_infinity_where_there_is_none():
     metric = GraphMetric([(0, 1), (1, 2, 0.0), (2, 0, 5.0), (0, 1, 2.0), (3, 4)], epsilon=1.0, points=[5])
     assert metric(0, 2) == 1.0  # by way of the free step; the parallel edge of weight 2 is not used
@@ -215,6 +221,12 @@ def test_each_axiom_is_named_with_the_points_that_violate_it(matrix, message):
         check_metric(matrix, ids="abc")
     with pytest.raises(UsageError, match=message):
         MatrixMetric(matrix, "abc")
+
+
+def test_without_the_triangle_check_the_other_axioms_still_hold():
+    assert MatrixMetric([[0, 1, 3], [1, 0, 1], [3, 1, 0]], check_triangle=False)(0, 2) == 3.0
+    with pytest.raises(UsageError, match="violates symmetry"):
+        MatrixMetric([[0, 1], [2, 0]], check_triangle=False)
 
 
 def test_rounding_is_tolerated_and_the_tolerance_is_an_argument():

@@ -146,6 +146,15 @@ def test_laws_and_registries_have_rules_for_claims_with_a_relation(monkeypatch):
     assert registry._claim("eps=1,adjacency=add_remove") == PureDP(1.0)
 
 
+def test_a_text_names_readers_that_it_does_not_hold():
+    for own in ({"rows": sorted}, {"steps": lambda x, x_prime: abs(x - x_prime)}):
+        for claim in (NeighbourClaim(PureDP(1.0), "given", **own), as_subject(total).neighbouring(
+            NeighbourClaim(PureDP(1.0), "given", **own)
+        )):  # fmt: skip
+            with pytest.raises(UsageError, match=r"got 'given,(rows=sorted|steps=<lambda>)' at claim"):
+                parse_claim(str(claim))
+
+
 def test_methods_of_a_mechanism_that_count_steps_or_read_rows_are_its_own():
     class Walk:
         claim = "eps=1"
