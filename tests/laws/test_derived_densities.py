@@ -60,6 +60,18 @@ def test_the_density_of_an_adaptive_composition_follows_the_choice():
     np.testing.assert_allclose(law_of(subject, 0, grid), expected, rtol=ROUNDING)
 
 
+def test_the_density_of_a_mixture_is_the_average_with_or_without_the_label():
+    parts, weights = [RandomisedResponse(1.0), RandomisedResponse(3.0)], [0.25, 0.75]
+    claims = [PureDP(1.0), PureDP(3.0)]
+    plain, _ = laws.mixture(parts, claims, weights)
+    average = 0.25 * parts[0].distribution(0) + 0.75 * parts[1].distribution(0)
+    np.testing.assert_allclose(law_of(plain, 0, np.arange(2.0)), average, rtol=ROUNDING)
+    labelled, _ = laws.disjoint_union(parts, claims, weights)
+    grid = np.array([[label, y] for label in range(2) for y in range(2)], dtype=float)
+    expected = np.concatenate([w * part.distribution(0) for w, part in zip(weights, parts, strict=True)])
+    np.testing.assert_allclose(law_of(labelled, 0, grid), expected, rtol=ROUNDING)
+
+
 def test_the_density_of_a_deterministic_image_sums_the_outcomes_that_meet():
     merged_response, _ = laws.post_processing(RandomisedResponse(1.0, 3), PureDP(1.0), NASTY["parity"])
     law = RandomisedResponse(1.0, 3).distribution(1)

@@ -142,6 +142,17 @@ def test_conditioned_claims_of_each_family():
     assert conditioned_claim(GaussianDP(1.0), mass=0.5).profile(0.0) == 1.0
 
 
+def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
+    # delta / c is needed at any epsilon: an outcome of one input alone. Beside it stands epsilon + log R.
+    delta, mass = 0.05, 0.4
+    rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
+    kept = conditioned_claim(ApproxDP(0.5, delta), mass)
+    derived = finite.conditioned(rows, [1.0, 1.0, 0.0])
+    assert kept.delta == delta / mass == pytest.approx(privacy_profile(*derived, kept.epsilon), rel=1e-12)
+    ratio = min(math.exp(0.5) + delta / mass, math.exp(-0.5) + (1.0 - math.exp(-0.5) * (1.0 - delta)) / mass)
+    assert kept.epsilon == pytest.approx(0.5 + math.log(ratio), rel=1e-12)
+
+
 def test_a_conditioned_profile_covers_the_extreme_pairs_and_no_less_would():
     # An outcome of one input alone, at every epsilon; and a pure pair whose loss is doubled, nearly, by the condition.
     delta, mass, event = 0.05, 0.4, np.array([1.0, 1.0, 0.0])

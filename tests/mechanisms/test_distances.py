@@ -10,6 +10,7 @@ from scipy import integrate, special, stats
 from support.refusals import refusals
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit_mechanisms.distances import (
     AverageDistances,
     Calibration,
@@ -157,6 +158,16 @@ def test_after_the_last_update_nothing_of_the_data_is_read():
     answers = mechanism.sample([[0.5]], 10, np.random.default_rng(1))
     assert answers[:, 1:] == pytest.approx(np.zeros((10, 2)), abs=1e-6)  # tangent at 0 has slope -1
     assert answers[:, 0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_claims_are_of_the_accounting():
+    assert Calibration(2, [1.0], 1, 0.5, 2.0, 4.0, 3.0).claim == PureDP(1.0)
+    gaussian = Calibration(2, [1.0], 3, 0.5, 2.0, 4.0, 3.0, "gaussian", 1e-5)
+    assert isinstance(gaussian.claim, ApproxDP) and gaussian.claim.delta == 1e-5
+    assert largest_rho(gaussian.epsilon, 1e-5) == pytest.approx(gaussian.rho, rel=1e-9)
+    assert gaussian.release_epsilon == math.inf
+    assert OfflineDistances(10, [1.0], 0.5).claim == PureDP(0.5)
+    assert OfflineDistances(10, [1.0], 0.5, 1e-3).claim == ApproxDP(0.5, 1e-3)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -77,6 +77,14 @@ def test_the_moved_place_loses_one_nat_more_towards_the_other_and_nobody_else_lo
     assert "2 pairs are broken" in MOVED.fault
 
 
+def test_the_moved_place_is_drawn_and_has_its_density_elsewhere():
+    centre = MOVED.centre(PLACES[1])
+    assert centre == pytest.approx([420.0, 560.0])  # 200 km further on the line from a through b
+    noise = MOVED.sample(PLACES[1], DRAWS, np.random.default_rng(20_261_122)) - centre
+    assert is_drawn_from(np.hypot(*noise.T), stats.gamma(2.0, scale=200.0).cdf)
+    assert MOVED.log_density(PLACES[1], centre[None])[0] == pytest.approx(-math.log(2.0 * math.pi * 200.0**2))
+
+
 def test_the_planted_city_is_within_what_is_asked():
     mechanism = faulty.us_cities
     x, y = (mechanism.points[list(mechanism.ids).index(name)] for name in ("Dallas TX", "Houston TX"))
