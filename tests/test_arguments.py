@@ -41,10 +41,6 @@ def test_each_option_has_a_range(name, good, bad):
             check_options(**{name: value})
 
 
-def test_options_without_a_range_are_passed_over():
-    check_options(floating_point="perhaps", pool=3)
-
-
 def test_the_modes_are_those_of_the_game():
     assert get_args(Mode) == MODES
 

@@ -171,15 +171,6 @@ def test_every_option_reaches_the_audit(run):
     assert saved.options == {"samples": 300, "event_mass": 0.2, "inconclusive_factor": 4.0, **flags}
 
 
-def test_the_same_seed_gives_the_same_result(run):
-    first, second = (run("audit", "m.py:sound", "--seed", "5", "--quiet").stdout for _ in range(2))
-
-    def without_time(text):
-        return re.sub(r"[\d.e-]+ s,", "", text)
-
-    assert without_time(first) == without_time(second)
-
-
 def test_a_seed_is_drawn_and_printed(run, project):
     (project / "pyproject.toml").write_text("[tool.dpaudit]\nsamples = 20\nconfidence = 0.999999999\n")
     result = run("audit", "m.py:sound")
@@ -477,14 +468,6 @@ def test_a_reader_who_leaves_changes_no_exit_status(run):
     command = f"{sys.executable} -m dpaudit audit m.py:sound --quiet | :; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (run("audit", "m.py:sound", "--quiet").exit_code, "")
-
-
-def test_worker_processes_change_nothing(run):
-    options = ["audit", "m.py:sound", "--mode", "fixed", "--samples", "120000", "--pairs", "0,1; 2,1", "--quiet"]
-    results = [process(*options, "--jobs", jobs) for jobs in ("1", "2")]
-    tables = [result.stdout.partition("confidence")[0] for result in results]
-    assert tables[0] == tables[1]
-    assert [(result.returncode, result.stderr) for result in results] == [(0, "")] * 2
 
 
 def test_a_subject_that_ends_the_process_loses_nothing_that_a_checkpoint_has_noted(run, project):

@@ -33,8 +33,16 @@ def pairs():
 """
 
 
+@pytest.fixture(scope="module")
+def audited():
+    return dpaudit.audit(
+        lambda data, size, rng: data + rng.laplace(scale=0.1, size=size), "eps=1", [(0.0, 1.0)], samples=500, seed=1,
+        floating_point=False,
+    )  # fmt: skip
+
+
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, audited):
     """Run the command line in a folder with a mechanism in fad_m.py and an audit of it in o/audit.json."""
     (tmp_path / "fad_m.py").write_text(MECHANISM)
     monkeypatch.chdir(tmp_path)
@@ -42,12 +50,8 @@ def run(tmp_path, monkeypatch):
     def invoke(*arguments):
         return CliRunner(env={"COLUMNS": "200"}).invoke(main, [str(one) for one in arguments])
 
-    result = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(scale=0.1, size=size), "eps=1", [(0.0, 1.0)], samples=500, seed=1,
-        floating_point=False,
-    )  # fmt: skip
     (tmp_path / "o").mkdir()
-    result.save("o/audit.json")
+    audited.save("o/audit.json")
     return invoke
 
 

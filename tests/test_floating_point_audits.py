@@ -199,8 +199,3 @@ def test_the_command_line_says_it_apart_and_keeps_its_exit_status(run):
     assert "Apart" in result.stdout and "99.9% confidence" in result.stdout
     assert "Floating point" not in without.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-
-
-def test_a_result_can_be_replaced_without_the_finding():
-    result = audit()
-    assert dataclasses.replace(result, floating_point=None).to_dict()["floating_point"] is None

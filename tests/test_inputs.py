@@ -29,6 +29,9 @@ def test_inputs_that_no_mechanism_can_tell_apart_are_one_but_a_pair_has_two():
         (np.array([[1, 2]]), np.array([1, 2])),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         (object(), object()),
+        ("1", 1),
+        ([set()], [{}]),
+        ([1], [True]),
     ],
 )
 def test_whatever_a_mechanism_can_tell_apart_has_another_identity(first, second):

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import Pair, reports
+from dpaudit import reports
 from dpaudit.audits.findings import CONTROL_VIOLATED
-from dpaudit.privacy.inputs import is_same_input
 from dpaudit.reports import dossier, redaction
 from dpaudit.results.model import SAME_INPUT
 
@@ -33,25 +32,6 @@ def renderings(result):
 
 
 # A pair of an input with itself.
-
-
-@pytest.mark.parametrize(
-    ("x", "x_prime", "same"),
-    [
-        (0, 0, True),
-        (0, 0.0, False),
-        (0.0, -0.0, False),
-        ([1, "a"], [1, "a"], True),
-        (np.array([1.0]), np.array([1.0]), True),
-        (np.array([1.0]), np.array([1]), False),
-        (math.nan, math.nan, True),
-        (object(), object(), False),
-    ],
-    ids=lambda value: type(value).__name__ if type(value) is object else str(value),
-)
-def test_inputs_are_the_same_where_no_mechanism_can_tell_them_apart(x, x_prime, same):
-    assert is_same_input(Pair(x, x_prime)) == same
-    assert is_same_input(Pair(x, x))
 
 
 @pytest.mark.parametrize("mode", ["sequential", "adaptive", "fixed"])

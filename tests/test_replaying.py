@@ -271,30 +271,6 @@ def test_inputs_that_json_has_are_replayed_from_the_file(inputs, is_old):
     assert dpaudit.replay(loaded, lengths, PureDP(1.0), seed=2).confirmed
 
 
-ALICE = ("alice", 30)
-
-
-def is_alice(data, size, rng):
-    """Tell whether the record is a known one: a list never is."""
-    return float(data == ALICE) + rng.laplace(scale=0.2, size=size)
-
-
-def test_a_tuple_is_replayed_as_a_tuple(tmp_path):
-    loaded = saved_and_loaded(audited(is_alice, pairs=[(("bob", 40), ALICE)]), tmp_path)
-    assert loaded.findings[0].x == ("bob", 40) and loaded.findings[0].printed == ()
-    assert dpaudit.replay(loaded, is_alice, PureDP(1.0), seed=2).confirmed
-
-
-def test_an_array_is_replayed_as_an_array(tmp_path):
-    def total(data, size, rng):
-        return data.sum() + rng.laplace(scale=0.2, size=size)
-
-    pair = (np.array([1.0, math.inf]), np.array([1.0, 0.0], dtype=np.float32))
-    loaded = saved_and_loaded(audited(total, pairs=[pair]), tmp_path)
-    assert loaded.findings[0].x_prime.dtype == np.float32
-    assert dpaudit.replay(loaded, total, PureDP(1.0), seed=2).confirmed
-
-
 @pytest.mark.parametrize("replay", [dpaudit.replay, dpaudit.replay_floating_point])
 def test_a_redacted_result_is_refused(replay):
     source = redacted(Dossier((Source("audit.json", "", audited(released)),))).sources[0]

@@ -446,7 +446,7 @@ def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
 @pytest.mark.parametrize("outputs", [noise, leaking_third])
 @MODES
 def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
-    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
+    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=100, mode=mode)
     for pair in game.pairs:
         assert pair.is_violated == (pair.main.lower > claim.value)
         assert pair.ratio_lower == pair.main.lower / claim.value

@@ -5,17 +5,14 @@ from __future__ import annotations
 import collections
 import gzip
 import json
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpaudit.features.identity import identity
-from dpaudit.features.outcomes import canonical, read_outputs
-from dpaudit.features.reader import Reader
+from dpaudit.features.outcomes import canonical
 from dpaudit.features.visitor import Sink, read_outputs_into
-from dpaudit.subjects.call_outcomes import Noted
 from dpaudit.subjects.iterators import read_whole
 from dpaudit.subjects.plain import Planer, packed, seen, unpacked
 
@@ -78,20 +75,6 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_what_differs_is_read(name):
-    pair = PAIRS[name]
-    outputs = [pair[k % 2] for k in range(40)]
-    mixed = [output if k % 5 else None for k, output in enumerate(outputs)]
-    for several in (outputs, mixed):
-        first, second = read_outputs(several[:20], 20), read_outputs(several[20:], 20)
-        reader = Reader.learn((first, second))
-        matrix = reader(second)
-        own = [k for k in range(20) if several[20 + k] is not None]
-        groups = [{matrix[k].tobytes() for k in own if k % 2 == side} for side in (0, 1)]
-        assert groups[0].isdisjoint(groups[1]) and all(len(group) == 1 for group in groups)
-
-
-@pytest.mark.parametrize("name", PAIRS)
 def test_what_differs_is_another_outcome_to_certificates_and_crosses_from_a_worker(name):
     first, second = map(seen, PAIRS[name])
     assert identity(first) != identity(second)
@@ -108,11 +91,6 @@ def test_notes_are_no_part_of_a_token():
         first, second = PAIRS[name]
         assert canonical(seen(first)) == canonical(seen(second))
     assert seen(frame(attrs={"n": 3})) == {"n": [1, 2], "t": ["x", "y"]}
-
-
-def test_an_output_without_anything_beside_it_is_plain():
-    for value in [(1, 2), {"a": 1}, [1], "a", np.str_("a"), {1}, 1, b"a", np.ones(2), np.int64(1), Decimal(1), None]:
-        assert not isinstance(seen(value), Noted)
 
 
 # What stands in outputs, and a column that shows it, by its path and what is read there.

@@ -27,10 +27,6 @@ def test_a_table_has_points_of_its_columns():
     assert points_of(pandas.DataFrame({"a": [1.0, 3.0], "b": [2.0, 6.0]}), 2) == points
 
 
-def test_a_vector_is_a_point_of_its_own():
-    assert points_of((0.5, -1.0, 2.0), 3) == {"numbers": (0.5, -1.0, 2.0)}
-
-
 @pytest.mark.parametrize(
     "value", [None, "text", b"12", object(), [[1], [1, 2]], ["a", "b"], [np.nan, 1.0], [], {}, 2**2000]
 )
@@ -47,12 +43,6 @@ def test_a_fact_of_a_dataset_is_found_where_outputs_lie_around_it(fact):
     noise = np.random.default_rng(2).laplace(size=(2, 2_000))
     found = location_of(x, x_prime, NOTHING, noise[0] + fact(x), noise[1] + fact(x_prime))
     assert (found.x, found.x_prime) == pytest.approx((fact(x), fact(x_prime)), rel=1e-12)  # sums in another order
-
-
-def test_a_column_of_a_table_has_facts_of_its_own():
-    x, x_prime = {"a": [1.0, 2.0], "b": [5.0, 7.0]}, {"a": [1.0, 4.0], "b": [5.0, 9.0]}
-    noise = np.random.default_rng(3).normal(size=(2, 2_000))
-    assert location_of(x, x_prime, NOTHING, noise[0] + 12.0, noise[1] + 14.0) == Location(12.0, 14.0, "sums", 1)
 
 
 def test_where_no_fact_is_near_nobody_knows():

@@ -152,25 +152,6 @@ def test_the_contract_of_readers(name, holds):
     holds(READERS[name], GROUPS.get(name, ALL))
 
 
-def test_the_rows_of_an_array_are_read_as_lists_of_numbers_and_beside_texts():
-    numbers = np.random.default_rng(3).normal(size=(20, 3))
-    mixed = [*numbers.tolist(), "text", None]
-    reader = Reader.learn((read_outputs(mixed, 22), read_outputs(mixed, 22)))
-    assert reader.columns == 0
-    known = bits(reader(read_outputs(numbers, 20)))
-    assert known == read(reader, mixed)[:20] == read(reader, list(numbers)) == read(reader, list(map(tuple, numbers)))
-
-
-def test_numbers_are_read_as_such_whatever_they_are_mixed_with():
-    numbers = np.random.default_rng(4).normal(size=(200, 3))
-    reader = Reader.learn((read_outputs(numbers, 200), read_outputs(numbers, 200)), ((0.0,) * 3, (1.0,) * 3))
-    assert reader.columns == 3 and reader.n_read == 3
-    matrix = reader(read_outputs(numbers, 200))
-    np.testing.assert_array_equal(matrix[:, :3], numbers)
-    assert bits(matrix) == read(reader, [*numbers.tolist(), None, "text", [1.0]])[:200]
-    assert bits(matrix) == [bits(reader(read_outputs(row[None], 1)))[0] for row in numbers]
-
-
 def test_batches_of_other_shapes_are_no_numbers_of_one_form():
     first, second = (read_outputs(np.ones((50, *shape)), 50) for shape in ((3,), (1, 3)))
     reader = Reader.learn((first, second))

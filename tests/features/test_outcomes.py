@@ -101,15 +101,6 @@ def test_the_outcomes_of_several_batches_are_those_of_one():
     assert [reading(joined, row) for row in range(6)] == [reading(whole, row) for row in range(6)]
 
 
-@pytest.mark.parametrize("other", [[(1.0, 2.0, 3.0)], [None], [0.5]])
-def test_a_vector_keeps_its_numbers_where_others_have_another_form(other):
-    vectors = read_outputs([(1.0, 2.0), (3.0, 4.0)], 2)
-    mixed = read_outputs([(1.0, 2.0), *other], 2)
-    assert Reading(2)(vectors).numbers.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert Reading(2)(mixed).numbers[0].tolist() == [1.0, 2.0]
-    assert np.isnan(Reading(2)(mixed).numbers[1]).all()
-
-
 # --- tokens are equal exactly for equal values ---
 
 
@@ -260,21 +251,8 @@ def test_failures_of_one_kind_are_one_outcome_whatever_their_text():
 # --- numbers and features ---
 
 
-def test_a_numeric_batch_keeps_its_numbers_its_shape_and_its_kind():
-    outcomes = read_outputs(np.arange(12).reshape(3, 2, 2), 3)
-    assert outcomes.numbers.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
-    assert (outcomes.shape, outcomes.is_integer, outcomes.tokens) == ((2, 2), True, None)
-
-
 def test_an_integer_above_the_largest_double_reads_as_infinity():
     assert [number_of(value) for value in (10**400, -(10**400))] == [math.inf, -math.inf]
-
-
-def test_outputs_without_any_number_are_read_as_objects():
-    for batch in (np.zeros((3, 0)), [[], [], []], [(), (), ()]):
-        outcomes = read_outputs(batch, 3)
-        assert outcomes.tokens.tolist() == ["[]"] * 3
-        assert outcomes.numbers.shape[1] > 0
 
 
 # --- refusals ---
@@ -299,11 +277,6 @@ def test_another_number_of_outputs_than_asked_for_is_refused(outputs, got):
     with pytest.raises(SubjectError, match=r"must return 3 outputs, batch axis first, ") as error:
         read_outputs(outputs, 3)
     assert got in str(error.value)
-
-
-def test_any_iterable_of_outputs_is_accepted():
-    assert read_outputs(iter([1.0, 2.0]), 2).numbers.ravel().tolist() == [1.0, 2.0]
-    assert len(read_outputs({1.0, 2.0}, 2)) == 2
 
 
 def test_keys_that_are_equal_are_one_key():

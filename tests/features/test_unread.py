@@ -36,11 +36,6 @@ def test_what_is_nested_too_deep_is_named():
     assert unread(output) == ()  # one level less
 
 
-@pytest.mark.parametrize("output", [1.5, "text", None, {"a": [1, (2, {3})]}, b"12", [0.5] * 3_000, "x" * 256])
-def test_what_is_read_is_not_named(output):
-    assert unread([seen(output)]) == ()
-
-
 BEYOND = {
     "max_depth": {"a": [[[[1.0]]]]},
     "max_text": "x" * 20_001,

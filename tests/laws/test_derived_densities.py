@@ -96,15 +96,6 @@ def test_the_density_of_a_conditioned_mechanism_needs_the_exact_mass_or_a_listed
     np.testing.assert_allclose(law_of(subject, 0, np.arange(3.0)), [2 / 3, 1 / 3, 0.0], rtol=ROUNDING)
 
 
-def test_groups_and_pieces_keep_the_density():
-    response = RandomisedResponse(1.0, 3)
-    group, _ = BY_NAME["group privacy"].derive(response, PureDP(1.0))
-    np.testing.assert_allclose(law_of(group, 0, np.arange(3.0)), response.distribution(0), rtol=ROUNDING)
-    pieces, _ = BY_NAME["parallel composition"].derive(response, PureDP(1.0))
-    expected = response.distribution(0)[1] * response.distribution(2)[2]
-    assert law_of(pieces, (0, 2), np.array([[1.0, 2.0]]))[0] == pytest.approx(expected)
-
-
 # ---- listed laws -----------------------------------------------------------------------------------------------------
 
 

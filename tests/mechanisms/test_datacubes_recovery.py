@@ -25,7 +25,6 @@ from dpaudit_mechanisms.datacubes import (
     whole,
     workload_itself,
 )
-from dpaudit_mechanisms.datacubes.consistency import coefficient_matrix
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 NORMS = [1, 2, np.inf]
@@ -99,16 +98,6 @@ def test_large_counts_do_not_blur_what_is_nearest(order):
         least = np.linalg.norm(consistent(workload, noise, order) - noise, order)
         found = np.linalg.norm(consistent(workload, large + noise, order) - large - noise, order)
         assert found == pytest.approx(least, rel=1e-6)
-
-
-@pytest.mark.claim("DC-S15")
-@pytest.mark.parametrize("workload", SMALL, ids=range(len(SMALL)))
-def test_the_coefficient_matrix_has_a_column_for_each_coefficient_and_gives_the_answers(workload):
-    data = np.random.default_rng(2).normal(size=workload.domain.cells)
-    matrix = coefficient_matrix(workload)
-    coefficients = workload.coefficients.of_data(data, workload.sets) * workload.domain.cells**0.5
-    assert matrix @ coefficients == pytest.approx(workload.answers(data))
-    assert np.linalg.matrix_rank(matrix.toarray()) == matrix.shape[1] == np.linalg.matrix_rank(workload.matrix())
 
 
 @pytest.mark.claim("DC-L3.5")

@@ -37,37 +37,12 @@ def instances(draw, most_queries=4):
     return table, np.triu(budgets, 1) + np.triu(budgets, 1).T
 
 
-@pytest.mark.claim("DX-A-Lap")
-def test_the_sampler_answers_the_histogram_with_one_more_record():
-    queries, histogram = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]]), np.array([10.0, 0.0, 5.0])
-    mechanism = DxLaplace(queries, METRIC, "S1", histogram)
-    samples = mechanism.sample(1, DRAWS, np.random.default_rng(20_261_112))
-    assert samples.shape == (DRAWS, 2)
-    for k, answer in enumerate((12.0, 6.0)):  # Q (10, 1, 5)
-        noise = stats.laplace(loc=answer, scale=mechanism.c[k])
-        assert is_drawn_from(samples[:, k], noise.cdf)  # false alarm rate 1e-10 each
-        for factor in (0.8, 1.25):  # negative controls: functions 0.041 apart, miss rate below 1e-20
-            assert not is_drawn_from(samples[:, k], stats.laplace(loc=answer, scale=factor * mechanism.c[k]).cdf)
-
-
 def test_the_rule_for_one_query_has_plain_numbers_as_outputs():
     mechanism = DxLaplace([0.0, 1.0, 1.0], METRIC, "single")  # c = 1
     samples = mechanism.sample(2, DRAWS, np.random.default_rng(20_261_113))
     assert samples.shape == (DRAWS,)
     assert is_drawn_from(samples, stats.laplace(loc=1.0).cdf)  # false alarm rate 1e-10
     assert mechanism.log_density(2, samples[:5]) == pytest.approx(stats.laplace(loc=1.0).logpdf(samples[:5]), rel=1e-13)
-
-
-@pytest.mark.claim("DX-T1.1")
-@FIXED
-@given(instances(), st.sampled_from(["S1", "S2"]))
-def test_no_pair_loses_more_than_its_budget(instance, rule):
-    queries, metric = instance
-    mechanism = DxLaplace(queries, metric, rule)
-    losses = mechanism.losses()
-    assert (losses <= metric * (1.0 + ROUNDING)).all()
-    stated = [[mechanism.privacy_loss(i, j) for j in range(len(metric))] for i in range(len(metric))]
-    assert losses == pytest.approx(np.array(stated), rel=ROUNDING, abs=1e-15)
 
 
 @pytest.mark.claim("DX-C12")
@@ -130,24 +105,6 @@ def test_a_budget_of_zero_is_kept_where_answers_are_equal_and_refused_elsewhere(
     assert [pair.id for pair in mechanism.pairs()] == ["0|2", "1|2"]
     with pytest.raises(UsageError, match=r"metric must be positive where answers differ, got 0\.0 at \(0, 1\), where"):
         DxLaplace([2.0, 2.5, 3.0], metric, "single")
-
-
-@pytest.mark.claim("DX-T1")
-@FIXED
-@given(instances(), st.integers(0, 2**32))
-def test_the_loss_is_the_supremum_of_the_log_ratio(instance, seed):
-    queries, metric = instance
-    mechanism = DxLaplace(queries, metric, "S2")
-    if mechanism.c[0] == 0.0:
-        return
-    rng = np.random.default_rng(seed)
-    beyond = np.where(queries[:, 0] > queries[:, 1], 10.0, -10.0)  # the answers lie within [-1, 1]
-    outputs = np.vstack([rng.normal(scale=2.0, size=(50, len(queries))), beyond])
-    ratios = mechanism.log_density(0, outputs) - mechanism.log_density(1, outputs)
-    slack = 1e-12 * (1.0 + 50.0 / mechanism.c[0])  # rounding of the log densities themselves
-    loss = mechanism.privacy_loss(0, 1)
-    assert np.abs(ratios).max() <= loss + slack
-    assert ratios[-1] == pytest.approx(loss, rel=ROUNDING, abs=slack)
 
 
 def test_the_density_integrates_to_one():

@@ -19,13 +19,6 @@ EPSILONS = st.floats(0.01, 20.0)
 SENSITIVITIES = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=5).map(tuple)
 
 
-@pytest.mark.claim("DX-D4")
-def test_the_scalar_sampler_draws_laplace_noise_about_the_answer():
-    mechanism = Laplace(epsilon=0.5, coordinate_sensitivity=2.0)  # scale 4 by definition
-    samples = mechanism.sample(10.0, DRAWS, np.random.default_rng(20_261_101))
-    assert is_drawn_from(samples, stats.laplace(loc=10.0, scale=4.0).cdf)  # false alarm rate 1e-10
-
-
 @pytest.mark.claim("CD-D2.5", "DX-D4")
 def test_the_vector_sampler_draws_independent_noise_of_one_scale():
     mechanism = Laplace(epsilon=1.5, coordinate_sensitivity=(1.0, 2.0))  # scale 2
@@ -70,20 +63,6 @@ def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivities):
         assert mechanism.claim == PureDP(epsilon)
         for pair in mechanism.pairs():
             assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(epsilon, rel=1e-14)
-
-
-@pytest.mark.claim("DX-C3")
-@FIXED
-@given(EPSILONS, SENSITIVITIES, st.integers(0, 2**32))
-def test_the_loss_is_the_supremum_of_the_log_ratio(epsilon, sensitivities, seed):
-    mechanism, rng = Laplace(epsilon, sensitivities), np.random.default_rng(seed)
-    x, x_prime = rng.normal(size=(2, len(sensitivities)))
-    loss = mechanism.privacy_loss(x, x_prime)
-    outputs = np.vstack([rng.normal(scale=3.0, size=(50, len(x))), np.where(x > x_prime, 10.0, -10.0)])
-    ratios = mechanism.log_density(x, outputs) - mechanism.log_density(x_prime, outputs)
-    slack = 1e-12 * (1.0 + 20.0 * len(x) / mechanism.scale)  # rounding of the log densities themselves
-    assert np.abs(ratios).max() <= loss + slack
-    assert ratios[-1] == pytest.approx(loss, rel=1e-12, abs=slack)  # beyond both answers
 
 
 test_what_makes_no_sense_is_refused = refusals(

@@ -52,7 +52,6 @@ from dpaudit_mechanisms.preprocessing.descent import preprocess
 from dpaudit_mechanisms.small_db import SmallDB
 from dpaudit_mechanisms.sparse_vector import SparseVector
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
-from dpaudit_mechanisms.two_metrics import ImportantOnTheLine, query_profile
 
 SOME = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)
@@ -123,22 +122,6 @@ def test_the_offline_mechanism_asks_all_of_its_grid_and_spends_its_budget_over_t
 
 
 # ---- invariants -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.claim("UP-T5", "UP-T6")
-@SOME
-@given(SEEDS, st.floats(0.0, 3.0), st.floats(0.1, 3.0))
-def test_important_values_cost_no_more_than_twice_a_level(seed, penalty, epsilon):
-    rng = np.random.default_rng(seed)
-    profile = query_profile([[0.0, 1.0], sorted(rng.uniform(1.5, 3.0, size=2).tolist())])
-    start, end = sorted(rng.uniform(-3.0, 3.0, size=2).tolist())
-    mechanism = ImportantOnTheLine(profile, epsilon, [[start, end + 0.5]], penalty)
-    x = float(rng.uniform(-3.0, 3.0))
-    x_prime = x + float(rng.uniform(*profile.steps[rng.integers(len(profile.steps))]))
-    outputs = drawn_on_both(mechanism, x, x_prime, 50, rng)
-    loss = mechanism.privacy_loss(x, x_prime)
-    assert largest_difference(mechanism, x, x_prime, outputs) <= loss * (1.0 + ROUNDING) + ROUNDING
-    assert loss <= mechanism.claim.value * (1.0 + ROUNDING)
 
 
 SMALL, COUNTS = Hierarchy.of_sizes([1, 2]), [3, 0, 1]

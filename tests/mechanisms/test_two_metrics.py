@@ -140,15 +140,6 @@ def test_the_expected_error_is_that_of_the_draws():
     assert mechanism.expected_error()[0] > PrivacyFirst(SPACES, 5.0).expected_error()[0]
 
 
-def test_the_members_coincide_where_they_should():
-    identity = FiniteSpaces(PATH, range(6), PATH)
-    levels = {kind: kind(identity, 1.0).levels for kind in (GlobalSensitivity, Staircase, Ladder, PrivacyFirst)}
-    assert all(np.array_equal(found, PATH) for found in levels.values())
-    assert np.array_equal(WidenedPrivacyFirst(SPACES, 1.0).levels, PrivacyFirst(SPACES, 1.0).levels)
-    assert np.array_equal(WidenedStaircase(SPACES, 1.0).levels, Staircase(SPACES, 1.0).levels)
-    assert not WidenedPrivacyFirst(SPACES, 1.0, widths=9.0).levels.any()  # wider than all values: uniform
-
-
 # ---- degenerate cases -----------------------------------------------------------------------------------------------
 
 

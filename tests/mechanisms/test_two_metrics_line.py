@@ -152,41 +152,6 @@ def test_a_query_whose_levels_fill_the_line_too_late_is_given_up(monkeypatch):
 
 
 @pytest.mark.parametrize("discrete", [False, True])
-def test_one_query_is_laplace_noise_or_the_staircase(discrete):
-    mechanism = KNorm([[2.0, -1.0]], 0.7, discrete)
-    points = np.linspace(-20.0, 20.0, 401)[:, None] + 1e-3
-    other = OnTheLine(staircase_profile(2.0), 0.7).log_density(0.0, points[:, 0]) if discrete else np.log(
-        stats.laplace(scale=2.0 / 0.7).pdf(points[:, 0]))  # fmt: skip
-    assert mechanism.log_density([0.0, 0.0], points) == pytest.approx(other, rel=1e-9)
-
-
-@pytest.mark.claim("UP-X11")
-def test_discrete_k_norm_noise_is_the_privacy_first_mechanism_of_its_query():
-    """On the line: its neighbouring set is K. In the plane: levels are least numbers of steps, by enumeration."""
-    points = np.linspace(-20.0, 20.0, 401) + 1e-3
-    knorm = KNorm([[2.0, -1.0]], 0.7, discrete=True)
-    assert np.array_equal(knorm.level(points[:, None]), query_profile([[0.0, 2.0]]).level(points))
-    plane = KNorm(MATRIX, 0.7, discrete=True)
-    steps = np.array([[i, j, k] for i in range(-4, 5) for j in range(-4, 5) for k in range(-4, 5)])
-    datasets = steps[np.abs(steps).sum(axis=1) <= 4] / 2.0  # half steps: at most 2 neighbours away
-    values = datasets @ MATRIX.T
-    nearest = {}
-    for value, distance in zip(np.round(values, 9).tolist(), np.abs(datasets).sum(axis=1), strict=True):
-        nearest[tuple(value)] = min(distance, nearest.get(tuple(value), math.inf))
-    levels = plane.level(np.array(list(nearest)))
-    assert (levels <= np.ceil(list(nearest.values()))).all()  # real-valued datasets may be nearer still
-
-
-@pytest.mark.parametrize("discrete", [False, True])
-def test_in_the_plane_the_density_has_mass_1(discrete):
-    mechanism = KNorm(MATRIX, 1.5, discrete)
-    grid = np.linspace(-40.0, 40.0, 801)[:-1] + 0.05
-    plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-    mass = np.exp(mechanism.log_density(np.zeros(3), plane)).sum() * 0.1**2
-    assert mass == pytest.approx(1.0, abs=5e-3)  # a sum over a grid of steps 0.1
-
-
-@pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_gauges_and_directions_of_draws_follow_their_laws(rank, discrete):
     queries = np.vstack([MATRIX, [0.3, 0.0, 1.0]])[:rank] if rank < 3 else np.array(

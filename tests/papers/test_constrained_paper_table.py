@@ -38,16 +38,6 @@ def test_losses_of_independent_conditioned_mechanisms_add_up(seed):
     assert loss_ratio(joint) <= math.prod(loss_ratio(conditioned(law, e)) for law, e in zip(laws, chosen, strict=True))
 
 
-@pytest.mark.claim("CD-L3.6", "CD-L3.10")
-def test_losses_of_mechanisms_with_common_coins_do_not_add_up():
-    """The reading of both entries is needed: a coin, and the same coin with the secret added; each says nothing."""
-    coin = as_fractions([["1/2", "1/2"], ["1/2", "1/2"]])
-    joint = as_fractions([["1/2", "0", "0", "1/2"], ["0", "1/2", "1/2", "0"]])  # worlds (coin, coin xor secret)
-    for columns in ((0, 0, 1, 1), (0, 1, 0, 1)):
-        assert (pushed(joint, columns, 2) == coin).all() and loss_ratio(coin) == 1
-    assert loss_ratio(joint) == math.inf
-
-
 @pytest.mark.claim("CD-L3.10", "CD-TAB1")
 @FIXED
 @given(SEEDS)

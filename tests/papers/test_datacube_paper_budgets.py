@@ -11,8 +11,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from datacube_literal import (
-    FIG_Q,
-    FIG_S,
     below,
     column_budget,
     dual_bound,
@@ -77,15 +75,6 @@ def balanced_prices_exist(strategy, grouping):
 
 
 # ---- groupings ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.claim("DC-X7", "DC-D3.1")
-def test_the_groupings_of_the_figure():
-    assert grouping_number(FIG_S) == 1 and group_maximum(FIG_S, range(4)) == 1
-    # A half of A may be taken together with the quarters of the other half.
-    assert groupings(FIG_Q) == [[0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 0, 0]] and grouping_number(FIG_Q) == 2
-    assert [group_maximum(FIG_Q, rows) for rows in ([0, 1], [2, 3, 4, 5])] == [1, 1]
-    assert FIG_Q[0][0] * FIG_Q[2][0] == 1
 
 
 @pytest.mark.claim("DC-D3.1", "DC-S5")

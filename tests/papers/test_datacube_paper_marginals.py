@@ -114,23 +114,6 @@ def test_the_noise_of_every_strategy_is_within_a_constant_of_its_bound():
         assert 0.3 < ratio <= CONSTANTS[name] * (1 + 1e-12), name
 
 
-@pytest.mark.claim("DC-TAB1", "DC-L4.2.1")
-@pytest.mark.parametrize(("d", "k"), [(3, 1), (4, 1), (5, 2)])
-def test_the_formulas_of_the_table_are_the_errors_of_dense_matrices(d, k):
-    alphas = ways(d, k)
-    recovery = np.array(fourier_recovery(alphas, d), dtype=float) * 2 ** (d / 2)
-    b = 2 * (recovery**2).sum(axis=0)
-    strategy = np.array(fourier(fourier_rows(alphas, d), d)) / 2 ** (d / 2)
-    assert np.allclose(recovery @ strategy, workload(alphas, d))
-    rates = {"uniform": np.ones(len(b)), "non-uniform": b ** (1 / 3)}
-    for name, rate in rates.items():
-        budgets = rate / np.abs(strategy * rate[:, None]).sum(axis=0).max()
-        mean = float((b / budgets**2).sum()) / len(recovery)
-        assert 2**k * math.sqrt(mean) == pytest.approx(per_marginal(d, k)[f"Fourier, {name}"])
-        # Every marginal and every cell has the same variance, so the mean is that of each.
-        assert np.allclose((recovery**2) @ (2 / budgets**2), mean)
-
-
 @pytest.mark.claim("DC-TAB1.cap")
 def test_the_number_of_coefficients_is_not_at_most_k_times_that_of_marginals():
     data = entry("DC-TAB1.cap").counterexample

@@ -61,6 +61,12 @@ def test_a_statement_with_a_formula_has_it_as_it_is_printed():
     assert first == r"G(x)-G(x')+G'(x')(x-x')\le\alpha_1/2" and "+ G'(x') (x - x')" in entry("MQ-S3").statement
 
 
+def test_a_general_statement_that_is_verified_says_for_what_it_is_stated():
+    verified = [item for found in ledgers() for item in found.entries
+                if item.is_general and item.verdict.startswith("verified")]  # fmt: skip
+    assert len(verified) > 50 and all(item.scope.startswith("Stated for") for item in verified)
+
+
 def test_the_page_on_the_five_papers_lists_every_mechanism_with_its_source_and_the_counts():
     """Every class that samples, or embeds, in the folders of the papers opens with its source, as `help` shows it."""
     page = (TESTS.parent / "docs" / "reference" / "five-papers.md").read_text(encoding="utf-8")

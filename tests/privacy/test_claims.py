@@ -24,7 +24,6 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
     epsilon_of_profile,
     gaussian_profile,
-    number_text,
 )
 
 bounded = settings(max_examples=60, deadline=None, derandomize=True)
@@ -82,22 +81,6 @@ def test_the_approximate_profile_is_that_of_the_dominating_pair(epsilon_claimed,
     p, q = dominating_pair(epsilon_claimed, delta_claimed)
     claim = ApproxDP(epsilon_claimed, delta_claimed)
     assert claim.profile(epsilon) == pytest.approx(hockey_stick(p, q, epsilon), abs=1e-14)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("delta", [0.0, 0.05, 0.5])
-def test_no_pair_that_keeps_an_approximate_claim_exceeds_its_profile(epsilon, delta):
-    rng = np.random.default_rng(11)
-    claim = ApproxDP(epsilon, delta)
-    kept = 0
-    for _ in range(400):
-        p, q = rng.dirichlet(np.ones(3), size=2)
-        q = 0.9 * p + 0.1 * q  # near enough that many pairs keep the claim
-        keeps = max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) <= delta
-        kept += keeps
-        for at in (0.0, 0.1, 0.7):
-            assert not keeps or hockey_stick(p, q, at) <= claim.profile(at) + 1e-14
-    assert kept > 20 or (epsilon, delta) == (0.0, 0.0)
 
 
 @bounded
@@ -168,13 +151,6 @@ def test_a_gaussian_claim_keeps_no_pure_epsilon():
     assert GaussianDP(math.inf).epsilon_at(1.0) == 0.0
 
 
-def test_epsilon_of_a_wide_gaussian_between_512_and_700_nats_is_found():
-    epsilon = GaussianDP(30.0).epsilon_at(REPORT_DELTA)
-    assert 512.0 < epsilon < 700.0
-    assert GaussianDP(30.0).profile(epsilon) <= REPORT_DELTA
-    assert GaussianDP(100.0).epsilon_at(REPORT_DELTA) == math.inf  # 5000 nats: above the range
-
-
 def test_lines_of_a_gaussian_claim_keep_the_anchor_and_vary_delta():
     epsilon, delta = GaussianDP(1.0).lines(np.array([0.0, 1.0, math.inf]), anchor=1.0)
     assert epsilon.tolist() == [1.0, 1.0, 1.0]
@@ -217,15 +193,6 @@ def test_epsilon_of_a_profile_that_jumps_at_zero_is_found():
 def test_epsilon_of_a_profile_that_never_falls_to_delta_is_infinite():
     assert epsilon_of_profile(lambda epsilon: 0.2, 0.1) == math.inf
     assert epsilon_of_profile(lambda epsilon: 0.2, 0.2) == 0.0
-
-
-def test_a_profile_function_is_not_asked_beyond_700_nats():
-    def randomised_response(epsilon):  # overflows above 709 nats
-        return max(0.0, (math.exp(1.0) - math.exp(epsilon)) / (1.0 + math.exp(1.0)))
-
-    claim = ProfileClaim(randomised_response)
-    assert claim.with_value(1e-3).profile(5.0) == 0.0
-    assert claim.profile(0.5) == pytest.approx(PureDP(1.0).profile(0.5), rel=1e-12)
 
 
 # --- Renyi and zCDP ---
@@ -273,14 +240,6 @@ def test_a_zcdp_claim_promises_rho_times_the_order():
     assert claim.renyi_epsilons(np.array([0.0, 1.0]), 3.0).tolist() == [0.0, 3.0]
     with pytest.raises(UsageError, match=r"order must be in \(1, inf\), got 1.0\."):
         claim.inequality(1.0)
-
-
-@pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.01])
-def test_the_renyi_conversions_are_valid_for_the_gaussian_mechanism(mu, delta):
-    exact = GaussianDP(mu).epsilon_at(delta)  # the mechanism is mu^2/2-zCDP, and (r, r mu^2/2)-RDP
-    assert ZeroConcentratedDP(mu**2 / 2).epsilon_at(delta) >= exact
-    assert RenyiDP(5.0, 5.0 * mu**2 / 2).epsilon_at(delta) >= exact
 
 
 def test_zcdp_converts_as_bun_and_steinke_say():
@@ -466,9 +425,3 @@ def test_a_function_that_is_no_profile_is_refused(function, message):
 @pytest.mark.parametrize("claim", [PureDP(2), ApproxDP(np.float64(2.0)), GaussianDP(np.int64(2)), RenyiDP(2, 1)])
 def test_numbers_of_any_kind_become_floats(claim):
     assert type(claim.value) is float
-
-
-@bounded
-@given(value=st.floats(allow_nan=False))
-def test_a_number_reads_back_from_its_text_exactly(value):
-    assert float(number_text(value)) == value

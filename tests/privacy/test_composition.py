@@ -1,13 +1,11 @@
 """Composition: products of the worst finite pairs, chains by enumeration, and refusals of what has no rule."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import (
@@ -25,18 +23,9 @@ from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
 bounded = settings(max_examples=50, deadline=None, derandomize=True)
 
 
-def hockey_stick(p, q, epsilon):
-    return float(np.maximum(np.asarray(p) - math.exp(epsilon) * np.asarray(q), 0.0).sum())
-
-
 def randomised_response(epsilon):
     keep = 1.0 / (1.0 + math.exp(-epsilon))
     return np.array([keep, 1.0 - keep]), np.array([1.0 - keep, keep])
-
-
-def revealing(epsilon, delta):
-    p, q = randomised_response(epsilon)
-    return np.array([delta, *((1 - delta) * p), 0.0]), np.array([0.0, *((1 - delta) * q), delta])
 
 
 def product(laws):
@@ -63,14 +52,6 @@ def test_pure_composition_is_tight_for_randomised_response(epsilons):
     assert isinstance(composed, PureDP)
 
 
-@bounded
-@given(st.lists(st.tuples(st.floats(0.0, 1.5), st.floats(0.0, 0.3)), min_size=2, max_size=3))
-def test_basic_composition_holds_for_the_dominating_pairs(parts):
-    composed = compose([ApproxDP(epsilon, delta) for epsilon, delta in parts])
-    p, q = (product(side) for side in zip(*(revealing(*part) for part in parts), strict=True))
-    assert hockey_stick(p, q, composed.epsilon) <= composed.delta + 1e-12
-
-
 def test_pure_and_approximate_claims_compose_by_sums():
     assert compose([PureDP(0.5), ApproxDP(1.0, 0.25), ApproxDP(0.0, 0.5)]) == ApproxDP(1.5, 0.75)
     assert compose([ApproxDP(1.0, 0.7), ApproxDP(1.0, 0.7)]).is_vacuous
@@ -80,15 +61,6 @@ def test_pure_and_approximate_claims_compose_by_sums():
 def test_zcdp_and_renyi_claims_compose_by_sums():
     assert compose([ZeroConcentratedDP(0.25), ZeroConcentratedDP(0.5)]) == ZeroConcentratedDP(0.75)
     assert compose([RenyiDP(3.0, 0.25), RenyiDP(3.0, 0.5)]) == RenyiDP(3.0, 0.75)
-
-
-@pytest.mark.parametrize("order", [1.5, 2.0, 7.0])
-def test_renyi_composition_is_exact_for_products(order):
-    rng = np.random.default_rng(4)
-    pairs = [tuple(rng.dirichlet(np.ones(3), size=2)) for _ in range(3)]
-    composed = compose([RenyiDP(order, renyi_divergence(p, q, order)) for p, q in pairs])
-    p, q = (product(side) for side in zip(*pairs, strict=True))
-    assert renyi_divergence(p, q, order) == pytest.approx(composed.epsilon, rel=1e-12)
 
 
 def test_gaussian_composition_is_the_distance_of_the_mean_vectors():
@@ -158,21 +130,6 @@ def test_the_group_delta_neither_overflows_nor_vanishes_at_the_ends():
     assert group(ApproxDP(1.0, 0.0), 3) == ApproxDP(3.0, 0.0)
 
 
-def test_the_group_claim_holds_along_chains_of_finite_laws():
-    rng = np.random.default_rng(8)
-    for _ in range(200):
-        laws = [rng.dirichlet(np.ones(3))]
-        for _ in range(3):
-            laws.append(0.7 * laws[-1] + 0.3 * rng.dirichlet(np.ones(3)))
-        epsilon = 0.1
-        steps = list(itertools.pairwise(laws))
-        delta = max(max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) for p, q in steps)
-        claim = group(ApproxDP(epsilon, delta), 3)
-        assert hockey_stick(laws[0], laws[-1], claim.epsilon) <= claim.delta + 1e-14
-        pure = max(float(np.max(np.abs(np.log(p / q)))) for p, q in steps)
-        assert np.max(np.abs(np.log(laws[0] / laws[-1]))) <= group(PureDP(pure), 3).epsilon + 1e-12
-
-
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_group_privacy_of_gaussian_noise_is_exact(k):
     # shifting the mean of N(0, 1) k times by mu shifts it by k mu; its order-r divergence is r (k mu)^2 / 2
@@ -189,13 +146,6 @@ def test_renyi_group_privacy_holds_for_gaussian_noise(k, doublings):
     assert claim.order == order / k
     assert claim.epsilon == pytest.approx(3.0**doublings * order * mu**2 / 2)
     assert claim.epsilon >= claim.order * (k * mu) ** 2 / 2  # the exact divergence of the k-fold shift
-
-
-def test_group_privacy_of_laplace_noise_is_exact():
-    # at distance k, the log-density ratio of Laplace noise of scale 1 reaches k
-    points = np.linspace(-20, 20, 401)
-    ratio = stats.laplace.logpdf(points) - stats.laplace.logpdf(points, loc=3)
-    assert np.max(ratio) == pytest.approx(group(PureDP(1.0), 3).epsilon)
 
 
 def test_a_metric_on_inputs_is_scaled_and_on_records_adds_up_already():

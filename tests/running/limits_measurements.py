@@ -1,26 +1,19 @@
-"""The figures of docs/measurements/limits.md: python tests/running/limits_measurements.py [PART...]
+"""The figures of docs/measurements/limits.md: python tests/running/limits_measurements.py [page]
 
-Parts are "workloads", "kills" and "page"; without one all are run, which takes twenty minutes. Each part is saved in
-`reports/limits`, goes on where it was ended, and the page is made of what is there.
+All workloads take twenty minutes. Each is saved in `reports/limits`, where a run that was ended goes on, and the page
+is made of what is there; with "page" it is written alone.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER, PAGE = ROOT / "reports" / "limits", ROOT / "docs" / "measurements" / "limits.md"
-MOMENTS = 50  # of each of three: a writer of results, a reader of files, a store that grows
-SEED = 20_261_128
+SAVED, PAGE = ROOT / "reports" / "limits" / "workloads.json", ROOT / "docs" / "measurements" / "limits.md"
 
 # name: samples, mode, what the mechanism is; the audit's other options are those of `AUDIT`.
 WORKLOADS = {
@@ -98,118 +91,23 @@ def _workload(name, folder):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-# --- kills: what a process does until it is ended, and what has to be true afterwards ---
-
-WRITER = """
-import sys; sys.path[:0] = [{here!r}]
-from dpaudit.results.saving import write_whole
-k = 0
-while True:
-    k += 1
-    write_whole({place!r}, ('{{"n": %d, "rest": "%s"}}' % (k, "x" * (1 << 20))))
-    print(k, flush=True)
-"""
-READER = """
-import dpaudit, sys
-print(0, flush=True)
-while True:
-    dpaudit.load({place!r})
-    print(1, flush=True)
-"""
-STORE = """
-import dpaudit
-def mechanism(x, size, rng):
-    return x + rng.laplace(size=size)
-print(0, flush=True)
-k = 0
-while True:
-    k += 1
-    dpaudit.audit(mechanism, "eps=1", [(0.0, 1.0)], samples=200, seed=k, floating_point=False, store={place!r})
-    print(k, flush=True)
-"""
-
-
-def _killed(code, rng):
-    """Start a process, and end it by kill -9 at a random moment after its first line."""
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    process.stdout.readline()
-    time.sleep(rng.random() * 0.5)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-
-
-def _kills(folder):
-    import dpaudit
-    from dpaudit.running.store import Store
-
-    rng, figures = random.Random(SEED), {}
-    place = folder / "audit.json"
-    code = WRITER.format(here=str(ROOT), place=str(place))
-    whole = left = 0
-    for _ in range(MOMENTS):
-        _killed(code, rng)
-        whole += len(json.loads(place.read_text())["rest"]) == 1 << 20
-        left += sum(one.name.startswith(".") for one in folder.iterdir())
-        for one in folder.glob(".audit*"):
-            one.unlink()
-    figures["writer"] = {"moments": MOMENTS, "whole": whole, "left": left}
-    saved = folder / "saved.json"
-    dpaudit.audit(_laplace, "eps=1", [(0.0, 1.0)], samples=2_000, seed=1, floating_point=False).save(saved)
-    before, names = saved.read_bytes(), set(os.listdir(folder))
-    whole = 0
-    for _ in range(MOMENTS):
-        _killed(READER.format(place=str(saved)), rng)
-        whole += saved.read_bytes() == before and set(os.listdir(folder)) == names
-    figures["reader"] = {"moments": MOMENTS, "whole": whole}
-    store, code, whole, drawn = folder / "store.db", STORE.format(place=str(folder / "store.db")), 0, 0
-    for k in range(MOMENTS):
-        _killed(code, rng)
-        with sqlite3.connect(store) as connection:
-            is_whole = connection.execute("pragma integrity_check").fetchone() == ("ok",)
-        with Store.at(store, create=False) as opened:
-            now = sum(pair.labelled for one in opened.subjects() for pair in one["pairs"])
-        whole += is_whole and now >= drawn
-        drawn = now
-        if k == MOMENTS - 1:
-            dpaudit.audit(_laplace, "eps=1", [(0.0, 1.0)], samples=200, seed=9, floating_point=False, store=store)
-    figures["store"] = {"moments": MOMENTS, "whole": whole}
-    return figures
-
-
-def _laplace(x, size, rng):
-    return x + rng.laplace(size=size)
-
-
 # --- the page ---
 
 
-def _saved(name):
-    place = FOLDER / f"{name}.json"
-    return json.loads(place.read_text()) if place.is_file() else {}
-
-
-def _save(name, record):
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-
-
 def main(parts):
-    """Run some parts, and write the page."""
-    known = _saved("workloads")
-    for name in WORKLOADS if "workloads" in parts else ():
+    """Run the workloads that are not saved yet, unless the page alone is asked for, and write the page."""
+    known = json.loads(SAVED.read_text()) if SAVED.is_file() else {}
+    for name in WORKLOADS if parts != ["page"] else ():
         if name not in known:
             with tempfile.TemporaryDirectory() as folder:
                 known[name] = _workload(name, Path(folder))
             print(name, known[name], flush=True)
-            _save("workloads", known)
-    if "kills" in parts:
-        with tempfile.TemporaryDirectory() as folder:
-            _save("kills", _kills(Path(folder)))
-    PAGE.write_text(_page(known, _saved("kills")), encoding="utf-8")
+            SAVED.parent.mkdir(parents=True, exist_ok=True)
+            SAVED.write_text(json.dumps(known, indent=1) + "\n")
+    PAGE.write_text(_page(known), encoding="utf-8")
 
 
-def _page(workloads, kills):
+def _page(workloads):
     rows = []
     for name, (samples, mode, _) in WORKLOADS.items():
         if (one := workloads.get(name)) is None:
@@ -217,10 +115,7 @@ def _page(workloads, kills):
         verdict = one["verdict"].replace("_", " ") + (", not all kept" if one["memory"] else "")
         cells = (name, mode, f"{samples:,}", f"{one['runs']:,}", verdict, f"{one['seconds']:.0f}", f"{one['peak']:,}")
         rows.append(f"| {' | '.join(cells)} | {one['children']:,} |")
-    said = {"writer": "a writer of results of 1 MB", "reader": "a reader of results", "store": "a store that grows"}
-    lines = [f"* {said[k]}: {one['whole']} of {one['moments']} whole" for k, one in kills.items()]
-    left = kills.get("writer", {}).get("left", 0)
-    return TEXT.format(rows="\n".join(rows), kills="\n".join(lines), left=left)
+    return TEXT.format(rows="\n".join(rows))
 
 
 TEXT = """# Limits
@@ -262,14 +157,9 @@ bytes, and does now of a million at a time. Five thousand explicit pairs took 3.
 | example table of 300,000 columns | usage error in 2 seconds | no end: the time grew with the cube of the columns |
 | example table of 10,000 columns, and its first pairs | 4 seconds, 180 MiB | over 100 seconds at 1,000 columns |
 
-## kill -9 at random moments
-
-{kills}
-
-A result is whole where it is that of before or of after, a store where its draws are no fewer than before, and a night
-goes on from it. The writer left its temporary file (`.NAME.*`, mode 0600) {left} times, where it was killed in between.
+What `kill -9` at random moments leaves is measured on [another page](reliability.md#kills).
 """
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["workloads", "kills", "page"])
+    main(sys.argv[1:])

@@ -37,16 +37,6 @@ class Unseeded:
         return laplace(data, size, np.random.default_rng())
 
 
-TRIES = []
-
-
-def raises_once(data, size):  # without a generator: to try again does not raise
-    TRIES.append(size)
-    if len(TRIES) == 1:
-        raise ValueError("not today")
-    return data + np.random.default_rng().laplace(size=size)
-
-
 def looks_up(data, rng):
     try:
         {}["Alice"]
@@ -136,25 +126,6 @@ def test_an_audit_stopped_anywhere_comes_to_the_same_result(tmp_path, case):
         assert not path.exists()  # the audit has ended
 
 
-@pytest.mark.long
-def test_stopped_again_and_again_at_any_byte_it_comes_to_the_same_result(tmp_path):
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 2_000, "seed": 3}
-    alone, path, rng = evidence(dpaudit.audit(laplace, **options)), tmp_path / "kept", np.random.default_rng(0)
-    times = 0
-    while stopped(path, laplace, 9, **options):
-        times += 1
-        size = path.stat().st_size
-        with open(path, "r+b") as stream:  # a write that a crash of the machine cut short, or left as garbage
-            stream.truncate(size - int(rng.integers(0, 40)))
-            if times % 2:
-                stream.seek(0, 2)
-                stream.write(rng.bytes(int(rng.integers(1, 30))))
-        assert times < 200
-    assert times > 5 and not path.exists()
-    assert stopped(path, laplace, 30, **options)
-    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, **options)) == alone
-
-
 def test_a_result_is_noted_before_it_is_looked_at_and_drawn_once(tmp_path):
     """The counted draws are those of the first run where they were noted: nothing is drawn twice and picked."""
     calls = []
@@ -189,15 +160,6 @@ def test_a_resumed_audit_of_a_subject_without_a_seed_says_so_and_keeps_what_was_
     assert "resumed" not in dpaudit.audit(Unseeded(), **options).options
 
 
-def test_an_exception_of_a_batch_is_a_result_too(tmp_path):
-    path = tmp_path / "kept"
-    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 300, "seed": 3}
-    TRIES.clear()
-    assert stopped(path, raises_once, 4, **options)
-    result = dpaudit.audit(raises_once, checkpoint=path, resume=True, **options)
-    assert result.subject["interface"] == "f(data, size), one call a draw"  # as the first try decided
-
-
 def test_a_subject_that_returns_garbage_has_ended_its_audit(tmp_path):
     def short(data, size, rng):
         return np.zeros(size - 1)
@@ -206,15 +168,6 @@ def test_a_subject_that_returns_garbage_has_ended_its_audit(tmp_path):
     with pytest.raises(dpaudit.SubjectError, match="must return"):
         dpaudit.audit(short, "eps=1", PAIRS, samples=100, checkpoint=path)
     assert not path.exists()
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_the_number_of_jobs_may_change_on_the_way(tmp_path, always_sent, jobs):
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 800, "seed": 3, "mode": "fixed"}
-    alone = evidence(dpaudit.audit(laplace, **options))
-    path = tmp_path / "kept"
-    assert stopped(path, laplace, 12, jobs=3 - jobs, **options)
-    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, jobs=jobs, **options)) == alone
 
 
 @pytest.mark.long

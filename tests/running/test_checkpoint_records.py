@@ -77,18 +77,6 @@ def test_results_come_back_from_their_places_alone_or_together(kept, path):
     again.close()
 
 
-def test_what_was_noted_is_found_before_the_file_is_closed_and_goes_on_after_it(kept, path):
-    kept.note(PURPOSE, [(task(0), result(5)), (task(1), result(6))])
-    assert same(kept.find(PURPOSE, task(1)), 6) and same(kept.find(PURPOSE, task(0)), 5)
-    kept.close()
-    again = reopened(path)
-    again.note(PURPOSE, [(task(2), result(7))])
-    again.close()
-    last = reopened(path)
-    assert [same(last.find(PURPOSE, task(i)), 5 + i) for i in range(3)] == [True] * 3
-    last.close()
-
-
 def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
     kept.note(PURPOSE, [(task(0), result(1))], {"lost": 1})
     kept.note(PURPOSE, [(task(1), result(2)), (task(2), result(3))], {"lost": 4})

@@ -25,14 +25,6 @@ def written(stream):
     return journal, ends
 
 
-def test_what_was_added_is_read_back_in_its_order():
-    journal, ends = written(io.BytesIO())
-    found = list(journal.records())
-    assert [content for _, content in found] == CONTENTS
-    assert [start + len(content) for start, content in found] == ends[1:]
-    assert [journal.read(start, len(content)) for start, content in found] == CONTENTS
-
-
 @pytest.mark.parametrize("header", [HEADER, {"of": "this"}, {"of": "this", "seed": 7}, {}], ids=len)
 def test_a_header_is_written_once_and_read_back(header):
     stream = io.BytesIO()

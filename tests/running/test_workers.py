@@ -11,14 +11,13 @@ import time
 
 import numpy as np
 import pytest
-from scale_subjects import EndsItsProcess, Slow, labels
+from scale_subjects import EndsItsProcess, Slow
 
 import dpaudit
-from dpaudit.campaign.draws import CHUNK_CALLS
 from dpaudit.inference.tasks import Task
-from dpaudit.running import worker_pool, workers
+from dpaudit.running import workers
 from dpaudit.running.worker_pool import DrawJob, WorkerPool
-from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
+from dpaudit.running.workers import DaskWorkers, Packed
 from dpaudit.subjects.callables import as_subject
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0)]
@@ -69,16 +68,6 @@ def test_the_error_of_the_first_task_is_raised_whoever_comes_first(always_sent):
             WorkerPool(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
 
 
-def test_a_job_is_handed_over_in_a_file_and_the_file_removed():
-    job = Adds(np.arange(100_000))
-    packed, own = Packed(job, "adds"), LokyWorkers(2)
-    found = {k: results for k, results, _ in own.run(packed, [[1, 2], [3]])}
-    folder = own._folder.name
-    assert os.listdir(folder) == [packed.digest]
-    own.close()
-    assert found == {0: [1 + 99_999, 2 + 99_999], 1: [3 + 99_999]} and not os.path.exists(folder)
-
-
 class Adds:
     def __init__(self, values):
         self.values = values
@@ -91,15 +80,6 @@ def test_workers_of_another_version_are_refused():
     packed = Packed(Adds(np.arange(3)), "adds")
     with pytest.raises(dpaudit.UsageError, match=r"workers must have dpaudit 99, .* got dpaudit "):
         workers.carry_out_group({**workers.VERSIONS, "dpaudit": "99"}, packed, workers._pack([1]))
-
-
-def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
-    seen = []
-    count = worker_pool.counted
-    monkeypatch.setattr(worker_pool, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
-    dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
-    last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
-    assert len(last) > 2 and all(task.size <= CHUNK_CALLS for task in last)
 
 
 class Locked:

@@ -127,15 +127,6 @@ def test_the_mechanisms_own_claim_and_pairs_are_found():
     assert (none.claim, none.pairs()) == (None, None)
 
 
-def test_a_claim_may_be_a_text_and_another_value_is_not_taken_for_one():
-    wrong = Mechanism()
-    wrong.claim = "eps=1"
-    assert as_subject(wrong).claim == PureDP(1.0)
-    wrong.claim = 1.0
-    with pytest.raises(UsageError, match=r"claim of Mechanism must be a Claim or a text such as 'eps=1', got 1\.0\."):
-        _ = as_subject(wrong).claim
-
-
 def raising_half(data, rng):
     value = rng.random()
     if value < 0.5:
@@ -158,12 +149,6 @@ def test_an_interrupt_is_no_outcome():
         as_subject(interrupt).sample(0, 2, rng())
 
 
-def vectorised_raising(data, size, rng):
-    if size > 1:
-        raise ValueError("no batches")
-    return [data]
-
-
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(0)])
 def test_a_vectorised_call_that_raises_is_one_error_of_the_call(error):
     def fail(data, size):
@@ -175,12 +160,6 @@ def test_a_vectorised_call_that_raises_is_one_error_of_the_call(error):
     assert (caught.value.size, caught.value.error.partition(" in ")[0], caught.value.exit_status) == (9, raised, 3)
     assert isinstance(caught.value, SubjectError)
     assert caught.value.__cause__ is error
-
-
-def test_one_call_a_draw_turns_a_batch_that_raises_into_outcomes():
-    subject = dataclasses.replace(as_subject(vectorised_raising), one_by_one=True)
-    assert subject.sample(4, 3, rng()) == [4, 4, 4]
-    assert subject.describe()["interface"] == "f(data, size, rng), one call a draw"
 
 
 def test_a_log_density_that_fails_or_has_the_wrong_shape_is_left_out():

@@ -327,13 +327,6 @@ def test_what_is_seen_reads_as_the_output_itself(value):
     assert list(once.as_objects().tokens) == list(plain.as_objects().tokens)
 
 
-def test_outputs_of_single_calls_are_looked_at_once():
-    outputs = as_subject(lambda data, rng: {"a": [data, rng.laplace()]}).observe(0, 3, np.random.default_rng(0))
-    assert isinstance(outputs, Seen)
-    raw = read_outputs(outputs, 3).raw
-    assert all(one is other for one, other in zip(raw, outputs, strict=True))
-
-
 def test_a_record_that_is_written_again_is_seen_as_it_was():
     record = seen(RECORDS[0])
     RECORDS["share"] = 7.0

@@ -111,13 +111,6 @@ def test_a_number_changes_by_any_part_of_its_change():
     assert any(min(pair) < 5 < max(pair) for pair in pairs)
 
 
-def test_special_values_stand_at_every_place_and_beside_any_number():
-    vectors = proposals(VectorDomain(3, 0.0, 1.0, special=(math.nan,)))
-    assert {int(k) for _, y in vectors for k in np.flatnonzero(np.isnan(y))} == {0, 1, 2}
-    numbers = {x for pair in proposals(NumberDomain(0.0, 1.0, special=(math.inf,))) if math.inf in pair for x in pair}
-    assert len(numbers) > 10
-
-
 def kinds_of(x, y):
     """What was done to x to get y, for lists of different records: (kind, place, whether the record is new)."""
     shorter, longer = sorted((list(x), list(y)), key=len)
@@ -167,14 +160,6 @@ def test_what_is_no_pair_of_a_domain_is_none():
     assert replaced.is_pair([0, 1], [2, 1]) and not replaced.is_pair([0, 1], [1, 2])
     listed = ListedDomain((0, 1, 5), adjacent=lambda x, y: abs(x - y) == 1)
     assert listed.is_pair(1, 0) and not listed.is_pair(1, 5) and not listed.is_pair(1, 2)
-
-
-@pytest.mark.parametrize(("domain", "is_near"), CASES, ids=[str(k) for k in range(len(CASES))])
-def test_moves_reach_other_pairs(domain, is_near):
-    rng = np.random.default_rng(SEED)
-    x, y = next((x, y) for _, x, y in domain.starts())
-    seen = {repr((list(np.ravel(a)), list(np.ravel(b)))) for _ in range(10) for a, b in domain.moves(x, y, rng)}
-    assert len(seen) >= (2 if isinstance(domain, DatasetDomain) else 3)
 
 
 def test_the_patterns_of_the_literature_are_starts():
@@ -296,10 +281,3 @@ def test_every_domain_that_the_help_and_the_manual_write_as_json_is_one():
     }  # fmt: skip
     for record in found:
         domain_from_dict(json.loads(record.replace("[...]", "[1, 2]")))
-
-
-def test_beside_as_many_equal_records_as_can_be_there_is_every_other_one():
-    starts = [(list(x), list(x_prime)) for _, x, x_prime in DatasetDomain((0.0, 1.0, 2.0), largest=10).starts()]
-    for base in (0.0, 1.0, 2.0):
-        for value in (0.0, 1.0, 2.0):
-            assert ([base] * 9, [base] * 9 + [value]) in starts

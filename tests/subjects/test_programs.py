@@ -403,11 +403,6 @@ def test_errors_of_a_program_that_a_subject_speaks_to_are_no_outcomes_in_a_worke
         dpaudit.audit(speaks, "eps=1", [(0, {1})], samples=50, seed=1, isolation="seconds=5")
 
 
-def test_a_program_that_claims_nothing_has_no_metadata(program):
-    result = dpaudit.audit(dpaudit.exec_subject(program("")), "eps=1", [(0, 1)], samples=50, seed=1)
-    assert result.side_findings == ()
-
-
 def test_threads_share_a_program_one_request_at_a_time(program):
     code = "def answer(r): return {'id': r['id'], 'outputs': [r['input']] * r['size']}"
     subject = dpaudit.exec_subject(program(code))

@@ -38,27 +38,12 @@ def test_a_file_in_the_current_folder_is_a_target(project):
     assert subject.sample(0.0, 3, np.random.default_rng(1)).__len__() == 3
 
 
-def test_a_module_in_a_package_is_a_target(project):
-    (project / "package").mkdir()
-    (project / "package" / "__init__.py").write_text("")
-    (project / "package" / "module.py").write_text(RELEASE)
-    assert resolve_target("package.module:release").name == "release"
-
-
 def test_a_file_may_import_its_neighbours_and_the_current_folder(project):
     (project / "here.py").write_text("SCALE = 1.0\n")
     (project / "sub").mkdir()
     (project / "sub" / "neighbour.py").write_text("SHIFT = 0.0\n")
     (project / "sub" / "mech.py").write_text("from here import SCALE\nfrom neighbour import SHIFT\n" + RELEASE)
     assert resolve_target("sub/mech.py:release").name == "release"
-
-
-def test_two_files_of_one_name_are_two_modules(project):
-    for folder, scale in (("one", 1.0), ("two", 2.0)):
-        (project / folder).mkdir()
-        (project / folder / "samename.py").write_text(f"SCALE = {scale}\ndef f(data): return SCALE\n")
-    values = [resolve_target(f"{folder}/samename.py:f").mechanism(0) for folder in ("one", "two", "one")]
-    assert values == [1.0, 2.0, 1.0]
 
 
 def test_a_file_named_like_a_known_module_does_not_replace_it(project):
