@@ -198,6 +198,7 @@ def _of_certificate(result: Certificate) -> Judged:
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
         word=word, sentence=sentence,
+        tested=said("row.tested_proof", pairs=plural(count, "pair"), inputs=plural(result.inputs, "input")),
     )  # fmt: skip
     return Judged(result.subject, line, 0.0)
 
@@ -246,5 +247,6 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
     line = Line(
         clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **facts),
+        tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
     )  # fmt: skip
     return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)

@@ -57,8 +57,8 @@ def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
-    """The result in plain words, what would have been found, notes, the key figures and the first picture."""
-    blocks: list[Block] = [Paragraph(wording.plain_summary(result))]
+    """What would have been found, notes, the key figures and the first picture."""
+    blocks: list[Block] = []
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]

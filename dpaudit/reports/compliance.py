@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label
+from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.items import subject as audited_text
@@ -60,13 +61,13 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *last,
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=first_page.blocks(dossier, found, to_sign=with_items),
+        first=first_page.blocks(dossier, to_sign=with_items),
     )
 
 
 def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
     """The report of one audit, saved at `path`: the verdict, what it rests on, and what nobody looked at."""
-    dossier = Dossier((Source(path or STAND_IN, "", result),))  # no digest: it would take as long as the audit file
+    dossier = Dossier.alone(result, path or STAND_IN)
     version = clean(str(result.environment.get("dpaudit", "")), 30)
     found = items(dossier)
     return Document(
@@ -83,7 +84,7 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
             f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "
             f"page. {UNDATED}"
         ),
-        first=chapters.opening(result),
+        first=(answers(dossier), *chapters.opening(result)),
     )
 
 

@@ -124,12 +124,13 @@ def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
 
 def _epsilon(dossier: Dossier) -> Found | None:
     rows = [(result, *loss(result)) for result in dossier.audits]
-    if not rows:
+    told = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
+    if not rows and not told:
         return None
     found = {status for _, status, _ in rows}
     missing = _left_out("Not audited", dossier, dossier.audits)
-    status: Status = rows[0][1] if len(found) == 1 and not missing else "tested in part"
-    texts = _by_subjects([(result, facts) for result, _, facts in rows])
+    status: Status = rows[0][1] if len(found) == 1 and not missing and not told else "tested in part"
+    texts = [*_by_subjects([(result, facts) for result, _, facts in rows]), *told]
     supposed = _of_audits(dossier, within_calls)
     texts += [supposed[1]] if supposed else []
     return status, "\n".join([*texts, *missing, *_context(dossier)])

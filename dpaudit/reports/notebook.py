@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.reports import compliance, first_page, wording
-from dpaudit.reports.document import Document, Table
+from dpaudit.reports import compliance, wording
+from dpaudit.reports.document import Document
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
@@ -82,11 +82,7 @@ def document(result: Any) -> Document:
             drawn = [block for section in page.sections for block in section.blocks if isinstance(block, Figure)]
             first += tuple(block for block in drawn if block.id in PREFERRED)[-1:]
         return dataclasses.replace(page, kicker=kicker, headline=f"{page.headline}.", first=first)
-    dossier = Dossier.of(result)
-    page = compliance.build(dossier, with_items=False)
-    opening, *rest = page.sections
-    table = next(block for block in first_page.blocks(dossier, ()) if isinstance(block, Table))
-    return dataclasses.replace(page, first=(table, *opening.blocks), sections=tuple(rest))
+    return compliance.build(Dossier.of(result), with_items=False)
 
 
 def html(result: Any) -> str:

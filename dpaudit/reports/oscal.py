@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
+from dpaudit.reports.answers import together
 from dpaudit.reports.cases import Case, grouped
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Source
-from dpaudit.reports.first_page import headline, title, together
+from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.items import SOURCE, items, status_word
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.sign_off import results_digest

@@ -8,9 +8,13 @@ from pathlib import Path
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.reports.answers import answers
+from dpaudit.reports.attachments import scores_attachment
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.formats import check_format
+from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import UNDATED, clean, date_text, number_text, percent_text, plural, symbol
 from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
@@ -102,7 +106,12 @@ def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
     lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    return [Paragraph(headline(result)), Facts(tuple(facts(result))), *map(Paragraph, lines)]
+    return [Paragraph(headline(result)), _answers(result), Facts(tuple(facts(result))), *map(Paragraph, lines)]
+
+
+def _answers(result: ScoresResult) -> Facts:
+    """The five answers, of the result by itself."""
+    return answers(Dossier((), attachments=(scores_attachment("scores.json", "", result),)), most=NAMED)
 
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:
@@ -139,5 +148,5 @@ def document(result: ScoresResult) -> Document:
             Section("provenance", "Provenance", provenance),
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=(Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
+        first=(_answers(result), Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
     )

@@ -485,25 +485,6 @@ def monotone_sentence(result: AuditResult) -> str:
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
 
 
-def plain_summary(result: AuditResult) -> str:
-    """The result in one paragraph for a reader who knows neither the claim nor the method."""
-    facts: dict[str, str] = {}
-    if result.verdict == "violated":
-        named = ""
-        for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
-            lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
-            names = {"parameter": symbol(worst.parameter), "unit": unit(worst.parameter), "budget": budget}
-            named = " " + said("summary.worst", pair=name_text(worst.id, 80), lower=at_least(lower), **names)
-        broken = plural(verdict_count(result, "violated"), "pair")
-        facts = {"broken": broken, "worst": named, "rate": percent_text(1.0 - result.confidence)}
-    if state(result) == "inconclusive":
-        weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        where = said("summary.some_pairs") if asked_count(result) > 1 else ""
-        facts = {"where": where, "weak": weak_text(weak), "settling": settling_sentence(result)}
-    summary = said(f"summary.{state(result)}", pairs=plural(asked_count(result), "pair"), **facts)
-    return joined(said("summary.opening", claim=clean(result.claim, 200)), summary, dependence_sentence(result))
-
-
 def power_text(finding: Finding) -> str:
     """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
     power = finding.power if finding.verdict != "violated" else None
