@@ -16,10 +16,17 @@ from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Tab
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
-from dpaudit.reports.items import status_word
 from dpaudit.reports.replay_command import Again, again
-from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
-from dpaudit.reports.words import words
+from dpaudit.reports.wording import (
+    VERDICT_WORDS,
+    clean,
+    compared,
+    name_text,
+    number_text,
+    percent_text,
+    plural,
+    status_word,
+)
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -28,8 +35,6 @@ MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400
 CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 MAX_LINE = 2000  # characters of a command
-SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
-MODES: Mapping[str, str] = words("modes")
 
 
 def chapters(dossier: Dossier) -> Iterator[Section]:
@@ -57,35 +62,12 @@ def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
-    """What would have been found, notes, the key figures and the first picture."""
+    """What would have been found, notes and the first picture."""
     blocks: list[Block] = []
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    blocks.append(Facts(key_figures(result), "keys"))
     return (*blocks, *_figures(prefix, evidence_figure(result), mass_figure(result) if is_quiet else None))
-
-
-def key_figures(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    """The figures at the head of a page: a name, and the value with its context on a second line."""
-    largest, violated = wording.largest_bound(result), wording.verdict_count(result, "violated")
-    has_low_bits = result.floating_point is not None and result.floating_point.pairs
-    sure = f"for all pairs, rules, looks and bounds{' but floating point' * bool(has_low_bits)} together"
-    sure = wording.UNRELIABLE if wording.is_unreliable(result) else sure
-    skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
-    asked = f"{violated:,} violated" + (f", {skipped:,} not asked" if skipped else "")
-    rows = (
-        ("Claim", clean(result.claim, 60), "as promised"),
-        ("Largest lower bound", largest.bound, largest.context.lstrip("; ")),
-        ("Largest ratio", compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), sure),
-        ("Pairs", f"{wording.asked_count(result):,}", asked),
-        ("Draws", number_text(result.samples), "all sides and pairs, a shared draw counted once"),
-        ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),
-        ("Seed", clean(str(result.seed), 40), SAME_BITS if result.replayable else "the subject takes no generator"),
-        ("Seconds", number_text(float(result.seconds)), "wall clock"),
-    )
-    return tuple((name, f"{value}\n{context}".rstrip()) for name, value, context in rows)
 
 
 def evidence(

@@ -6,7 +6,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label
@@ -37,6 +37,7 @@ from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
 
+MODES: Mapping[str, str] = words("modes")
 LINE = 5_000  # characters of a line that runs findings again
 
 
@@ -90,7 +91,15 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
 
 def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
     options = {f"option {name}": value for name, value in result.options.items()}
-    values = list({**result.subject, **result.environment, **options}.items())[:200]
+    run = {
+        "mode": joined(f"{result.mode}:", MODES.get(result.mode, "")),
+        "seed": str(result.seed),
+        "seconds": result.seconds,
+    }
+    run["same seed, same bits"] = (
+        "if the subject draws from its generator alone" if result.replayable else "no generator"
+    )
+    values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
     return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
 
 

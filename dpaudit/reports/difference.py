@@ -14,8 +14,7 @@ from dpaudit.reports import asides, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
-from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural
+from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 

@@ -7,11 +7,17 @@ decides on light or dark. Legends stand outside the drawing. Names are cleaned a
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import itertools
 import math
+import struct
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import (
@@ -51,6 +57,14 @@ from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
 MATRIX_DENSITY = 0.25  # least share of the cells that must be filled
 STEPS = 8  # colour steps on each side of ratio 1
+GREYS = {
+    "same input": (215, 219, 224),
+    "not asked (infinite budget)": (176, 182, 190),
+    "not audited": (245, 246, 248),
+    "no ratio (budget 0, or no answer)": (120, 126, 134),
+}
+GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their steps
+OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
 ROWS = 1000  # most rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
@@ -99,134 +113,100 @@ def palette_css(dark: bool) -> str:
     return "".join(f".k{step}{{fill:#{r:02x}{g:02x}{b:02x}}}" for step, (r, g, b) in enumerate(palette(dark)))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Matrix:
-    inputs: tuple[str, ...]
-    cells: dict[tuple[int, int], Finding]  # the worst finding of each unordered pair of inputs, row > column
-    not_asked: frozenset[tuple[int, int]]
-    several: bool  # whether a cell stands for more than one pair
-
-
-def _matrix(result: AuditResult) -> _Matrix | None:
-    """The pairs as cells of a matrix; None where the inputs are too many or the matrix would be mostly empty."""
-    positions: dict[str, int] = {}
-    for finding in result.findings:
-        positions.setdefault(finding.x_id, len(positions))
-        positions.setdefault(finding.x_prime_id, len(positions))
-        if len(positions) > MATRIX_INPUTS[1]:
-            return None
-    skipped = []
-    for name in result.not_asked:
-        halves = name.split("|")
-        if len(halves) == 2:  # the id of a pair joins the names of its inputs, unless the caller gave another
-            i, j = (positions.setdefault(half, len(positions)) for half in halves)
-            skipped.append((i, j))
-    cells: dict[tuple[int, int], Finding] = {}
-    several = False
-    for finding in result.ranked():
-        i, j = positions[finding.x_id], positions[finding.x_prime_id]
-        if i == j:
-            return None
-        several |= (max(i, j), min(i, j)) in cells
-        cells.setdefault((max(i, j), min(i, j)), finding)
-    not_asked = frozenset((max(i, j), min(i, j)) for i, j in skipped if i != j) - cells.keys()
-    count = len(positions)
-    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1]:
-        return None
-    if len(cells) + len(not_asked) < MATRIX_DENSITY * count * (count - 1) / 2:
-        return None
-    return _Matrix(tuple(positions), cells, not_asked, several)
-
-
 def heatmap(result: AuditResult) -> Figure | None:
     """Lower bound over budget for every pair, as a matrix of inputs; None where the pairs form no readable matrix."""
-    matrix = _matrix(result)
-    if matrix is None:
+    places: dict[str, int] = {}
+    for finding in result.findings:
+        ends = [places.setdefault(name, len(places)) for name in (finding.x_id, finding.x_prime_id)]
+        if len(places) > MATRIX_INPUTS[1] or ends[0] == ends[1]:
+            return None
+    # The id of a pair joins the names of its inputs, unless the caller gave another.
+    halves = [name.split("|") for name in result.not_asked]
+    skipped = [[places.setdefault(half, len(places)) for half in pair] for pair in halves if len(pair) == 2]
+    count, top = len(places), top_ratio(finding.ratio_lower for finding in result.findings)
+    steps = np.full((count, count), GREY["not audited"], dtype=np.uint8)
+    cells = {}
+    for i, j in skipped:
+        steps[i, j] = steps[j, i] = GREY["not asked (infinite budget)"]
+    for finding in reversed(result.ranked()):  # the worst pair of two inputs last
+        i, j = places[finding.x_id], places[finding.x_prime_id]
+        steps[i, j] = steps[j, i] = _step(finding, top)
+        cells[max(i, j), min(i, j)] = finding
+    np.fill_diagonal(steps, GREY["same input"])
+    filled = np.count_nonzero(np.tril(steps != GREY["not audited"], -1))
+    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1] or filled < MATRIX_DENSITY * count * (count - 1) / 2:
         return None
-    count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
-    description = said(
-        "figure.matrix",
-        count=count,
-        cells=plural(len(matrix.cells), "cell"),
-        violated=sum(cell.verdict == "violated" for cell in matrix.cells.values()),
-        largest=compared(result.ratio_lower, 1.0)[0],
-        skipped=len(matrix.not_asked),
+    violated = [place for place, cell in cells.items() if cell.verdict == "violated"]
+    facts = {"cells": plural(len(cells), "cell"), "violated": len(violated), "skipped": filled - len(cells)}
+    largest = compared(result.ratio_lower, 1.0)[0]
+    description = said("figure.matrix", count=count, largest=largest, **facts)
+    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(cells) < len(result.findings) else "")
+    title = "Lower bound over budget, pair by pair"
+    return matrix("matrix", title, list(places), steps, violated, top, description, note, _pair_data(result))
+
+
+def _step(finding: Finding, top: float) -> int:
+    ratio = finding.ratio_lower
+    is_known = ratio is not None and not math.isnan(ratio) and finding.verdict != "error"
+    return ratio_step(float(ratio or 0.0), top) if is_known else GREY["no ratio (budget 0, or no answer)"]
+
+
+def matrix(
+    id: str,
+    title: str,
+    names: Sequence[str],
+    steps: NDArray[np.uint8],
+    violated: Sequence[tuple[int, int]],
+    top: float,
+    description: str,
+    note: str,
+    data: Data,
+) -> Figure:
+    """A symmetric matrix of colour steps and greys, in which violated cells are outlined if they are few."""
+    count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
+    outlined = [place for i, j in violated for place in ((i, j), (j, i))] if len(violated) <= OUTLINED else []
+
+    def draw(page: float) -> Drawing:
+        margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
+        side = min(page - margin - 8.0, 640.0, 34.0 * count)
+        left, cell = (page - side + margin) / 2.0 if is_wide else margin, side / count
+        body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]
+        size = max(cell, 8.0)
+        for i, j in outlined:
+            x, y = left + (j + 0.5) * cell - size / 2.0, margin + (i + 0.5) * cell - size / 2.0
+            body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
+        for k in range(0, count, max(1, math.ceil(11.0 / cell))):
+            name, at = f"{name_text(names[k], 14 if is_wide else 7)} ({k + 1})", (k + 0.5) * cell
+            body.append(tag("text", name, x=left - 5.0, y=margin + at + 4.0, text_anchor="end", cls="name"))
+            body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
+        return Drawing(tuple(body), page, margin + side + 6.0, description)
+
+    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+    legend = [
+        (swatch(tag("rect", style=f"fill:#{r:02x}{g:02x}{b:02x}", **box)), name)
+        for name, (r, g, b) in GREYS.items()
+        if (steps == GREY[name]).any()
+    ]
+    if outlined:
+        legend.insert(0, (swatch(tag("rect", cls="outline", **box)), "violated"))
+    return Figure(id, title, description, note, draw, tuple(legend), data, draw_scale(top), is_image=True)
+
+
+def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
+    """An image as a data URI (PNG): each step in its colour; the same bytes for the same steps."""
+    height, width = steps.shape
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(steps))
+    parts = (
+        chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        chunk(b"PLTE", bytes(value for colour in colours for value in colour)),
+        chunk(b"IDAT", zlib.compress(rows, 9)),
+        chunk(b"IEND", b""),
     )
-    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if matrix.several else "")
-    empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
-    return Figure(
-        id="matrix",
-        title="Lower bound over budget, pair by pair",
-        description=description,
-        note=note,
-        draw=lambda page: _draw_matrix(matrix, top, page, description),
-        scale=draw_scale(top),
-        legend=_matrix_legend(matrix, empty),
-        data=_pair_data(result),
-    )
-
-
-def _cell_mark(finding: Finding, size: float) -> tuple[str, str]:
-    """Class of a cell's fill and the sign drawn on it, if it has no ratio."""
-    if finding.verdict == "error":
-        return "cell-error", "×"
-    if finding.ratio_lower is None or math.isnan(finding.ratio_lower):
-        return "cell-none", "="
-    return "", ""
-
-
-def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Drawing:
-    count, is_wide = len(matrix.inputs), page > 500
-    font = 11.0 if is_wide else 9.0
-    longest = 16 if is_wide else 9
-    names = [name_text(name, longest) for name in matrix.inputs]
-    margin = 25.0 + 0.62 * font * max(len(name) for name in names)
-    size = min(34.0 if count < 12 else 22.0, math.floor((page - margin - 4.0) / count * 2.0) / 2.0)
-    size = max(size, font - 1.5)  # below this the names of neighbouring inputs would touch: the drawing scrolls instead
-    font = min(font, size + 1.5)
-    side = size * count
-    left = max(margin, (page - side) / 2.0) if is_wide else margin
-    body: list[Mark] = []
-    gap = 1.0 if size > 9.0 else 0.5
-    sign = f"font-size:{size * 0.8:.0f}px"
-    for i in range(count):
-        for j in range(count):
-            x, y, key = left + j * size, margin + i * size, (max(i, j), min(i, j))
-            box = {"x": x + gap / 2, "y": y + gap / 2, "width": size - gap, "height": size - gap}
-            finding = matrix.cells.get(key)
-            if i == j:
-                body.append(tag("rect", cls="cell-same", **box))
-            elif finding is None:
-                body.append(tag("rect", cls="cell-asked" if key in matrix.not_asked else "cell-empty", **box))
-                if key in matrix.not_asked:
-                    body.append(path([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)], "slash"))
-            else:
-                fill, mark = _cell_mark(finding, size)
-                fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
-                title = _cell_title(finding) if count <= (40 if is_wide else 12) else ""
-                body.append(tag("rect", title=title, cls=fill, **box))
-                if mark:
-                    body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
-    for (i, j), finding in matrix.cells.items():  # last, so that no neighbour covers an outline
-        if finding.verdict in ("violated", "inconclusive"):
-            for row, column in ((i, j), (j, i)):
-                x, y = left + column * size, margin + row * size
-                if finding.verdict == "violated":
-                    body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
-                else:
-                    body.append(tag("circle", cx=x + size / 2, cy=y + size / 2, r=max(1.2, size / 9.0), cls="unsure"))
-    style = f"font-size:{font:.1f}px"
-    for index, name in enumerate(names):
-        at = (index + 0.5) * size
-        y = margin + at + font * 0.35
-        body.append(tag("text", name, x=left - 5.0, y=y, text_anchor="end", style=style, cls="name"))
-        place = {"x": left + at + font * 0.35, "y": margin - 5.0}
-        body.append(tag("text", name, turned=True, style=style, cls="name", **place))
-    body.append(tag("text", "input x′", x=left + side / 2, y=11.0, text_anchor="middle", cls="label"))
-    place = {"x": left - margin + 11.0, "y": margin + side / 2}
-    body.append(tag("text", "input x", turned=True, text_anchor="middle", cls="label", **place))
-    wide = max(page, left + side + 2.0) if is_wide else left + side + 2.0
-    return Drawing(tuple(body), wide, margin + side + 3.0, description)
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode("ascii")
 
 
 def _cell_title(finding: Finding) -> str:
@@ -251,30 +231,6 @@ def draw_scale(top: float) -> Drawing:
     body.append(tag("text", "over budget", x=6.0 + width, y=11.0, text_anchor="end", cls="tick"))
     words = f"Colour scale from ratio 0 over 1, the budget, to {number_text(top)} and more."
     return Drawing(tuple(body), width + 12.0, 52.0, words)
-
-
-def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Drawing, str], ...]:
-    found = {finding.verdict for finding in matrix.cells.values()}
-    no_ratio = any(_cell_mark(finding, 13.0)[1] == "=" for finding in matrix.cells.values())
-
-    def box(cls: str) -> Mark:
-        return tag("rect", cls=cls, x=4.0, y=0.5, width=13.0, height=13.0)
-
-    def sign(text: str) -> Mark:
-        return tag("text", text, x=10.5, y=11.0, cls="sign")
-
-    unsure = tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure")
-    entries = [
-        ("violated" in found, [box(f"k{2 * STEPS - 3}"), box("outline")], "violated"),
-        ("inconclusive" in found, [box("k2"), unsure], "inconclusive"),
-        ("error" in found, [box("cell-error"), sign("×")], "error"),
-        (no_ratio, [box("cell-none"), sign("=")], "no ratio (budget 0, or no bound)"),
-        (bool(matrix.not_asked), [box("cell-asked"), path([(6.0, 12.0), (15.0, 2.0)], "slash")],
-         "not asked (infinite budget)"),
-        (empty > 0, [box("cell-empty")], "not audited"),
-        (True, [box("cell-same")], "same input"),
-    ]  # fmt: skip
-    return tuple((swatch(*body), text) for is_shown, body, text in entries if is_shown)
 
 
 # --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
@@ -314,18 +270,8 @@ def scatter(result: AuditResult) -> Figure | None:
         if of:
             titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
             series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
-    worst = result.worst
-
-    def named(x_axis: Axis, y_axis: Axis) -> list[Mark]:
-        if worst is None or worst.verdict != "violated" or worst not in ranked:
-            return []
-        drawn = [(x_axis(a), y_axis(b)) for a, b in places]
-        room = x_axis.start, x_axis.end, y_axis.end, y_axis.start
-        text = name_text(worst.id, 40 if x_axis.end > 500 else 22)
-        return _callout(text, drawn[ranked.index(worst)], drawn, room, radius)
-
     title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
-    plot = Plot(x, y, tuple(series), further=named)
+    plot = Plot(x, y, tuple(series))
     return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
 
 
@@ -335,36 +281,6 @@ def _scatter_note(result: AuditResult) -> str:
     zero = said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
     return joined(said("figure.bounds_note"), zero, rest)
-
-
-def _callout(
-    text: str,
-    at: tuple[float, float],
-    places: Sequence[tuple[float, float]],
-    plot: tuple[float, float, float, float],
-    radius: float,
-) -> list[Mark]:
-    """The name of a point where it covers no point, with a line to its point; nothing where there is no such room.
-
-    `plot` is left, right, top and bottom of where it may stand.
-    """
-    (px, py), (left, right, top, bottom) = at, plot
-    wide, room = 7.0 * len(text), radius * 1.3 + 5.0  # of the halo and the marker
-    for away in (12.0, 26.0, 44.0, 70.0, 110.0, 160.0, 230.0, 320.0):
-        for across, up in ((-1, 0), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1), (0, -1), (0, 1)):
-            middle = px + across * (away + wide / 2.0) if up == 0 else px + across * wide / 2.0
-            y = py + up * away
-            start, end = middle - wide / 2.0, middle + wide / 2.0
-            if start < left + 4.0 or end > right - 4.0 or y < top + 10.0 or y > bottom - 10.0:
-                continue
-            if any(start - room < a < end + room and abs(b - y) < 7.0 + room for a, b in places if (a, b) != at):
-                continue
-            if abs(y - py) < 7.0 + room and start - room < px < end + room:
-                continue
-            edge = (min(max(px, start), end), y + (7.0 if up < 0 else -7.0 if up else 0.0))
-            line = [path([(px, py), edge], "edge")] if away > 12.0 else []
-            return [*line, tag("text", text, x=middle, y=y + 4.0, text_anchor="middle", cls="callout")]
-    return []
 
 
 def _pair_data(result: AuditResult) -> Data:
@@ -508,12 +424,12 @@ def _drawing(
 
     def drawn(page: float) -> Drawing:
         left, right, head = 12.0, page - 12.0, 26.0
-        x = Axis(edges[0], edges[-1], left, right, False)
+        x = Axis(Scale("", edges[0], edges[-1]), left, right)
         bottoms = (head + PANEL, head + 2.0 * PANEL + GAP)
         last = bottoms[1]
         body = [tag("text", right_text(finding), x=left, y=16.0, cls="label")]
         for place, foot in enumerate(bottoms):
-            y = Axis(0.0, top, foot, foot - PANEL, False)
+            y = Axis(Scale("", 0.0, top), foot, foot - PANEL)
             body.append(tag("rect", x=left, y=foot - PANEL, width=right - left, height=PANEL, cls="plot"))
             for (start, end), guess in zip(itertools.pairwise(edges), sketch.guesses, strict=True):
                 if abs(guess) >= GUESSES:
@@ -609,8 +525,8 @@ def _draw_atlas(
     scale = min((page - 2.0 * edge) / wide, (520.0 if page > 500 else 420.0) / tall)
     height = tall * scale + 2.0 * edge
     left = (page - wide * scale) / 2.0
-    x = Axis(min(across), min(across) + wide, left, left + wide * scale, False)
-    y = Axis(min(up), min(up) + tall, height - edge, edge, False)
+    x = Axis(Scale("", min(across), min(across) + wide), left, left + wide * scale)
+    y = Axis(Scale("", min(up), min(up) + tall), height - edge, edge)
     at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
     body = [tag("rect", x=1.0, y=1.0, width=page - 2.0, height=height - 2.0, cls="plot")]
     for finding in reversed(drawn):  # the worst last, on top

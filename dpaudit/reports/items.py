@@ -18,7 +18,17 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
-from dpaudit.reports.wording import asked_count, clean, percent_text, plural, some, subject_name, verdict_count
+from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.wording import (
+    asked_count,
+    clean,
+    percent_text,
+    plural,
+    some,
+    status_word,
+    subject_name,
+    verdict_count,
+)
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
@@ -192,11 +202,6 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     return f"{plural(len(records), 'check')} of the conformance suite: {counted}."
 
 
-def status_word(status: str) -> str:
-    """A status of the conformance suite in words."""
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
-
-
 def _floating_point(dossier: Dossier) -> Found | None:
     found = _of_audits(dossier, _low_bits)
     return found and (found[0], f"{found[1]}\n{said('evidence.bits_rest')}")
@@ -307,10 +312,8 @@ def loss(result: AuditResult) -> Found:
         claim=claim,
         pairs=plural(asked_count(result) - broken, "pair"),
         runs=plural(result.samples, "run"),
-        largest=wording.largest_bound(result),
+        measured=privacy_line(result).measured,
         sure=wording.confidence_text(result),
-        ratio=wording.compared(result.ratio_lower, 1.0)[0],
-        violated=verdict_count(result, "violated"),
     )
     unclear = ""
     if weak:

@@ -13,9 +13,8 @@ from typing import Any
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
-from dpaudit.reports.items import status_word
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
@@ -35,11 +34,12 @@ def line_of(source: Source) -> Line:
     """Say what a result says of its promise."""
     result = source.result
     if isinstance(result, AuditResult):
-        return _privacy(result)
+        return privacy_line(result)
     return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
 
 
-def _privacy(result: AuditResult) -> Line:
+def privacy_line(result: AuditResult) -> Line:
+    """Say what an audit says of its claim."""
     worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
     sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from dpaudit.environment import __version__
 from dpaudit.reports.cases import Case, cases, grouped
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.items import status_word
+from dpaudit.reports.wording import status_word
 from dpaudit.reports.words import filled, form, json_text
 
 CONFIGURATION = "pyproject.toml"
