@@ -18,6 +18,7 @@ from dpaudit.reports import asides
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
+from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import (
     clean,
     compared,
@@ -30,8 +31,8 @@ from dpaudit.reports.wording import (
     symbol,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.codec import from_json
 from dpaudit.results.model import Verdict
+from dpaudit.results.plan_result import Plan
 from dpaudit.results.side_findings import SideFinding
 
 if TYPE_CHECKING:
@@ -53,26 +54,9 @@ def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
 
 def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
     """Say what an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
-    subject = clean(record["subject"].get("name") or record["subject"].get("target") or "unnamed subject", 80)
-    text = (
-        f"An audit of the claim {clean(record['claim'], 120)} with {plural(record['samples'], 'sample')} was planned: "
-        f"{plural(record['pairs'], 'pair')}, about {plural(record['runs'], 'run')}, at "
-        f"{percent_text(record['confidence'])} confidence. It is a plan: nothing was found by it."
-    )
-    rows = [
-        (
-            name_text(budget["id"], 60),
-            number_text(from_json(budget["budget"])),
-            number_text(from_json(power["event_mass"]), 3),
-            number_text(from_json(power["known_value"])),
-            number_text(from_json(power["learned_value"])),
-        )
-        for budget in record["budgets"]
-        for power in budget["powers"]
-    ]
-    columns = ("pair", "budget", "share of answers that show it", "would find, if known where", "would find")
-    table = Table.first("What the planned audit would find", columns, rows, ROWS)
-    return Attachment(name, digest, "plan", f"{subject}: a plan", (Paragraph(text), table))
+    plan = Plan.from_dict(record)
+    blocks = (Paragraph("It is a plan: nothing was found by it."), *plan_blocks(plan))
+    return Attachment(name, digest, "plan", f"{clean(subject_of(plan.subject), 80)}: a plan", blocks)
 
 
 def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
@@ -162,9 +146,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
-    assumed = tuple((clean(text, 400),) for text in result.assumptions)
-    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
-    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
+    blocks += scores.assumptions(result)
     title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
     return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
 

@@ -30,7 +30,6 @@ from dpaudit.reports.wording import (
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-PAIRS = 50  # rows of the table of pairs, beside the violated ones
 MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
@@ -142,7 +141,7 @@ def _replay(line: Again, purpose: str) -> list[Block]:
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
-    """The worst pairs, then every pair with all of its numbers, then those of which the claim asks nothing."""
+    """The pairs, then those of which the claim asks nothing."""
     if not result.findings:
         yield Paragraph("None was run.")
     parameter, kind = wording.parameter_of(result), wording.evidence_name(result)
@@ -150,12 +149,9 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     bound = f"lower bound on {wording.symbol(parameter)}{units}"
     columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
     if result.findings:
-        ranked, most = result.ranked(), min(MAX_ROWS, max(PAIRS, len(result.violated)))
-        marks = [one.verdict for one in ranked]
-        yield Table.first("Pairs, the worst first", columns, [_row(one, kind) for one in ranked], most, marks)
-        numbers = [_row(finding, kind) + _more_numbers(finding) for finding in result.findings]
-        every = (*columns, f"ε ≥ at δ = {number_text(result.report_delta)}", "right", "wrong", "abstained")
-        yield Table.first("All pairs with all numbers", every, numbers, MAX_ROWS, is_closed=True)
+        ranked = result.ranked()
+        marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
+        yield Table.first("Pairs, the worst first", columns, rows, MAX_ROWS, marks)
     if result.not_asked:
         names = [(name_text(name, 80),) for name in result.not_asked]
         title = f"Pairs of which the claim asks nothing ({len(names):,})"
@@ -167,13 +163,6 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     ratio, word = wording.ratio_text(finding), VERDICT_WORDS[finding.verdict]
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
     return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
-
-
-def _more_numbers(finding: Finding) -> tuple[str, ...]:
-    witness = finding.witness
-    counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
-    epsilon = compared(finding.epsilon_lower, finding.budget.epsilon)[0]
-    return (epsilon, *(number_text(count) for count in counts))
 
 
 def _low_bits(result: AuditResult, path: str) -> Iterator[Block]:

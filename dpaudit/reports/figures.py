@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reports import wording
+from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import (
-    MARGINS,
     Axis,
     Data,
     Drawing,
@@ -36,6 +36,7 @@ from dpaudit.reports.drawing import (
     swatch,
     tag,
 )
+from dpaudit.reports.measured_picture import plot_of
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -572,27 +573,14 @@ def errors(result: UtilityResult) -> Figure | None:
     violated = sum(finding.verdict == "violated" for finding in usable)
     facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
     description = said("figure.errors", **facts)
-    values = [one for f in shown for one in (f.ratio, f.ratio_lower, f.ratio_upper) if one and math.isfinite(one)]
-    x = Scale.log("measured / stated bound (logarithmic)", [*values, 1.0], 3.0)
-    names = [clean(f"{finding.bound} · {finding.input_id}", 60) for finding in reversed(shown)]
-    y = Scale("", 0.5, len(shown) + 0.5, names=tuple(names))
-    places = list(zip(range(len(shown), 0, -1), shown, strict=True))
-    series = [
-        Series(
-            f"interval {f.told}",
-            [(f.ratio_lower or 0.0, at), (math.inf if f.ratio_upper is None else f.ratio_upper, at)],
-        )
-        for at, f in places
+    bars = [
+        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.told, "", "", low=f.ratio_lower, high=f.ratio_upper)
+        for f in shown
     ]
-    for verdict in VERDICTS:
-        if of := [(f.ratio or 0.0, float(at)) for at, f in places if f.told == verdict]:
-            series.append(Series(verdict, of, VERDICT_WORDS[verdict], "marks", titles=[""] * len(of), r=3.6))
-    series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
-    heights = (62.0 + 21.0 * len(shown), 62.0 + 38.0 * len(shown))
-    plot = Plot(x, y, tuple(series), heights, margins=((300.0, *MARGINS[1:]), (12.0, *MARGINS[1:])))
-    return plot.figure("errors", "Measured error over the stated bound", description, said("figure.errors_note"), data)
+    title, note = "Measured error over the stated bound", said("figure.errors_note")
+    return plot_of(bars).figure("errors", title, description, note, data)
 
 
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:

@@ -136,17 +136,23 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
 
 def document(result: ScoresResult) -> Document:
     """The whole report."""
-    notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
-    assumed = Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions))
+    drawn = trade_off_figure(result.trade_off, result.confidence)
     provenance = (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))
     return Document(
         kicker=f"Audit from scores. Written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
         sections=(
-            Section("assumed", "What the bounds rest on", (assumed, *notes)),
+            Section("assumed", "What the bounds rest on", assumptions(result)),
             Section("provenance", "Provenance", provenance),
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=(_answers(result), Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
+        first=(_answers(result), Facts(tuple(facts(result))), drawn),
     )
+
+
+def assumptions(result: ScoresResult) -> tuple[Block, ...]:
+    """Say what the bounds rest on, and what else is to be known of them."""
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    notes = (Paragraph(f"Note: {clean(text, 400)}") for text in result.notes)
+    return (Table("Assumptions of the design", ("assumption",), assumed), *notes)
