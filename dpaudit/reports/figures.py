@@ -30,9 +30,6 @@ from dpaudit.reports.drawing import (
     Plot,
     Scale,
     Series,
-    area_swatch,
-    caption,
-    path,
     swatch,
     tag,
 )
@@ -52,7 +49,7 @@ from dpaudit.reports.wording import (
     unit,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Sketch
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
@@ -70,7 +67,7 @@ HIGHLIGHTED = 5  # wealth curves with a colour of their own
 ROWS = 1000  # most rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
-PANEL, GAP = 118.0, 30.0  # heights of a panel and of what is between the two
+PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
 PLACES = 400  # most inputs on a map
 LINES = 1500  # most pairs on a map, the worst
 NAMED = 40  # most names on it
@@ -111,7 +108,8 @@ def palette(dark: bool = False) -> list[tuple[int, int, int]]:
 
 def palette_css(dark: bool) -> str:
     """CSS of the colour steps."""
-    return "".join(f".k{step}{{fill:#{r:02x}{g:02x}{b:02x}}}" for step, (r, g, b) in enumerate(palette(dark)))
+    colours = (f"#{r:02x}{g:02x}{b:02x}" for r, g, b in palette(dark))
+    return "".join(f".k{step}{{fill:{colour};stroke:{colour}}}" for step, colour in enumerate(colours))
 
 
 def heatmap(result: AuditResult) -> Figure | None:
@@ -381,29 +379,43 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     if worst is None or worst.witness is None or worst.witness.sketch is None:
         return None
     sketch = worst.witness.sketch
-    names = name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)
+    names, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
     view = clean(sketch.view, 80)
     draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
     facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
     description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
-    inputs = ("of-x", f"x = {names[0]}"), ("of-x-prime", f"x′ = {names[1]}")
-    legend = [(area_swatch(cls), f"outputs on {name}") for cls, name in inputs]
-    legend += [
-        (area_swatch(cls), f"here the rule guesses {name}")
-        for cls, name, sign in (("guess-x", names[0], 1), ("guess-x-prime", names[1], -1))
-        if any(sign * one >= GUESSES for one in sketch.guesses)
-    ]
     note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
     rows = tuple(
         (f"{number_text(first, 4)} to {number_text(last, 4)}", f"{x:,}", f"{x_prime:,}", number_text(guess, 2))
-        for (first, last), x, x_prime, guess in zip(
-            itertools.pairwise(sketch.edges), sketch.x, sketch.x_prime, sketch.guesses, strict=True
-        )
+        for (first, last), x, x_prime, guess in zip(bins, sketch.x, sketch.x_prime, sketch.guesses, strict=True)
     )
     columns = (view, f"draws on {names[0]}", f"draws on {names[1]}", "mean guess, 1 for x, -1 for x′")
-    draw = _drawing(worst, sketch, names, view, description)
+    shown = (f"x = {names[0]}", f"x′ = {names[1]}")
+    series, shares = [], [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
+    top = 1.08 * max(*shares[0], *shares[1], 1e-9)
+    for foot, name, of, cls in ((1.0, names[0], shares[0], "of-x"), (0.0, names[1], shares[1], "of-x-prime")):
+        for (start, end), guess in zip(bins, sketch.guesses, strict=True):
+            if abs(guess) >= GUESSES:
+                side, guessed = ("guess-x", names[0]) if guess > 0.0 else ("guess-x-prime", names[1])
+                corners = [(start, foot), (end, foot + PANEL)]
+                series.append(Series(side, corners, f"here the rule guesses {guessed}", "box"))
+        counts = sketch.x if foot else sketch.x_prime
+        for (start, end), share, count in zip(bins, of, counts, strict=True):
+            told = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
+            corners = [(start, foot), (end, foot + PANEL * share / top)]
+            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", told)] if share > 0.0 else []
+    x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
+
+    def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+        start = x_axis.start
+        tops = [(y_axis(foot + 1.0) + 13.0, name) for foot, name in ((1.0, shown[0]), (0.0, shown[1]))]
+        named = [tag("text", name, x=start + 8.0, y=at, cls="callout") for at, name in tops]
+        return [tag("text", right_text(worst), x=start, y=y_axis.end - 10.0, cls="label"), *named]
+
+    margins = (12.0, 12.0, 26.0, 46.0)
+    plot = Plot(x, y, tuple(series), (338.0, 338.0), words, (margins, margins))
     title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
-    return Figure("evidence", title, description, note, draw, tuple(legend), Data(columns, rows))
+    return plot.figure("evidence", title, description, note, Data(columns, rows))
 
 
 def right_text(finding: Finding) -> str:
@@ -414,49 +426,6 @@ def right_text(finding: Finding) -> str:
         return "the rule guesses nowhere"
     share = wording.percent_text(round(witness.correct / guesses, 3))
     return f"right in {witness.correct:,} of {guesses:,} guesses on fresh draws ({share})"
-
-
-def _drawing(
-    finding: Finding, sketch: Sketch, names: tuple[str, str], view: str, description: str
-) -> Callable[[float], Drawing]:
-    edges = sketch.edges
-    shares = [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
-    top = 1.08 * max(*shares[0], *shares[1], 1e-9)
-
-    def drawn(page: float) -> Drawing:
-        left, right, head = 12.0, page - 12.0, 26.0
-        x = Axis(Scale("", edges[0], edges[-1]), left, right)
-        bottoms = (head + PANEL, head + 2.0 * PANEL + GAP)
-        last = bottoms[1]
-        body = [tag("text", right_text(finding), x=left, y=16.0, cls="label")]
-        for place, foot in enumerate(bottoms):
-            y = Axis(Scale("", 0.0, top), foot, foot - PANEL)
-            body.append(tag("rect", x=left, y=foot - PANEL, width=right - left, height=PANEL, cls="plot"))
-            for (start, end), guess in zip(itertools.pairwise(edges), sketch.guesses, strict=True):
-                if abs(guess) >= GUESSES:
-                    cls = "guess-x" if guess > 0.0 else "guess-x-prime"
-                    box = {"x": x(start), "y": foot - PANEL, "width": x(end) - x(start), "height": PANEL}
-                    body.append(tag("rect", cls=cls, **box))
-            for k, ((start, end), share) in enumerate(zip(itertools.pairwise(edges), shares[place], strict=True)):
-                if share > 0.0:
-                    count = (sketch.x, sketch.x_prime)[place][k]
-                    told = (
-                        f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {names[place]}"
-                    )
-                    width = max(x(end) - x(start) - 1.0, 0.8)
-                    box = {"x": x(start) + 0.5, "y": y(share), "width": width, "height": foot - y(share)}
-                    body.append(tag("rect", title=told, cls=("of-x", "of-x-prime")[place], **box))
-            body.append(path([(left, foot), (right, foot)], "edge"))
-            name = f"{('x', 'x′')[place]} = {names[place]}"
-            body.append(tag("text", name, x=left + 8.0, y=foot - PANEL + 17.0, cls="callout"))
-        for at, label in x.ticks(9 if page > 500 else 5):
-            body.append(tag("line", x1=at, x2=at, y1=last, y2=last + 4.0, cls="edge"))
-            body.append(tag("text", label, x=at, y=last + 16.0, text_anchor="middle", cls="tick"))
-        middle = (left + right) / 2.0
-        body += caption(view, middle, last + 36.0, page)
-        return Drawing(tuple(body), page, last + 47.0, description)
-
-    return drawn
 
 
 def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
@@ -493,6 +462,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     pairs = plural(len(drawn), "pair")
     description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
+    rest_rows = len(result.findings) - min(len(drawn), ROWS)
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
@@ -500,64 +470,42 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
         rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
-    legend = ((swatch(_bar((1.0, 7.0), (21.0, 7.0), 3.0, f"k{2 * STEPS - 3}")), "a pair: thick, if it is violated"),)
-    return Figure(
-        id="map",
-        title="Loss against budget where the inputs lie",
-        description=description,
-        note=joined(said("figure.map_note", source=source), missing),
-        draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
-        scale=draw_scale(top),
-        legend=legend,
-        data=Data(columns, tuple(rows), len(result.findings) - len(rows)),
-    )
+    series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
+    series.append(Series(f"pair broken k{2 * STEPS - 3}", [], "a pair: thick, if it is violated"))
+    across, up = zip(*shown.values(), strict=True)
+    room = 0.05 * (max(max(across) - min(across), max(up) - min(up)) or 1.0)
+    x, y = (Scale("", min(one) - room, max(one) + room) for one in (across, up))
+    share = (y.high - y.low) / (x.high - x.low)
+    heights = min(560.0, 825.0 * share + 56.0), min(460.0, 283.0 * share + 56.0)
+    note, data = joined(said("figure.map_note", source=source), missing), Data(columns, tuple(rows), rest_rows)
+    plot = Plot(x, y, tuple(series), heights, lambda a, b: _named(shown, a, b))
+    drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, data)
+    return dataclasses.replace(drawing, scale=draw_scale(top))
+
+
+def _line_class(finding: Finding, top: float) -> str:
+    ratio = finding.ratio_lower
+    colour = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
+    return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
 
 
 def _place_text(place: tuple[float, float]) -> str:
     return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
 
 
-def _draw_atlas(
-    drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
-) -> Drawing:
-    across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
-    wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
-    edge = 40.0 if page > 500 else 26.0
-    scale = min((page - 2.0 * edge) / wide, (520.0 if page > 500 else 420.0) / tall)
-    height = tall * scale + 2.0 * edge
-    left = (page - wide * scale) / 2.0
-    x = Axis(Scale("", min(across), min(across) + wide), left, left + wide * scale)
-    y = Axis(Scale("", min(up), min(up) + tall), height - edge, edge)
+def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:
+    """Dots at the places, and names of those of the worst pairs, as far as they cover no other name."""
     at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
-    body = [tag("rect", x=1.0, y=1.0, width=page - 2.0, height=height - 2.0, cls="plot")]
-    for finding in reversed(drawn):  # the worst last, on top
-        ratio = finding.ratio_lower
-        fill = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
-        thick = 3.2 if finding.verdict == "violated" else 1.4
-        body.append(_bar(at[finding.x_id], at[finding.x_prime_id], thick, fill))
-    body += [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
+    marks = [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
     taken: list[tuple[float, float, float]] = []
-    named = 0
     for name, (px, py) in at.items():  # in the order of the worst pairs
         shown = name_text(name, 20)
         reach = 6.4 * len(shown)
-        start = px + 6.0 if px + 6.0 + reach < page else px - 6.0 - reach
-        if named >= NAMED or any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
-            continue
-        taken.append((start, py, start + reach))
-        named += 1
-        body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
-    return Drawing(tuple(body), page, height, description)
-
-
-def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Mark:
-    """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
-    run, rise = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(run, rise) or 1.0
-    dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
-    corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
-    corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
-    return path(corners, cls, is_closed=True)
+        start = px + 6.0 if px + 6.0 + reach < x.end else px - 6.0 - reach
+        if len(taken) < NAMED and not any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
+            taken.append((start, py, start + reach))
+            marks.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
+    return marks
 
 
 # --- Errors against stated bounds -----------------------------------------------------------------------------------
