@@ -46,7 +46,7 @@ def list_command(path: str) -> None:
 @with_quiet
 @with_debug
 def explain_command(subject: str | None, path: str) -> None:
-    """Explain what the evidence says, and with which certainty, pair by pair and night by night.
+    """Explain what the evidence says, and with which certainty, pair by pair and session by session.
 
     SUBJECT is an id as `list` shows it, a fingerprint, a target or a name; all by default.
     """
@@ -102,7 +102,7 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
                 ledger.merge(store, other, writes=False)  # refuse before anything is taken over
                 nights, pairs = store.merge(other)
                 nights += ledger.merge(store, other)
-            click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
+            click.echo(f"{place}: {plural(nights, 'session')}, {plural(pairs, 'pair')}")
 
 
 @evidence_group.command("forget")
@@ -114,7 +114,7 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
 def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: str) -> None:
     """Forget the evidence of a SUBJECT, or of the earlier forms of a TARGET whose fingerprint has changed.
 
-    Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
+    Its sessions stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
     """
     from dpaudit.reports.wording import clean, plural
     from dpaudit.scores import ledger

@@ -99,10 +99,10 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     if finding.severity is not None:
         draws += f"\n{finding.severity.samples:,} of these runs after the verdict, for the bound"
     kept = []
-    if store is not None:  # the verdict is that of all nights, and stays after a repair that the fingerprint misses
-        draws = f"{labelled} in all nights, {runs} of the mechanism in this one"
+    if store is not None:  # the verdict is that of all sessions, and stays after a repair that the fingerprint misses
+        draws = f"{labelled} in all sessions, {runs} of the mechanism in this one"
         kept = [
-            ("store", f"night {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
+            ("store", f"session {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
             ("", "A repair outside of the subject's own source is not seen: then use"),
             ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
         ]

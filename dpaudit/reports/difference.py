@@ -145,13 +145,13 @@ def _cases(before: Result, after: Result) -> Section:
         rows += [(clean(name, 120), wording.MISSING, status_word(new[name])) for name in new if name not in old]
         rows += [(clean(name, 120), status_word(old[name]), wording.MISSING) for name in old if name not in new]
         empty = "The same were tested, with the same verdicts."
-    else:  # which pairs of a universe are examined in depth depends on the run: those are neither added nor removed
+    else:  # which pairs of a table are examined in depth depends on the run: those are neither added nor removed
         for verdict in (*VERDICTS, None):
             word = "not asked" if verdict is None else status_word(verdict)
             first, second = (wording.MISSING if one is None else f"{one.count(verdict):,}" for one in tables)
             if first != second:
-                rows.append((f"all pairs of the universe: {word}", first, second))
-        text = "Of a universe the counts are compared, and pair by pair only what both runs examined in full."
+                rows.append((f"all pairs: {word}", first, second))
+        text = "Of tables of all pairs the counts are compared, and pair by pair only what both runs examined in full."
         notes, empty = [Paragraph(text)], "The same counts, and the same verdicts of pairs that both examined in full."
     table = _table("Changed, added and removed", (noun, "old", "new"), rows, empty)
     return Section("verdicts", "Verdicts; added and removed", (*notes, table))

@@ -198,7 +198,7 @@ def test_the_command_goes_on_and_evidence_shows_it(tmp_path):
     row = next(line for line in listed.splitlines() if "net" in line)
     assert row.split()[1:6] == ["net", "eps=0.5", "2", "1", "120"]
     explained = runner.invoke(main, ["evidence", "explain", "net", "--store", store], env={"COLUMNS": "200"}).stdout
-    assert "2 nights." in explained and "Nights of scores" in explained
+    assert "2 sessions." in explained and "Sessions of scores" in explained
 
 
 def test_a_damaged_ledger_is_refused(night, tmp_path):
