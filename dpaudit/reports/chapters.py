@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import asides, brief, by_form, curves, doubles, figures, universe, wording
 from dpaudit.reports.by_form import mass_figure
-from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
-from dpaudit.reports.replay_command import Again, again
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -33,7 +32,6 @@ from dpaudit.results.utility_result import UtilityResult
 MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
-MAX_LINE = 2000  # characters of a command
 
 
 def chapters(dossier: Dossier) -> Iterator[Section]:
@@ -73,13 +71,11 @@ def evidence(
     result: AuditResult,
     prefix: str = "",
     level: int = 2,
-    path: str = "",
     coordinates: Mapping[str, tuple[float, float]] | None = None,
 ) -> Iterator[Section]:
     """The sections of an audit below its opening, with a prefix of their ids and figures and a level of headings.
 
-    `path` is where the result is saved, for the lines that replay it (none without one); `coordinates` say by name
-    where inputs lie on a map.
+    `coordinates` say by name where inputs lie on a map.
     """
 
     def section(key: str, title: str, blocks: list[Block]) -> Section:
@@ -115,29 +111,14 @@ def evidence(
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"
-        yield Section(f"{prefix}worst", title, _worst(result, worst, path), level, worst.verdict)
+        facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
+        yield Section(f"{prefix}worst", title, (Facts(facts),), level, worst.verdict)
     yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
-    yield section("floating-point", doubles.headline(result), list(_low_bits(result, path)))
+    yield section("floating-point", doubles.headline(result), list(_low_bits(result)))
     if result.side_findings:
         rows = list(map(asides.row, result.side_findings))
         table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
         yield section("beside", "Beside the claim", [Paragraph(asides.APART), table])
-
-
-def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
-    """All that is said of the worst pair, and how to run it again."""
-    rows = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
-    blocks: list[Block] = [Facts(rows)]
-    if path:
-        blocks += _replay(again(result, worst.id, path), "To run the same rule against this pair on fresh draws")
-        if not result.replayable:
-            text = "The subject takes neither a generator nor a seed: a replay is a new experiment, not a copy."
-            blocks.append(Paragraph(text, "note"))
-    return tuple(blocks)
-
-
-def _replay(line: Again, purpose: str) -> list[Block]:
-    return [Paragraph(line.sentence(purpose)), Code(clean(line.line, MAX_LINE))]
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -165,11 +146,8 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
 
 
-def _low_bits(result: AuditResult, path: str) -> Iterator[Block]:
+def _low_bits(result: AuditResult) -> Iterator[Block]:
     yield from (Paragraph(text) for text in doubles.paragraphs(result))
-    replay = doubles.replay_of_worst(result, path) if path else None
-    if replay is not None:
-        yield from _replay(replay, "To run this rule on fresh draws")
     if rows := tuple(tuple(row) for row in doubles.rows(result)[:MAX_ROWS]):
         yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
 

@@ -76,10 +76,14 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         headline=headline(result),
         verdict=result.verdict,
         sections=(
-            *chapters.evidence(result, path=path or STAND_IN),
+            *chapters.evidence(result),
             _evaluation(found, f"Audited: {audited_text(result)}"),
             _method(dossier),
-            Section("environment", "Subject, environment and options", (Facts(_environment(result)),)),
+            Section(
+                "environment",
+                "Subject, environment, options, and how to replay",
+                (Facts(_environment(result)), *_again(dossier)),
+            ),
         ),
         footer=(
             f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "

@@ -22,7 +22,6 @@ HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
 GUTTER = 20.0  # beside a scale, for what it cannot hold
-BELOW = ("area", "image")  # kinds of series that lie below the grid
 ROWS = 13  # of a table of curves
 TICK = 6.6  # the width of a character of a tick label, at most
 
@@ -310,15 +309,15 @@ class Figure:
 class Series:
     """Something that a plot shows: a line, dots with a line, the rectangle between two corners, and so on.
 
-    `cls` is the class of its style, of "marks" their verdict, of an "image" its data; `label` its text in the legend
+    `cls` is the class of its style, of "marks" their verdict; `label` its text in the legend
     (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks, and
-    `text` writes a height in a table. An "area" goes on into the gutters; it and an image lie below the grid.
+    `text` writes a height in a table. An "area" goes on into the gutters, and lies below the grid.
     """
 
     cls: str
     points: Sequence[tuple[float, float]]
     label: str = ""
-    kind: Literal["line", "dots", "box", "area", "marks", "image"] = "line"
+    kind: Literal["line", "dots", "box", "area", "marks"] = "line"
     title: str = ""
     titles: Sequence[str] = ()
     r: float = 3.5
@@ -345,8 +344,8 @@ class Plot:
         height, (left, right, above, below) = self.heights[place], self.margins[place]
         x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
         body = frame(x, y, width)
-        under = [mark for one in self.series if one.kind in BELOW for mark in self._marks(one, x, y, width)]
-        over = [mark for one in self.series if one.kind not in BELOW for mark in self._marks(one, x, y, width)]
+        under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
+        over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
         return Drawing((body[0], *under, *body[1:], *over, *self.further(x, y)), width, height, description)
 
     def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
@@ -354,15 +353,10 @@ class Plot:
             yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
             return
         places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-        if one.kind in ("box", "image"):
+        if one.kind == "box":
             (x0, y0), (x1, y1) = places
             box = {"x": min(x0, x1), "y": min(y0, y1), "width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
-            image = {"href": one.cls, "preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
-            yield (
-                tag("image", **image, **box)
-                if one.kind == "image"
-                else tag("rect", title=one.title, **box, cls=one.cls)
-            )
+            yield tag("rect", title=one.title, **box, cls=one.cls)
         elif one.kind == "marks":
             titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
             yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))

@@ -1,7 +1,6 @@
-"""All pairs of a universe in a report: counts by verdict, the worst pairs, and two images.
+"""The table of all pairs in a report: counts by verdict, the worst pairs, and their matrix.
 
-A universe has too many pairs for a drawing of elements, so what its figures hold are images (PNG). Names are cleaned
-here; the page escapes them.
+Names are cleaned here; the page escapes them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Data, Figure
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
@@ -93,7 +92,7 @@ def p_value_text(log10: float) -> str:
 
 
 def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
-    """Say what a report says of all pairs: a sentence, the verdicts, two images, the worst pairs."""
+    """Say what a report says of all pairs: a sentence, the verdicts, their matrix, the worst pairs."""
     table = result.universe
     assert table is not None
     rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
@@ -101,9 +100,8 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
     marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
     found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
     if table.asked:
-        found += [
-            dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
-        ]
+        image = matrix_image(table)
+        found.append(dataclasses.replace(image, id=f"{prefix}{image.id}"))
     found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
@@ -127,35 +125,3 @@ def matrix_image(table: UniverseTable) -> Figure:
     description, note = said("universe.matrix", **facts, largest=largest), said("universe.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
     return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Data((), ()))
-
-
-def budget_image(table: UniverseTable) -> Figure:
-    """Lower bounds against budgets of all pairs, as a density, with the violated pairs on top."""
-    shown = (table.verdict != NOT_ASKED) & (table.budget > 0.0) & (table.lower > 0.0)
-    shown &= table.lower >= 1e-4 * table.lower.max(initial=0.0)  # four decades say enough
-    nothing = int(np.count_nonzero((table.verdict != NOT_ASKED) & ~shown))
-    budget, lower = table.budget[shown], table.lower[shown]
-    ends = [1.0, 2.0]
-    if shown.any():
-        ends = [0.9 * min(budget.min(), lower.min()), 1.1 * max(budget.max(), lower.max())]
-    heights = np.histogram2d(np.log(lower), np.log(budget), bins=(90, 140), range=[np.log(ends)] * 2)[0]
-    most = max(1.0, float(heights.max(initial=0.0)))
-    steps = np.where(heights > 0.0, 1 + np.floor(6.99 * np.log1p(heights) / math.log1p(most)), 0).astype(np.uint8)
-    blues = [(250, 251, 252), *figures.palette()[figures.STEPS - 1 :: -1]][:8]
-    uri = figures.pixels(steps[::-1], blues)
-    violated = np.flatnonzero(shown & (table.verdict == 0))
-    seen = int(np.count_nonzero(shown))
-    description = said("universe.budgets", shown=seen, violated=table.count("violated"))
-    names = columns(table)
-
-    corners = [(ends[0], ends[0]), (ends[1], ends[1])]
-    series = [Series(uri, corners, kind="image"), Series("limit", corners, "lower bound = budget")]
-    if len(violated):
-        marked = [(float(table.budget[k]), float(table.lower[k])) for k in violated[: figures.OUTLINED].tolist()]
-        label = f"violated ({len(violated):,})"
-        series.append(Series("violated", marked, label, "marks", titles=[""] * len(marked), r=3.4))
-    x, y = (Scale(label, ends[0], ends[1], True) for label in (f"{names[2]} of the pair", names[1]))
-    note = said("universe.budgets_note", most=most, nothing=plural(nothing, "pair"))
-    title = "Lower bound of every pair against its budget"
-    drawn = Plot(x, y, tuple(series)).figure("universe-budgets", title, description, note, Data((), ()))
-    return dataclasses.replace(drawn, is_image=True)
