@@ -108,7 +108,7 @@ def render(
     content = getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
     if own.takes == "result":
         return content(result, profile)
-    return content(_document(result, profile, path) if own.takes == "document" else _dossier(result))
+    return content(document_of(result, profile, path) if own.takes == "document" else _dossier(result))
 
 
 def write_report(
@@ -148,7 +148,8 @@ def _dossier(result: Any) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def _document(result: Reported | ScoresResult, profile: str, path: str) -> Document:
+def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
+    """The document of a result, which is saved at `path`: what every format for people shows."""
     from dpaudit.reports import compliance
     from dpaudit.scores.result import ScoresResult
 

@@ -99,15 +99,10 @@ def evidence(
     if losses:
         yield section("losses", "Loss against budget", losses)
     drawn = _figures(prefix, curves.profile(result), curves.trade_off(result), curves.band(result))
-    if not drawn:
-        text = "No curve: no pair gave an answer, or the claim's profile is not known from the result."
-        drawn = [Paragraph(text)]
-    yield section("curves", "Privacy profile and trade-off", drawn)
-    course = _figures(prefix, figures.wealth(result))
-    if not course:
-        fixed = "None: in fixed mode all draws are tested together, once, so the evidence has no course over time."
-        course = [Paragraph(fixed if result.mode == "fixed" else "No looks were recorded.")]
-    yield section("evidence", "Evidence over draws", course)
+    if drawn:
+        yield section("curves", "Privacy profile and trade-off", drawn)
+    if course := _figures(prefix, figures.wealth(result)):
+        yield section("evidence", "Evidence over draws", course)
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"

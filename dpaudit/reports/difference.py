@@ -94,11 +94,18 @@ def _settings(before: Result, after: Result) -> Section:
         shown_apart = ("subjects", "pairs")
         settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
         sides.append(_flat({"subject": subject, **settings}))
+    empty = "The same subject, claim, options, seed and versions."
     old, new = sides
+    return _compared("settings", "Subject, settings and versions", "Settings", old, new, empty)
+
+
+def _compared(
+    key: str, title: str, table: str, old: Mapping[str, str], new: Mapping[str, str], empty: str, noun: str = "name"
+) -> Section:
+    """A section with what differs between two tables of texts."""
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
-    table = _table("Settings", ("name", "old", "new"), rows, "The same subject, claim, options, seed and versions.")
-    return Section("settings", "Subject, settings and versions", (table,))
+    return Section(key, title, (_table(table, (noun, "old", "new"), rows, empty),))
 
 
 def _apart(old: str | None, new: str | None) -> tuple[str, str]:
@@ -112,13 +119,10 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
     if any(is_redacted(finding.x) for result in (before, after) for finding in result.findings):
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
     sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
-    old, new = sides
-    names = [name for name in new if name in old and old[name] != new[name]]
-    rows = [
-        (clean(name, 80), *_apart(*(json.dumps(side[name], ensure_ascii=False) for side in sides))) for name in names
-    ]
-    table = _table("Inputs", ("pair", "old", "new"), rows, "Pairs of the same name have the same inputs.")
-    return Section("inputs", "Inputs of the pairs", (table,))
+    both = [name for name in sides[1] if name in sides[0]]
+    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in sides)
+    empty = "Pairs of the same name have the same inputs."
+    return _compared("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
 
 
 def _statuses(result: Result) -> dict[str, str]:
@@ -203,8 +207,6 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
         doubles = result.floating_point
         found["Floating point"] = doubles.verdict.replace("_", " ") if doubles is not None else "not examined"
         sides.append(found)
+    empty = "The same statuses beside the claim."
     old, new = sides
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    rows = [(name, old.get(name, wording.MISSING), new.get(name, wording.MISSING)) for name in names]
-    table = _table("Beside the claim", ("looked at", "old", "new"), rows, "The same statuses beside the claim.")
-    return Section("beside", "Beside the claim", (table,))
+    return _compared("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")

@@ -98,16 +98,6 @@ def swatch(*body: Mark) -> Drawing:
     return Drawing(body, 22.0, 14.0)
 
 
-def line_swatch(cls: str) -> Drawing:
-    """A sample of a line."""
-    return swatch(path([(1.0, 7.0), (21.0, 7.0)], cls))
-
-
-def area_swatch(cls: str) -> Drawing:
-    """A sample of an area."""
-    return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=cls))
-
-
 @dataclasses.dataclass(frozen=True)
 class Scale:
     """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends.
@@ -392,4 +382,6 @@ class Plot:
 def _sample(one: Series) -> Drawing:
     if one.kind == "marks":
         return swatch(marker(one.cls, 11.0, 7.0, 4.0))
-    return area_swatch(one.cls) if one.kind in ("box", "area") else line_swatch(one.cls)
+    if one.kind in ("box", "area"):
+        return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=one.cls))
+    return swatch(path([(1.0, 7.0), (21.0, 7.0)], one.cls))

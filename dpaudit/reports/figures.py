@@ -13,13 +13,14 @@ import itertools
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reports import wording
+from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import (
     Axis,
@@ -370,9 +371,6 @@ def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
     return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
-FIGURES: tuple[Callable[[AuditResult], Figure | None], ...] = (heatmap, scatter, wealth)
-
-
 def evidence_figure(result: AuditResult) -> Figure | None:
     """Earlier outputs of the worst pair along the view of its rule; None where the result holds none."""
     worst = result.worst
@@ -441,10 +439,7 @@ def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]
 
 
 def _is_point(value: Any) -> bool:
-    def is_number(one: Any) -> bool:
-        return isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
-
-    return isinstance(value, list | tuple) and len(value) == 2 and all(is_number(one) for one in value)
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
 
 
 def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:

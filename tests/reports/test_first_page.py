@@ -14,7 +14,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
-from dpaudit.reports import answers, brief, compliance, first_page, notebook, scores
+from dpaudit.reports import answers, brief, compliance, first_page, scores
 from dpaudit.reports.check import check_blocks
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
@@ -122,7 +122,7 @@ def test_every_report_of_an_audit_answers_five_questions_before_anything_else(sy
     result = synthetic.make(name)
     told = answers.answers(Dossier.alone(result))
     assert tuple(question for question, _ in told.rows) == QUESTIONS and all(text.strip() for _, text in told.rows)
-    assert compliance.audit_document(result).first[0] == notebook.document(result).first[0] == told
+    assert compliance.audit_document(result).first[0] == reports.document_of(result).first[0] == told
     shown = [block for block in brief.page(result, None) if isinstance(block, Facts) and block.kind == "statements"]
     assert [question for question, _ in shown[0].rows] == list(QUESTIONS) and shown[0].rows[:4] == told.rows[:4]
 

@@ -93,7 +93,11 @@ def test_ids_are_unique(any_result):
 
 def test_every_figure_has_title_labels_legend_description_and_data(synthetic):
     result = synthetic.make("violated")
-    drawn = [figure for figure in (draw(result) for draw in figures.FIGURES) if figure is not None]
+    drawn = [
+        figure
+        for figure in (draw(result) for draw in (figures.heatmap, figures.scatter, figures.wealth))
+        if figure is not None
+    ]
     assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
     for figure in drawn:
         assert figure.title and figure.description and figure.legend and figure.data.rows
