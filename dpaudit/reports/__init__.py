@@ -108,7 +108,7 @@ def render(
     content = getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
     if own.takes == "result":
         return content(result, profile)
-    return content(document_of(result, profile, path) if own.takes == "document" else _dossier(result))
+    return content(_document(result, profile, path) if own.takes == "document" else _dossier(result))
 
 
 def write_report(
@@ -148,19 +148,7 @@ def _dossier(result: Any) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
-    """The document of a result, which is saved at `path`: what every format for people shows."""
-    from dpaudit.reports import compliance
-    from dpaudit.scores.result import ScoresResult
+def _document(result: Any, profile: str, path: str) -> Document:
+    from dpaudit.reports.compliance import document_of
 
-    if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import document
-
-        return document(result)
-    if isinstance(result, AuditResult) and profile == "plain":
-        return compliance.audit_document(result, path)
-    dossier = _dossier(result)
-    if path and len(dossier.sources) == 1:
-        sources = (dataclasses.replace(dossier.sources[0], name=path),)
-        dossier = dataclasses.replace(dossier, sources=sources)
-    return compliance.build(dossier, with_items=profile == "compliance")
+    return document_of(result, profile, path)

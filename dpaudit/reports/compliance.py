@@ -6,10 +6,12 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import attachments, chapters, first_page, label
+from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
@@ -36,9 +38,23 @@ from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.scores.result import ScoresResult
 
 MODES: Mapping[str, str] = words("modes")
 LINE = 5_000  # characters of a line that runs findings again
+
+
+def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
+    """The document of a result, which is saved at `path`: what every format for people shows."""
+    if isinstance(result, ScoresResult):
+        return scores.document(result)
+    if isinstance(result, AuditResult) and profile == "plain":
+        return audit_document(result, path)
+    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
+    if path and len(dossier.sources) == 1:
+        sources = (dataclasses.replace(dossier.sources[0], name=path),)
+        dossier = dataclasses.replace(dossier, sources=sources)
+    return build(dossier, with_items=profile == "compliance")
 
 
 def build(dossier: Dossier, with_items: bool = True) -> Document:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.reports import document_of
+from dpaudit.reports.compliance import document_of
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown

@@ -22,7 +22,6 @@ from dpaudit.reports.attachments import (
     certificate_attachment,
     check_record,
     plan_attachment,
-    scores_attachment,
     session_attachment,
     side_attachment,
 )
@@ -30,6 +29,7 @@ from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import store_document
+from dpaudit.reports.scores import scores_attachment
 from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look

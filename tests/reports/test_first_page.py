@@ -122,7 +122,7 @@ def test_every_report_of_an_audit_answers_five_questions_before_anything_else(sy
     result = synthetic.make(name)
     told = answers.answers(Dossier.alone(result))
     assert tuple(question for question, _ in told.rows) == QUESTIONS and all(text.strip() for _, text in told.rows)
-    assert compliance.audit_document(result).first[0] == reports.document_of(result).first[0] == told
+    assert compliance.audit_document(result).first[0] == compliance.document_of(result).first[0] == told
     shown = [block for block in brief.page(result, None) if isinstance(block, Facts) and block.kind == "statements"]
     assert [question for question, _ in shown[0].rows] == list(QUESTIONS) and shown[0].rows[:4] == told.rows[:4]
 
