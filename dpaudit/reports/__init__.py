@@ -12,7 +12,6 @@ Formats and the names of their files: `html` and `md` (audit.html, audit.md), `j
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 from collections.abc import Callable
