@@ -87,7 +87,7 @@ def _broken(broken: Sequence[Line]) -> Iterator[str]:
 
 
 def _measured(lines: Sequence[Line]) -> Iterator[str]:
-    """What was measured, of a report on one result: of several a table says it."""
+    """Sentence on what was measured, of a report on one result: of several a table says it."""
     if len(lines) == 1 and not lines[0].sentence:
         yield said("answers.measured", measured=lines[0].measured)
 

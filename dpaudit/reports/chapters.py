@@ -59,7 +59,7 @@ def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
-    """What would have been found, notes and the first picture."""
+    """Sentence on the power of an audit, notes, and the first picture."""
     blocks: list[Block] = []
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
