@@ -175,7 +175,7 @@ def test_stores_are_merged_night_by_night_or_not_at_all(night, tmp_path):
 
     assert "stores must have no scores in common, got some of 'net' in both" in merged("c.db").output
     assert len(opened(tmp_path)) == 1
-    assert merged("b.db").stdout.endswith("b.db: 1 night, 0 pairs\n")
+    assert merged("b.db").stdout.endswith("b.db: 1 session, 0 pairs\n")
     (subject,) = opened(tmp_path)
     assert (subject["draws"], subject["pairs"][0]["log_wealth"]) == (120, None)  # until the next look
     found = night(first[60:], second[60:])
