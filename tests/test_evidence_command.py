@@ -79,7 +79,7 @@ def test_a_store_is_listed_explained_and_exported(run):
     explained = run("evidence", "explain", release["id"][:12], "--store", "e.db")
     assert explained.exit_code == 0
     assert "says that a pair is violated is at most 5%" in " ".join(explained.stdout.split())
-    assert "m.py:other" not in explained.stdout and "3 nights." in explained.stdout
+    assert "m.py:other" not in explained.stdout and "3 sessions." in explained.stdout
     assert len(exported(run, "m.py:other")["subjects"]) == 1
     assert run("evidence", "export", "--store", "e.db", "--out", "x.json").exit_code == 0
     assert json.loads(Path("x.json").read_text()) == document
@@ -89,7 +89,7 @@ def test_stores_are_merged_and_the_same_one_not_twice(run):
     audited(run)
     audited(run, store="f.db", seed=2)
     merged = run("evidence", "merge", "f.db", "--store", "e.db")
-    assert merged.exit_code == 0 and "1 night" in merged.stdout
+    assert merged.exit_code == 0 and "1 session" in merged.stdout
     before = exported(run)
     again = run("evidence", "merge", "f.db", "--store", "e.db")
     assert again.exit_code == 2 and again.stderr.startswith("Error: stores must have no stream in common")

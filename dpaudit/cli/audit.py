@@ -143,8 +143,8 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 )
 @click.option(
     "--store",
-    help="File in which evidence accumulates: go on from earlier nights, and save this one. The confidence is then for "
-    "all nights together: 0.999 is recommended.",
+    help="File in which evidence accumulates: go on from earlier sessions, and save this one. The confidence is then "
+    "for all sessions together: 0.999 is recommended.",
 )
 @click.option(
     "--grey-box/--no-grey-box",

@@ -40,7 +40,7 @@ def list_command(_: click.Context, given: Any) -> None:
 @click.argument("subject", required=False)
 @_with_store
 def explain_command(_: click.Context, given: Any) -> None:
-    """Explain what the evidence says, and with which certainty, pair by pair and night by night.
+    """Explain what the evidence says, and with which certainty, pair by pair and session by session.
 
     SUBJECT is an id as `list` shows it, a fingerprint, a target or a name; all by default.
     """
@@ -92,7 +92,7 @@ def merge_command(_: click.Context, given: Any) -> None:
                 ledger.merge(store, other, writes=False)  # refuse before anything is taken over
                 nights, pairs = store.merge(other)
                 nights += ledger.merge(store, other)
-            click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
+            click.echo(f"{place}: {plural(nights, 'session')}, {plural(pairs, 'pair')}")
 
 
 @command("forget", evidence_group)
@@ -102,7 +102,7 @@ def merge_command(_: click.Context, given: Any) -> None:
 def forget_command(_: click.Context, given: Any) -> None:
     """Forget the evidence of a SUBJECT, or of the earlier forms of a TARGET whose fingerprint has changed.
 
-    Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
+    Its sessions stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
     """
     from dpaudit.reports.evidence import store_document
     from dpaudit.reports.wording import clean, plural

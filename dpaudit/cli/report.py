@@ -44,7 +44,7 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 @click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
 @click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
 @click.option(
-    "--history", metavar="DIR|STORE", help="Say what changed over the releases of a folder, or nights of a store."
+    "--history", metavar="DIR|STORE", help="Say what changed over the releases of a folder, or sessions of a store."
 )
 @click.option(
     "--sign", "sign_key", metavar="KEY", help="Private key (PEM): write the in-toto statement, signed (DSSE)."

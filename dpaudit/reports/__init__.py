@@ -12,7 +12,6 @@ Formats and the names of their files: `html` and `md` (audit.html, audit.md), `j
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 from collections.abc import Callable
@@ -148,18 +147,7 @@ def _dossier(result: Any) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def _document(result: Reported | ScoresResult, profile: str, path: str) -> Document:
-    from dpaudit.reports import compliance
-    from dpaudit.scores.result import ScoresResult
+def _document(result: Any, profile: str, path: str) -> Document:
+    from dpaudit.reports.compliance import document_of
 
-    if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import document
-
-        return document(result)
-    if isinstance(result, AuditResult) and profile == "plain":
-        return compliance.audit_document(result, path)
-    dossier = _dossier(result)
-    if path and len(dossier.sources) == 1:
-        sources = (dataclasses.replace(dossier.sources[0], name=path),)
-        dossier = dataclasses.replace(dossier, sources=sources)
-    return compliance.build(dossier, with_items=profile == "compliance")
+    return document_of(result, profile, path)

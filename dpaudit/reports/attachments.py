@@ -6,18 +6,16 @@ redaction leaves the others out, as they may quote data.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 from dpaudit.reports import asides
-from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
+from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import (
     clean,
     compared,
@@ -27,15 +25,13 @@ from dpaudit.reports.wording import (
     percent_text,
     plural,
     some,
-    symbol,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.codec import from_json
 from dpaudit.results.model import Verdict
+from dpaudit.results.plan_result import Plan
 from dpaudit.results.side_findings import SideFinding
 
 if TYPE_CHECKING:
-    from dpaudit.scores.result import ScoresResult
     from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
 ROWS = 200  # of a table
@@ -53,26 +49,9 @@ def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
 
 def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
     """Say what an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
-    subject = clean(record["subject"].get("name") or record["subject"].get("target") or "unnamed subject", 80)
-    text = (
-        f"An audit of the claim {clean(record['claim'], 120)} with {plural(record['samples'], 'sample')} was planned: "
-        f"{plural(record['pairs'], 'pair')}, about {plural(record['runs'], 'run')}, at "
-        f"{percent_text(record['confidence'])} confidence. It is a plan: nothing was found by it."
-    )
-    rows = [
-        (
-            name_text(budget["id"], 60),
-            number_text(from_json(budget["budget"])),
-            number_text(from_json(power["event_mass"]), 3),
-            number_text(from_json(power["known_value"])),
-            number_text(from_json(power["learned_value"])),
-        )
-        for budget in record["budgets"]
-        for power in budget["powers"]
-    ]
-    columns = ("pair", "budget", "share of answers that show it", "would find, if known where", "would find")
-    table = Table.first("What the planned audit would find", columns, rows, ROWS)
-    return Attachment(name, digest, "plan", f"{subject}: a plan", (Paragraph(text), table))
+    plan = Plan.from_dict(record)
+    blocks = (Paragraph("It is a plan: nothing was found by it."), *plan_blocks(plan))
+    return Attachment(name, digest, "plan", f"{clean(subject_of(plan.subject), 80)}: a plan", blocks)
 
 
 def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
@@ -149,32 +128,12 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     return Attachment(name, digest, "certificate", title, tuple(blocks), judged, result, is_keyed)
 
 
-def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
-    """An audit of scores with its row and its chapter; the course of a keyed, redacted one is left out."""
-    from dpaudit.reports import scores
-
-    judged = _of_scores(name, result)
-    rows = scores.facts(result)
-    if is_keyed:
-        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
-    told = tuple((clean(key), clean(text, 400)) for key, text in rows)
-    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(told)]
-    if result.trade_off:
-        drawn = trade_off_figure(result.trade_off, result.confidence)
-        blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
-    assumed = tuple((clean(text, 400),) for text in result.assumptions)
-    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
-    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
-    title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
-    return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
-
-
 def _of_certificate(result: Certificate) -> Judged:
     count, verdict = len(result.pairs), result.verdict
     number = sum(pair.verdict == verdict for pair in result.pairs)
     asked = [pair for pair in result.pairs if math.isfinite(pair.claimed)]
-    low = max((_over(pair.value_lower, pair.claimed) for pair in asked), default=0.0)
-    high = max((_over(pair.value_upper, pair.claimed) for pair in asked), default=math.inf)
+    low = max((over(pair.value_lower, pair.claimed) for pair in asked), default=0.0)
+    high = max((over(pair.value_upper, pair.claimed) for pair in asked), default=math.inf)
     facts = {
         "claim": clean(result.claim, 80),
         "these": "this pair" if count == 1 else f"these {plural(count, 'pair')}",
@@ -198,11 +157,12 @@ def _of_certificate(result: Certificate) -> Judged:
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
         word=word, sentence=sentence,
+        tested=said("row.tested_proof", pairs=plural(count, "pair"), inputs=plural(result.inputs, "input")),
     )  # fmt: skip
     return Judged(result.subject, line, 0.0)
 
 
-def _over(value: float, promised: float) -> float:
+def over(value: float, promised: float) -> float:
     """The value as a multiple of what was promised; of a promise of 0 it is 0 or infinite."""
     return value / promised if promised > 0.0 else math.inf if value > 0.0 else 0.0
 
@@ -228,23 +188,3 @@ def _row(pair: CertifiedPair) -> tuple[str, ...]:
         number_text(pair.value_upper), lower_text(pair.epsilon_lower), number_text(pair.epsilon_upper),
         number_text(pair.delta), number_text(pair.mass_left, 3),
     )  # fmt: skip
-
-
-def _of_scores(name: str, result: ScoresResult) -> Judged:
-    base = os.path.basename(name.replace("\\", "/"))
-    sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
-    lower, budget = compared(found.parameter_lower, result.budget)
-    own = number_text(found.parameter_ceiling)
-    epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
-    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=number_text(found.ceiling))
-    if result.parameter != "epsilon":
-        measured += said("row.scores_own", name=sign, lower=lower, own=own)
-    missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
-    of = said("row.scores_independent", name=sign) if found is not result else sign
-    facts = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
-    low = _over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
-    line = Line(
-        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
-        said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **facts),
-    )  # fmt: skip
-    return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)

@@ -8,9 +8,12 @@ from pathlib import Path
 from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import asides, by_form, doubles, wording
+from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
+from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
+from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import VERDICT_WORDS, clean, name_text, number_text, plural, short_count
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.universe_table import UniverseTable
@@ -96,10 +99,10 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     if finding.severity is not None:
         draws += f"\n{finding.severity.samples:,} of these runs after the verdict, for the bound"
     kept = []
-    if store is not None:  # the verdict is that of all nights, and stays after a repair that the fingerprint misses
-        draws = f"{labelled} in all nights, {runs} of the mechanism in this one"
+    if store is not None:  # the verdict is that of all sessions, and stays after a repair that the fingerprint misses
+        draws = f"{labelled} in all sessions, {runs} of the mechanism in this one"
         kept = [
-            ("store", f"night {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
+            ("store", f"session {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
             ("", "A repair outside of the subject's own source is not seen: then use"),
             ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
         ]
@@ -161,15 +164,14 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     confidence, seconds = wording.confidence_text(result), number_text(float(result.seconds), 3)
     runs = plural(result.samples, "run")
     blocks.append(Paragraph(f"{confidence}, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
+    head: Block = Paragraph(f"{wording.headline(result)}.", mark=result.verdict)
     if result.violated:
-        blocks += violation(result, saved)
+        head, *rest = violation(result, saved)
     else:
-        blocks.append(Paragraph(f"{wording.headline(result)}.", mark=result.verdict))
-        if result.verdict != "error" and result.findings:
-            blocks.append(Paragraph(wording.power_sentence(result)))
-            blocks += by_form.blocks(result)
+        rest = by_form.blocks(result)
         if result.verdict == "inconclusive" and wording.is_weak(result):
-            blocks.append(Paragraph("Take more samples with --samples."))
+            rest.append(Paragraph("Take more samples with --samples."))
+    blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
     blocks += [*notes(result), *low_bits(result), *sides(result)]

@@ -12,24 +12,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import asides, brief, by_form, curves, doubles, figures, universe, wording
 from dpaudit.reports.by_form import mass_figure
-from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
-from dpaudit.reports.items import status_word
-from dpaudit.reports.replay_command import Again, again
-from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
-from dpaudit.reports.words import words
+from dpaudit.reports.wording import (
+    VERDICT_WORDS,
+    clean,
+    compared,
+    name_text,
+    number_text,
+    percent_text,
+    plural,
+    status_word,
+)
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-PAIRS = 50  # rows of the table of pairs, beside the violated ones
 MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
-MAX_LINE = 2000  # characters of a command
-SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
-MODES: Mapping[str, str] = words("modes")
 
 
 def chapters(dossier: Dossier) -> Iterator[Section]:
@@ -57,48 +59,23 @@ def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
-    """The result in plain words, what would have been found, notes, the key figures and the first picture."""
-    blocks: list[Block] = [Paragraph(wording.plain_summary(result))]
+    """Sentence on the power of an audit, notes, and the first picture."""
+    blocks: list[Block] = []
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    blocks.append(Facts(key_figures(result), "keys"))
     return (*blocks, *_figures(prefix, evidence_figure(result), mass_figure(result) if is_quiet else None))
-
-
-def key_figures(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    """The figures at the head of a page: a name, and the value with its context on a second line."""
-    largest, violated = wording.largest_bound(result), wording.verdict_count(result, "violated")
-    has_low_bits = result.floating_point is not None and result.floating_point.pairs
-    sure = f"for all pairs, rules, looks and bounds{' but floating point' * bool(has_low_bits)} together"
-    sure = wording.UNRELIABLE if wording.is_unreliable(result) else sure
-    skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
-    asked = f"{violated:,} violated" + (f", {skipped:,} not asked" if skipped else "")
-    rows = (
-        ("Claim", clean(result.claim, 60), "as promised"),
-        ("Largest lower bound", largest.bound, largest.context.lstrip("; ")),
-        ("Largest ratio", compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), sure),
-        ("Pairs", f"{wording.asked_count(result):,}", asked),
-        ("Draws", number_text(result.samples), "all sides and pairs, a shared draw counted once"),
-        ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),
-        ("Seed", clean(str(result.seed), 40), SAME_BITS if result.replayable else "the subject takes no generator"),
-        ("Seconds", number_text(float(result.seconds)), "wall clock"),
-    )
-    return tuple((name, f"{value}\n{context}".rstrip()) for name, value, context in rows)
 
 
 def evidence(
     result: AuditResult,
     prefix: str = "",
     level: int = 2,
-    path: str = "",
     coordinates: Mapping[str, tuple[float, float]] | None = None,
 ) -> Iterator[Section]:
     """The sections of an audit below its opening, with a prefix of their ids and figures and a level of headings.
 
-    `path` is where the result is saved, for the lines that replay it (none without one); `coordinates` say by name
-    where inputs lie on a map.
+    `coordinates` say by name where inputs lie on a map.
     """
 
     def section(key: str, title: str, blocks: list[Block]) -> Section:
@@ -122,45 +99,25 @@ def evidence(
     if losses:
         yield section("losses", "Loss against budget", losses)
     drawn = _figures(prefix, curves.profile(result), curves.trade_off(result), curves.band(result))
-    if not drawn:
-        text = "No curve: no pair gave an answer, or the claim's profile is not known from the result."
-        drawn = [Paragraph(text)]
-    yield section("curves", "Privacy profile and trade-off", drawn)
-    course = _figures(prefix, figures.wealth(result))
-    if not course:
-        fixed = "None: in fixed mode all draws are tested together, once, so the evidence has no course over time."
-        course = [Paragraph(fixed if result.mode == "fixed" else "No looks were recorded.")]
-    yield section("evidence", "Evidence over draws", course)
+    if drawn:
+        yield section("curves", "Privacy profile and trade-off", drawn)
+    if course := _figures(prefix, figures.wealth(result)):
+        yield section("evidence", "Evidence over draws", course)
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"
-        yield Section(f"{prefix}worst", title, _worst(result, worst, path), level, worst.verdict)
+        facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
+        yield Section(f"{prefix}worst", title, (Facts(facts),), level, worst.verdict)
     yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
-    yield section("floating-point", doubles.headline(result), list(_low_bits(result, path)))
+    yield section("floating-point", doubles.headline(result), list(_low_bits(result)))
     if result.side_findings:
         rows = list(map(asides.row, result.side_findings))
         table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
         yield section("beside", "Beside the claim", [Paragraph(asides.APART), table])
 
 
-def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
-    """All that is said of the worst pair, and how to run it again."""
-    rows = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
-    blocks: list[Block] = [Facts(rows)]
-    if path:
-        blocks += _replay(again(result, worst.id, path), "To run the same rule against this pair on fresh draws")
-        if not result.replayable:
-            text = "The subject takes neither a generator nor a seed: a replay is a new experiment, not a copy."
-            blocks.append(Paragraph(text, "note"))
-    return tuple(blocks)
-
-
-def _replay(line: Again, purpose: str) -> list[Block]:
-    return [Paragraph(line.sentence(purpose)), Code(clean(line.line, MAX_LINE))]
-
-
 def _pairs(result: AuditResult) -> Iterator[Block]:
-    """The worst pairs, then every pair with all of its numbers, then those of which the claim asks nothing."""
+    """The pairs, then those of which the claim asks nothing."""
     if not result.findings:
         yield Paragraph("None was run.")
     parameter, kind = wording.parameter_of(result), wording.evidence_name(result)
@@ -168,12 +125,9 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     bound = f"lower bound on {wording.symbol(parameter)}{units}"
     columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
     if result.findings:
-        ranked, most = result.ranked(), min(MAX_ROWS, max(PAIRS, len(result.violated)))
-        marks = [one.verdict for one in ranked]
-        yield Table.first("Pairs, the worst first", columns, [_row(one, kind) for one in ranked], most, marks)
-        numbers = [_row(finding, kind) + _more_numbers(finding) for finding in result.findings]
-        every = (*columns, f"ε ≥ at δ = {number_text(result.report_delta)}", "right", "wrong", "abstained")
-        yield Table.first("All pairs with all numbers", every, numbers, MAX_ROWS, is_closed=True)
+        ranked = result.ranked()
+        marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
+        yield Table.first("Pairs, the worst first", columns, rows, MAX_ROWS, marks)
     if result.not_asked:
         names = [(name_text(name, 80),) for name in result.not_asked]
         title = f"Pairs of which the claim asks nothing ({len(names):,})"
@@ -187,18 +141,8 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
 
 
-def _more_numbers(finding: Finding) -> tuple[str, ...]:
-    witness = finding.witness
-    counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
-    epsilon = compared(finding.epsilon_lower, finding.budget.epsilon)[0]
-    return (epsilon, *(number_text(count) for count in counts))
-
-
-def _low_bits(result: AuditResult, path: str) -> Iterator[Block]:
+def _low_bits(result: AuditResult) -> Iterator[Block]:
     yield from (Paragraph(text) for text in doubles.paragraphs(result))
-    replay = doubles.replay_of_worst(result, path) if path else None
-    if replay is not None:
-        yield from _replay(replay, "To run this rule on fresh draws")
     if rows := tuple(tuple(row) for row in doubles.rows(result)[:MAX_ROWS]):
         yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from dpaudit.conformance.registry import CheckSpec, all_checks
 from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, some
 
 WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
@@ -36,7 +39,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
         f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
         f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}"
     )
-    return [*blocks, Paragraph(text)]
+    return [*blocks, Paragraph(text), answers(Dossier.alone(result), most=NAMED)]
 
 
 def listing() -> Table:

@@ -6,13 +6,16 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import attachments, chapters, first_page, label
+from dpaudit.reports import attachments, chapters, first_page, label, scores
+from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.items import subject as audited_text
@@ -35,8 +38,23 @@ from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.scores.result import ScoresResult
 
+MODES: Mapping[str, str] = words("modes")
 LINE = 5_000  # characters of a line that runs findings again
+
+
+def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
+    """The document of a result, which is saved at `path`: what every format for people shows."""
+    if isinstance(result, ScoresResult):
+        return scores.document(result)
+    if isinstance(result, AuditResult) and profile == "plain":
+        return audit_document(result, path)
+    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
+    if path and len(dossier.sources) == 1:
+        sources = (dataclasses.replace(dossier.sources[0], name=path),)
+        dossier = dataclasses.replace(dossier, sources=sources)
+    return build(dossier, with_items=profile == "compliance")
 
 
 def build(dossier: Dossier, with_items: bool = True) -> Document:
@@ -60,13 +78,13 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *last,
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=first_page.blocks(dossier, found, to_sign=with_items),
+        first=first_page.blocks(dossier, to_sign=with_items),
     )
 
 
 def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
     """The report of one audit, saved at `path`: the verdict, what it rests on, and what nobody looked at."""
-    dossier = Dossier((Source(path or STAND_IN, "", result),))  # no digest: it would take as long as the audit file
+    dossier = Dossier.alone(result, path or STAND_IN)
     version = clean(str(result.environment.get("dpaudit", "")), 30)
     found = items(dossier)
     return Document(
@@ -74,22 +92,34 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         headline=headline(result),
         verdict=result.verdict,
         sections=(
-            *chapters.evidence(result, path=path or STAND_IN),
+            *chapters.evidence(result),
             _evaluation(found, f"Audited: {audited_text(result)}"),
             _method(dossier),
-            Section("environment", "Subject, environment and options", (Facts(_environment(result)),)),
+            Section(
+                "environment",
+                "Subject, environment, options, and how to replay",
+                (Facts(_environment(result)), *_again(dossier)),
+            ),
         ),
         footer=(
             f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "
             f"page. {UNDATED}"
         ),
-        first=chapters.opening(result),
+        first=(answers(dossier), *chapters.opening(result)),
     )
 
 
 def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
     options = {f"option {name}": value for name, value in result.options.items()}
-    values = list({**result.subject, **result.environment, **options}.items())[:200]
+    run = {
+        "mode": joined(f"{result.mode}:", MODES.get(result.mode, "")),
+        "seed": str(result.seed),
+        "seconds": result.seconds,
+    }
+    run["same seed, same bits"] = (
+        "if the subject draws from its generator alone" if result.replayable else "no generator"
+    )
+    values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
     return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
 
 

@@ -16,7 +16,6 @@ there is an estimate without confidence, and is called so; only the bound of the
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -32,7 +31,6 @@ from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.trade_off import TradeOffPoint
 
 STEPS = 60  # points of a curve, less one
-TABLE_STEPS = 12  # rows of its table, less one
 LARGEST_EPSILON = 30.0  # on the axis
 MIN_DELTA = 1e-12
 
@@ -49,6 +47,11 @@ class Measured:
     correct_lower: float | None
     wrong_upper: float | None
     draws: int = 0
+
+    @property
+    def has_limits(self) -> bool:
+        """Tell whether limits hold."""
+        return self.correct_lower is not None and self.wrong_upper is not None
 
     @property
     def deviation(self) -> float:
@@ -123,38 +126,30 @@ def profile(result: AuditResult) -> Figure | None:
     bound = finding.epsilon_lower if math.isfinite(finding.epsilon_lower) else 0.0
     top = min(LARGEST_EPSILON, max(1.5 * finding.budget.epsilon, 1.3 * bound, 0.2))
     grid = [top * step / STEPS for step in range(STEPS + 1)]
-    promised = [promise(epsilon) for epsilon in grid]
-    estimates = [seen.estimate(epsilon) if seen else 0.0 for epsilon in grid]
-    high = 1.08 * max(*promised, *estimates, 1e-9)
     pair, (lower, budget) = name_text(finding.id, 60), compared(finding.epsilon_lower, finding.budget.epsilon)
-    has_limits = seen is not None and seen.correct_lower is not None
     promised_text = "" if wording.is_weaker(finding) else f", promised {budget}"
     facts = {"pair": pair, "top": number_text(top, 3), "lower": lower, "delta": number_text(finding.budget.delta)}
     description = said("figure.profile", **facts, promised=promised_text)
-    series = [Series("claimed", _zip(grid, promised), "promised: the true curve must lie on or below it")]
+    series = [Series("claimed", [(e, promise(e)) for e in grid], "promised: the true curve must lie on or below it")]
     if seen is not None:
-        unsure = "" if has_limits else ", without confidence"
-        facts_of = {"draws": seen.draws, "error": number_text(seen.deviation, 2), "unsure": unsure}
-        words = said("figure.profile_estimate", **facts_of)
-        series.append(Series("estimated", _zip(grid, estimates), words))
-    if seen is not None and has_limits:
-        words = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
-        series.append(Series("confident", [(epsilon, seen.lower(epsilon)) for epsilon in grid], words))
+        unsure = "" if seen.has_limits else ", without confidence"
+        words = {"draws": seen.draws, "error": number_text(seen.deviation, 2), "unsure": unsure}
+        series.append(
+            Series("estimated", [(e, seen.estimate(e)) for e in grid], said("figure.profile_estimate", **words))
+        )
+    high = 1.08 * max(1e-9, *(height for one in series for _, height in one.points))
+    if seen is not None and seen.has_limits:
+        limit = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
+        series.append(Series("confident", [(e, seen.lower(e)) for e in grid], limit, text=lower_text))
     if 0.0 < bound <= top:
-        words = f"lower bound of the audit, ε {no_less(lower)}: the true curve passes right of it"
-        foot = max(finding.budget.delta, 0.0)
-        series.append(Series("bound", [(bound, high), (bound, foot)], words))
+        foot, right = max(finding.budget.delta, 0.0), f"lower bound of the audit, ε {no_less(lower)}"
+        series.append(Series("bound", [(bound, high), (bound, foot)], f"{right}: the true curve passes right of it"))
         series.append(Series("bound-end", [(bound, foot)], kind="dots"))
-    rows = []
-    for step in range(TABLE_STEPS + 1):
-        epsilon = top * step / TABLE_STEPS
-        cells = [number_text(epsilon, 3), number_text(promise(epsilon))]
-        cells.append(number_text(seen.estimate(epsilon)) if seen else number_text(None))
-        rows.append((*cells, lower_text(seen.lower(epsilon)) if seen else number_text(None)))
-    note = said("figure.profile_note")
-    data = Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows))
-    plot = Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series))
-    return plot.figure("profile", f"Privacy profile of the worst pair, {pair}", description, note, data)
+    plot, title = (
+        Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series)),
+        "Privacy profile of the worst",
+    )
+    return plot.figure("profile", f"{title} pair, {pair}", description, said("figure.profile_note"))
 
 
 def trade_off(result: AuditResult) -> Figure | None:
@@ -171,38 +166,23 @@ def trade_off(result: AuditResult) -> Figure | None:
         found = [max(1.0 - d - math.exp(e) * alpha, math.exp(-e) * (1.0 - d - alpha)) for e, d in lines]
         return max(0.0, *found)
 
-    grid = [step / STEPS for step in range(STEPS + 1)]
-    pair = name_text(finding.id, 60)
-    hull = _hull(seen.wrong, 1.0 - seen.correct) if seen is not None else []
-    has_limits = seen is not None and seen.correct_lower is not None
-    sure: list[tuple[float, float]] = []
-    if seen is not None and seen.correct_lower is not None and seen.wrong_upper is not None:
-        sure = _hull(seen.wrong_upper, 1.0 - seen.correct_lower)
-    rule = ""
-    if seen is not None:
-        second = number_text(1.0 - seen.correct, 3)
-        rule = said("figure.trade_off_rule", first=number_text(seen.wrong, 3), second=second)
-    description = said("figure.trade_off", pair=pair, rule=rule)
+    pair, rule = name_text(finding.id, 60), ""
+    promised = [(step / STEPS, least(step / STEPS)) for step in range(STEPS + 1)]
     series = [Series("blind", [(0.0, 1.0), (1.0, 0.0)], "guessing blindly")]
-    series.append(Series("claimed", [(alpha, least(alpha)) for alpha in grid], "promised: nobody gets below it"))
-    if hull:
-        words = "the rule of this pair: estimate" + ("" if has_limits else ", without confidence")
-        series.append(Series("estimated", hull, words))
-    if sure:
-        rate = percent_text(finding.error_share)
-        series.append(Series("confident", sure, f"the rule of this pair: upper limit, error rate {rate} of its own"))
+    series.append(Series("claimed", promised, "promised: nobody gets below it"))
     if seen is not None:
-        series.append(Series("estimate-end", [(seen.wrong, 1.0 - seen.correct)], kind="dots"))
-    rows = []
-    for step in range(TABLE_STEPS + 1):
-        alpha = step / TABLE_STEPS
-        cells = [_at(hull, alpha), _at(sure, alpha)]
-        rows.append((number_text(alpha, 3), number_text(least(alpha)), *(number_text(cell) for cell in cells)))
-    columns = ("error of the first kind", "second kind, promised", "second kind, estimate", "second kind, upper limit")
-    note = said("figure.trade_off_note")
+        second = 1.0 - seen.correct
+        rule = said("figure.trade_off_rule", first=number_text(seen.wrong, 3), second=number_text(second, 3))
+        unsure = "" if seen.has_limits else ", without confidence"
+        series.append(Series("estimated", _hull(seen.wrong, second), f"the rule of this pair: estimate{unsure}"))
+        if seen.correct_lower is not None and seen.wrong_upper is not None:
+            limit = f"the rule of this pair: upper limit, error rate {percent_text(finding.error_share)} of its own"
+            series.append(Series("confident", _hull(seen.wrong_upper, 1.0 - seen.correct_lower), limit))
+        series.append(Series("estimate-end", [(seen.wrong, second)], kind="dots"))
     kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
-    title = f"Trade-off curve of the worst pair, {pair}"
-    return Plot(*kinds, tuple(series)).figure("trade-off", title, description, note, Data(columns, tuple(rows)))
+    plot = Plot(*kinds, tuple(one for one in series if one.points))
+    description, title = said("figure.trade_off", pair=pair, rule=rule), f"Trade-off curve of the worst pair, {pair}"
+    return plot.figure("trade-off", title, description, said("figure.trade_off_note"))
 
 
 def band(result: AuditResult) -> Figure | None:
@@ -228,18 +208,6 @@ def _hull(first: float, second: float) -> list[tuple[float, float]]:
         return []
     corner = sorted([(first, second), (second, first)])
     return [(0.0, 1.0), *corner, (1.0, 0.0)]
-
-
-def _at(path: Sequence[tuple[float, float]], alpha: float) -> float | None:
-    """The height of a broken line at a place; None without one."""
-    for (a, b), (c, d) in itertools.pairwise(path):
-        if a <= alpha <= c and c > a:
-            return b + (d - b) * (alpha - a) / (c - a)
-    return None
-
-
-def _zip(across: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
-    return list(zip(across, values, strict=True))
 
 
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:

@@ -14,8 +14,7 @@ from dpaudit.reports import asides, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
-from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural
+from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
@@ -95,11 +94,18 @@ def _settings(before: Result, after: Result) -> Section:
         shown_apart = ("subjects", "pairs")
         settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
         sides.append(_flat({"subject": subject, **settings}))
+    empty = "The same subject, claim, options, seed and versions."
     old, new = sides
+    return _compared("settings", "Subject, settings and versions", "Settings", old, new, empty)
+
+
+def _compared(
+    key: str, title: str, table: str, old: Mapping[str, str], new: Mapping[str, str], empty: str, noun: str = "name"
+) -> Section:
+    """A section with what differs between two tables of texts."""
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
-    table = _table("Settings", ("name", "old", "new"), rows, "The same subject, claim, options, seed and versions.")
-    return Section("settings", "Subject, settings and versions", (table,))
+    return Section(key, title, (_table(table, (noun, "old", "new"), rows, empty),))
 
 
 def _apart(old: str | None, new: str | None) -> tuple[str, str]:
@@ -113,13 +119,10 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
     if any(is_redacted(finding.x) for result in (before, after) for finding in result.findings):
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
     sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
-    old, new = sides
-    names = [name for name in new if name in old and old[name] != new[name]]
-    rows = [
-        (clean(name, 80), *_apart(*(json.dumps(side[name], ensure_ascii=False) for side in sides))) for name in names
-    ]
-    table = _table("Inputs", ("pair", "old", "new"), rows, "Pairs of the same name have the same inputs.")
-    return Section("inputs", "Inputs of the pairs", (table,))
+    both = [name for name in sides[1] if name in sides[0]]
+    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in sides)
+    empty = "Pairs of the same name have the same inputs."
+    return _compared("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
 
 
 def _statuses(result: Result) -> dict[str, str]:
@@ -146,13 +149,13 @@ def _cases(before: Result, after: Result) -> Section:
         rows += [(clean(name, 120), wording.MISSING, status_word(new[name])) for name in new if name not in old]
         rows += [(clean(name, 120), status_word(old[name]), wording.MISSING) for name in old if name not in new]
         empty = "The same were tested, with the same verdicts."
-    else:  # which pairs of a universe are examined in depth depends on the run: those are neither added nor removed
+    else:  # which pairs of a table are examined in depth depends on the run: those are neither added nor removed
         for verdict in (*VERDICTS, None):
             word = "not asked" if verdict is None else status_word(verdict)
             first, second = (wording.MISSING if one is None else f"{one.count(verdict):,}" for one in tables)
             if first != second:
-                rows.append((f"all pairs of the universe: {word}", first, second))
-        text = "Of a universe the counts are compared, and pair by pair only what both runs examined in full."
+                rows.append((f"all pairs: {word}", first, second))
+        text = "Of tables of all pairs the counts are compared, and pair by pair only what both runs examined in full."
         notes, empty = [Paragraph(text)], "The same counts, and the same verdicts of pairs that both examined in full."
     table = _table("Changed, added and removed", (noun, "old", "new"), rows, empty)
     return Section("verdicts", "Verdicts; added and removed", (*notes, table))
@@ -204,8 +207,6 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
         doubles = result.floating_point
         found["Floating point"] = doubles.verdict.replace("_", " ") if doubles is not None else "not examined"
         sides.append(found)
+    empty = "The same statuses beside the claim."
     old, new = sides
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    rows = [(name, old.get(name, wording.MISSING), new.get(name, wording.MISSING)) for name in names]
-    table = _table("Beside the claim", ("looked at", "old", "new"), rows, "The same statuses beside the claim.")
-    return Section("beside", "Beside the claim", (table,))
+    return _compared("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")

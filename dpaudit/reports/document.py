@@ -28,13 +28,10 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary.
-
-    Of "keys", the figures at the head of a page, the text has a value and on a second line its context.
-    """
+    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary."""
 
     rows: tuple[tuple[str, str], ...]
-    kind: Literal["facts", "statements", "terms", "keys"] = "facts"
+    kind: Literal["facts", "statements", "terms"] = "facts"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,8 +51,8 @@ class Line:
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older
     results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
-    known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it, and
-    `sentence` what was found, for running text.
+    known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it,
+    `sentence` what was found, for running text, and `tested` what it was found on.
     """
 
     subject: str
@@ -70,6 +70,7 @@ class Line:
     word: str = ""
     settles: str = ""
     sentence: str = ""
+    tested: str = ""
 
     @property
     def words(self) -> str:
@@ -174,6 +175,11 @@ class Dossier:
     def of(cls, *results: Result) -> Dossier:
         """The dossier of results in memory."""
         return cls(tuple(Source(kind_of(result) + ".json", digest_of(result), result) for result in results))
+
+    @classmethod
+    def alone(cls, result: Result, name: str = "") -> Dossier:
+        """The dossier of one result for its own page, without its digest, which takes as long as to write its file."""
+        return cls((Source(name, "", result),))
 
     @property
     def audits(self) -> tuple[AuditResult, ...]:

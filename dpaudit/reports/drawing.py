@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from dpaudit.reports.wording import clean, number_text
@@ -21,7 +22,7 @@ HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
 GUTTER = 20.0  # beside a scale, for what it cannot hold
-BELOW = ("area", "image")  # kinds of series that lie below the grid
+ROWS = 13  # of a table of curves
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
@@ -97,62 +98,89 @@ def swatch(*body: Mark) -> Drawing:
     return Drawing(body, 22.0, 14.0)
 
 
-def line_swatch(cls: str) -> Drawing:
-    """A sample of a line."""
-    return swatch(path([(1.0, 7.0), (21.0, 7.0)], cls))
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends.
 
+    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `below` and `above` are the
+    widths of gutters for what the scale cannot hold.
+    """
 
-def area_swatch(cls: str) -> Drawing:
-    """A sample of an area."""
-    return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=cls))
+    label: str
+    low: float
+    high: float
+    is_log: bool = False
+    counts: bool = False
+    names: tuple[str, ...] = ()
+    below: float = 0.0
+    above: float = 0.0
+
+    @classmethod
+    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
+        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+        given = [value for value in values if not math.isnan(value)]
+        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+        high = max(finite)
+        low = max(min(finite), high * 10.0**-decades)
+        room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
+        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
+        return cls(label, low / room, high * room, True, below=below, above=above)
+
+    def axis(self, start: float, end: float) -> Axis:
+        """The axis from one coordinate to another, its gutters included."""
+        sign = 1.0 if end > start else -1.0
+        first, last = start + sign * self.below, end - sign * self.above
+        return Axis(self, first, last)
+
+    def held(self, value: float) -> float:
+        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
+        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
+        return min(max(value, low), high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """From values to one coordinate, with a gutter at either end for what the scale cannot hold.
+    """A scale from its `low` at the coordinate `start` to its `high` at `end`, its gutters beyond them.
 
-    The scale runs from `low` at `start` to `high` at `end`. Values below `low` fall into the gutter before `start`
-    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only. In the
-    place of numbers `names` stand at 1, 2 and so on.
+    Values below `low` fall into the gutter before `start`, infinite ones into the gutter after `end`.
     """
 
-    low: float
-    high: float
+    scale: Scale
     start: float
     end: float
-    is_log: bool
-    below: float = 0.0
-    above: float = 0.0
-    counts: bool = False
-    names: tuple[str, ...] = ()
+
+    @property
+    def sign(self) -> float:
+        """1 where coordinates grow with values, else -1."""
+        return 1.0 if self.end > self.start else -1.0
 
     def __call__(self, value: float) -> float:
-        sign = 1.0 if self.end > self.start else -1.0
-        if math.isnan(value) or value < self.low:
-            return self.start - sign * self.below / 2.0
-        if value > self.high:
-            return self.end + sign * self.above / 2.0
-        if self.is_log:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
+        scale = self.scale
+        if math.isnan(value) or value < scale.low:
+            return self.start - self.sign * scale.below / 2.0
+        if value > scale.high:
+            return self.end + self.sign * scale.above / 2.0
+        if scale.is_log:
+            share = math.log(value / scale.low) / math.log(scale.high / scale.low)
         else:
-            share = (value - self.low) / (self.high - self.low)
+            share = (value - scale.low) / (scale.high - scale.low)
         return self.start + share * (self.end - self.start)
 
     def edge(self, value: float) -> float:
         """The coordinate of a value, of what is beyond the scale the outer end of the gutter."""
-        sign = 1.0 if self.end > self.start else -1.0
-        ends = self.start - sign * self.below, self.end + sign * self.above
-        return ends[0] if value < self.low else ends[1] if value > self.high else self(value)
+        ends = self.start - self.sign * self.scale.below, self.end + self.sign * self.scale.above
+        return ends[0] if value < self.scale.low else ends[1] if value > self.scale.high else self(value)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Coordinates and labels of at most about `most` round values."""
-        if self.names:
-            every = math.ceil(len(self.names) / most)
-            return [(self(place), name) for place, name in enumerate(self.names, 1) if (place - 1) % every == 0]
-        if self.is_log:
-            values = _log_ticks(self.low, self.high, most)
+        scale = self.scale
+        if scale.names:
+            every = math.ceil(len(scale.names) / most)
+            return [(self(place), name) for place, name in enumerate(scale.names, 1) if (place - 1) % every == 0]
+        if scale.is_log:
+            values = _log_ticks(scale.low, scale.high, most)
         else:
-            values = _linear_ticks(self.low, self.high, most, 1.0 if self.counts else 0.0)
+            values = _linear_ticks(scale.low, scale.high, most, 1.0 if scale.counts else 0.0)
         return [(self(value), number_text(float(value), 3)) for value in values]
 
 
@@ -184,36 +212,38 @@ def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
     return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
-def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Mark]:
+def frame(x: Axis, y: Axis, width: float) -> list[Mark]:
     """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
-    left, right = x.start - x.below, x.end + x.above
-    bottom, top = y.start + y.below, y.end - y.above
+    left, right = x.start - x.scale.below, x.end + x.scale.above
+    bottom, top = y.start + y.scale.below, y.end - y.scale.above
     body, is_wide = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")], width > 500
     for at, label in x.ticks(9 if is_wide else 5):
-        if x.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
+        if x.scale.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
             continue
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         place, anchor = (at, "middle") if at + TICK * len(label) / 2 < width else (width - 1.0, "end")
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
-    for at, label in y.ticks(max(7, len(y.names))):
-        if y.names and not is_wide:  # a name stands above its row
+    for at, label in y.ticks(max(7, len(y.scale.names))):
+        if y.scale.names and not is_wide:  # a name stands above its row
             body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 11.0, cls="name"))
-        elif y.names:
+        elif y.scale.names:
             name = clean(label, int((left - 10.0) / LETTER))
             body.append(tag("text", name, x=left - 8.0, y=at + 4.0, text_anchor="end", cls="name"))
         else:
             body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
             body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
-        if (axis.below if label == "0" else axis.above) > 0.0:
+    for axis, at, label in ((y, y.start + y.scale.below / 2, "0"), (y, y.end - y.scale.above / 2, "∞")):
+        if (axis.scale.below if label == "0" else axis.scale.above) > 0.0:
             edge = axis.start if label == "0" else axis.end
             body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
             body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    if x.below > 0.0:
+    if x.scale.below > 0.0:
         body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
-        body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    body += caption(x_label, (left + right) / 2, bottom + 36.0, width)
-    body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
+        body.append(tag("text", "0", x=x.start - x.scale.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    body += caption(x.scale.label, (left + right) / 2, bottom + 36.0, width)
+    body.append(
+        tag("text", y.scale.label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label")
+    )
     return [mark for mark in body if mark.name != "text" or mark.says]
 
 
@@ -266,57 +296,22 @@ class Figure:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scale:
-    """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
-
-    label: str
-    low: float
-    high: float
-    is_log: bool = False
-    counts: bool = False
-    names: tuple[str, ...] = ()
-    below: float = 0.0
-    above: float = 0.0
-
-    @classmethod
-    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
-        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
-        given = [value for value in values if not math.isnan(value)]
-        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
-        high = max(finite)
-        low = max(min(finite), high * 10.0**-decades)
-        room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
-        return cls(label, low / room, high * room, True, below=below, above=above)
-
-    def axis(self, start: float, end: float) -> Axis:
-        """The axis from one coordinate to another, its gutters included."""
-        sign = 1.0 if end > start else -1.0
-        first, last = start + sign * self.below, end - sign * self.above
-        return Axis(self.low, self.high, first, last, self.is_log, self.below, self.above, self.counts, self.names)
-
-    def held(self, value: float) -> float:
-        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
-        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
-        return min(max(value, low), high)
-
-
-@dataclasses.dataclass(frozen=True)
 class Series:
     """Something that a plot shows: a line, dots with a line, the rectangle between two corners, and so on.
 
-    `cls` is the class of its style, of "marks" their verdict, of an "image" its data; `label` its text in the legend
-    (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks. An
-    "area" goes on into the gutters; it and an image lie below the grid.
+    `cls` is the class of its style, of "marks" their verdict; `label` its text in the legend
+    (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks, and
+    `text` writes a height in a table. An "area" goes on into the gutters, and lies below the grid.
     """
 
     cls: str
     points: Sequence[tuple[float, float]]
     label: str = ""
-    kind: Literal["line", "dots", "box", "area", "marks", "image"] = "line"
+    kind: Literal["line", "dots", "box", "area", "marks"] = "line"
     title: str = ""
     titles: Sequence[str] = ()
     r: float = 3.5
+    text: Callable[[float], str] = number_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,9 +333,9 @@ class Plot:
         place = 0 if width > 500 else 1
         height, (left, right, above, below) = self.heights[place], self.margins[place]
         x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
-        body = frame(x, y, self.x.label, self.y.label, width)
-        under = [mark for one in self.series if one.kind in BELOW for mark in self._marks(one, x, y, width)]
-        over = [mark for one in self.series if one.kind not in BELOW for mark in self._marks(one, x, y, width)]
+        body = frame(x, y, width)
+        under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
+        over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
         return Drawing((body[0], *under, *body[1:], *over, *self.further(x, y)), width, height, description)
 
     def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
@@ -348,15 +343,10 @@ class Plot:
             yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
             return
         places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-        if one.kind in ("box", "image"):
+        if one.kind == "box":
             (x0, y0), (x1, y1) = places
             box = {"x": min(x0, x1), "y": min(y0, y1), "width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
-            image = {"href": one.cls, "preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
-            yield (
-                tag("image", **image, **box)
-                if one.kind == "image"
-                else tag("rect", title=one.title, **box, cls=one.cls)
-            )
+            yield tag("rect", title=one.title, **box, cls=one.cls)
         elif one.kind == "marks":
             titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
             yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))
@@ -372,12 +362,26 @@ class Plot:
         found = {one.label: one for one in reversed(self.series) if one.label}
         return tuple((_sample(one), label) for label, one in reversed(found.items()))
 
-    def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
-        """The figure of this plot."""
+    @property
+    def curves(self) -> Data:
+        """The heights of the curves at some places, as a table."""
+        drawn = [one for one in self.series if one.label and len(one.points) > 2]
+        places = np.linspace(self.x.low, self.x.high, ROWS).tolist()
+        corners = [np.array(one.points).T for one in drawn]
+        heights = [np.interp(places, a, b, left=math.nan, right=math.nan).tolist() for a, b in corners]
+        cells = [map(one.text, found) for one, found in zip(drawn, heights, strict=True)]
+        rows = zip((number_text(place, 3) for place in places), *cells, strict=True)
+        return Data((self.x.label, *(one.label for one in drawn)), tuple(rows))
+
+    def figure(self, id: str, title: str, description: str, note: str, data: Data | None = None) -> Figure:
+        """The figure of this plot, by default with its curves as data."""
+        data = data if data is not None else self.curves
         return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)
 
 
 def _sample(one: Series) -> Drawing:
     if one.kind == "marks":
         return swatch(marker(one.cls, 11.0, 7.0, 4.0))
-    return area_swatch(one.cls) if one.kind in ("box", "area") else line_swatch(one.cls)
+    if one.kind in ("box", "area"):
+        return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=one.cls))
+    return swatch(path([(1.0, 7.0), (21.0, 7.0)], one.cls))

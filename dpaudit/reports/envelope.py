@@ -109,8 +109,11 @@ def signed(statement: str, key_path: str | os.PathLike[str]) -> str:
     `UsageError` if cryptography is not installed, or the file is no such key.
     """
     payload = statement.encode("utf-8", "backslashreplace")
-    key = _private_key(key_path)
-    signature = {"keyid": key_id(key.public_key()), "sig": _base64(_sign(key, encoded(PAYLOAD_TYPE, payload)))}
+    key = _key("sign", key_path, "private")
+    signature = {
+        "keyid": key_id(key.public_key()),
+        "sig": _base64(key.sign(encoded(PAYLOAD_TYPE, payload), *_scheme(key))),
+    }
     envelope = {"payload": _base64(payload), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}
     return json.dumps(envelope, indent=1) + "\n"
 
@@ -121,7 +124,7 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
     `UsageError` if a file cannot be read, the envelope is none, no signature of it is good under this key, or what is
     signed is no test result of in-toto.
     """
-    key = _public_key(key_path)
+    key = _key("key", key_path, "public")
     file = Path(path)
     content = read_bytes("verify", file)
     try:
@@ -173,71 +176,43 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _loaders() -> Any:
+def _key(name: str, path: str | os.PathLike[str], kind: str) -> Any:
+    """The "private" or "public" key of a PEM file, if it is of a kind that we sign with."""
     try:
         from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError as error:
         raise UsageError(MISSING) from error
-    return serialization
-
-
-def _private_key(path: str | os.PathLike[str]) -> Any:
-    loaders, file = _loaders(), Path(path)
-    content = read_bytes("sign", file)
+    content, where = read_bytes(name, Path(path)), repr(os.fspath(path))
     try:
-        key = loaders.load_pem_private_key(content, password=None)
+        private = serialization.load_pem_private_key(content, password=None) if kind == "private" else None
+        public: Any = private.public_key() if private is not None else serialization.load_pem_public_key(content)
     except (ValueError, TypeError) as error:  # the latter: it is encrypted
-        raise UsageError(f"sign must be an unencrypted private key in PEM, got {str(file)!r}.") from error
-    return _known(key.public_key(), key, "sign", file)
+        wanted = "an unencrypted private key" if kind == "private" else "a public key"
+        raise UsageError(f"{name} must be {wanted} in PEM, got {where}.") from error
+    is_curve = isinstance(public, EllipticCurvePublicKey) and isinstance(public.curve, SECP256R1)
+    if not (is_curve or isinstance(public, Ed25519PublicKey)):
+        raise UsageError(f"{name} must be an Ed25519 or ECDSA P-256 key, got another kind at {where}.")
+    return private or public
 
 
-def _public_key(path: str | os.PathLike[str]) -> Any:
-    loaders, file = _loaders(), Path(path)
-    content = read_bytes("key", file)
-    try:
-        key = loaders.load_pem_public_key(content)
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"key must be a public key in PEM, got {str(file)!r}.") from error
-    return _known(key, key, "key", file)
+def _scheme(key: Any) -> tuple[Any, ...]:
+    """Say what a key signs and verifies with, beside the content: a curve with SHA-256."""
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+    from cryptography.hazmat.primitives.hashes import SHA256
 
-
-def _known(public_key: Any, key: Any, name: str, file: Path) -> Any:
-    """The key, if its kind is one that we sign with."""
-    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    is_curve = isinstance(public_key, EllipticCurvePublicKey) and isinstance(public_key.curve, SECP256R1)
-    if not (is_curve or isinstance(public_key, Ed25519PublicKey)):
-        raise UsageError(f"{name} must be an Ed25519 or ECDSA P-256 key, got another kind at {str(file)!r}.")
-    return key
-
-
-def _sign(key: Any, content: bytes) -> bytes:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    signature: bytes = key.sign(content) if isinstance(key, Ed25519PrivateKey) else key.sign(content, _ecdsa())
-    return signature
+    return (ECDSA(SHA256()),) if hasattr(key, "curve") else ()
 
 
 def _is_good(key: Any, signature: bytes, content: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        if isinstance(key, Ed25519PublicKey):
-            key.verify(signature, content)
-        else:
-            key.verify(signature, content, _ecdsa())
+        key.verify(signature, content, *_scheme(key))
     except InvalidSignature:
         return False
     return True
-
-
-def _ecdsa() -> Any:
-    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
-    from cryptography.hazmat.primitives.hashes import SHA256
-
-    return ECDSA(SHA256())
 
 
 def signed_by_identity(statement: str, token: Any = None, context: Any = None) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = "dpaudit.evidence/1"
 SHORT = 12  # digits of a digest that are shown
 DEPENDS = "inconclusive: draws depend on each other"
-LOOKS_SHOWN = 12  # nights of a pair, in the explanation
+LOOKS_SHOWN = 12  # sessions of a pair, in the explanation
 
 
 def evidence_document(subjects: Sequence[Mapping[str, Any]], scores: Sequence[Ledger] = ()) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: f
 def _entry(
     facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]], violated: bool, draws: int
 ) -> dict[str, Any]:
-    """A mechanism and a claim with its nights and pairs."""
+    """A mechanism and a claim with its sessions and pairs."""
     lives = facts["life"] + 1
     return {
         "id": facts["digest"],
@@ -132,7 +132,7 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
             "x_prime_id": pair.x_prime,
             "parameter": pair.parameter,
             "parameter_budget": to_json(pair.budget),
-            # Validity: these suppose independent draws, and are withheld as in the findings of a night.
+            # Validity: these suppose independent draws, and are withheld as in the findings of a session.
             "parameter_lower": 0.0 if pair.state.get("change") else to_json(pair.lower),
             "violated": pair.is_violated and not pair.state.get("change"),
             "draws": pair.labelled,
@@ -169,12 +169,12 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
         )
         rows.append(row)
         marks.append("violated" if subject["violated"] else "")
-    columns = ("id", "mechanism", "claim", "nights", "pairs", "draws", "bound/\nbudget", "verdict")
+    columns = ("id", "mechanism", "claim", "sessions", "pairs", "draws", "bound/\nbudget", "verdict")
     return [Table("", columns, tuple(rows), marks=tuple(marks))]
 
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
-    """One subject: what the evidence promises, every pair, and how the wealth grew from night to night."""
+    """One subject: what the evidence promises, every pair, and how the wealth grew from session to session."""
     kept, lives = [night for night in subject["nights"] if not night["forgotten"]], subject["lives"]
     ordinals = {(night["seed"], night["number"]): str(place) for place, night in enumerate(kept, 1)}
     open_ones = [night for night in kept if night["status"] == "started"][:LOOKS_SHOWN]
@@ -186,7 +186,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
         f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}",
         f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}",
         joined(said("evidence_store.promise", **rates), forgotten),
-        joined(f"{plural(len(kept), 'night')}.", unended),
+        joined(f"{plural(len(kept), 'session')}.", unended),
     )
     rows = [
         (
@@ -215,8 +215,8 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
             )
             for look in best["looks"][-LOOKS_SHOWN:]
         ]
-        blocks.append(Paragraph(f"Nights of {clean(best['id'])}"))
-        blocks.append(Table("", ("night", "seed", "draws", "log wealth", "bound"), tuple(nights)))
+        blocks.append(Paragraph(f"Sessions of {clean(best['id'])}"))
+        blocks.append(Table("", ("session", "seed", "draws", "log wealth", "bound"), tuple(nights)))
     return blocks
 
 
@@ -234,7 +234,7 @@ def _ratio(pair: Mapping[str, Any]) -> float:
 
 
 def _verdict(violated: bool, draws: int) -> str:
-    """In words; a pair that was let in by a night that was broken off at once has no evidence yet."""
+    """In words; a pair that was let in by a session that was broken off at once has no evidence yet."""
     return "violated" if violated else "not refuted" if draws else "no evidence"
 
 

@@ -7,15 +7,22 @@ decides on light or dark. Legends stand outside the drawing. Names are cleaned a
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpaudit.reports import wording
+from dpaudit.reports.deployment import is_number
+from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import (
-    MARGINS,
     Axis,
     Data,
     Drawing,
@@ -24,12 +31,10 @@ from dpaudit.reports.drawing import (
     Plot,
     Scale,
     Series,
-    area_swatch,
-    caption,
-    path,
     swatch,
     tag,
 )
+from dpaudit.reports.measured_picture import plot_of
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -45,17 +50,25 @@ from dpaudit.reports.wording import (
     unit,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Sketch
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
 MATRIX_DENSITY = 0.25  # least share of the cells that must be filled
 STEPS = 8  # colour steps on each side of ratio 1
+GREYS = {
+    "same input": (215, 219, 224),
+    "not asked (infinite budget)": (176, 182, 190),
+    "not audited": (245, 246, 248),
+    "no ratio (budget 0, or no answer)": (120, 126, 134),
+}
+GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their steps
+OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
 ROWS = 1000  # most rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
-PANEL, GAP = 118.0, 30.0  # heights of a panel and of what is between the two
+PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
 PLACES = 400  # most inputs on a map
 LINES = 1500  # most pairs on a map, the worst
 NAMED = 40  # most names on it
@@ -96,137 +109,104 @@ def palette(dark: bool = False) -> list[tuple[int, int, int]]:
 
 def palette_css(dark: bool) -> str:
     """CSS of the colour steps."""
-    return "".join(f".k{step}{{fill:#{r:02x}{g:02x}{b:02x}}}" for step, (r, g, b) in enumerate(palette(dark)))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Matrix:
-    inputs: tuple[str, ...]
-    cells: dict[tuple[int, int], Finding]  # the worst finding of each unordered pair of inputs, row > column
-    not_asked: frozenset[tuple[int, int]]
-    several: bool  # whether a cell stands for more than one pair
-
-
-def _matrix(result: AuditResult) -> _Matrix | None:
-    """The pairs as cells of a matrix; None where the inputs are too many or the matrix would be mostly empty."""
-    positions: dict[str, int] = {}
-    for finding in result.findings:
-        positions.setdefault(finding.x_id, len(positions))
-        positions.setdefault(finding.x_prime_id, len(positions))
-        if len(positions) > MATRIX_INPUTS[1]:
-            return None
-    skipped = []
-    for name in result.not_asked:
-        halves = name.split("|")
-        if len(halves) == 2:  # the id of a pair joins the names of its inputs, unless the caller gave another
-            i, j = (positions.setdefault(half, len(positions)) for half in halves)
-            skipped.append((i, j))
-    cells: dict[tuple[int, int], Finding] = {}
-    several = False
-    for finding in result.ranked():
-        i, j = positions[finding.x_id], positions[finding.x_prime_id]
-        if i == j:
-            return None
-        several |= (max(i, j), min(i, j)) in cells
-        cells.setdefault((max(i, j), min(i, j)), finding)
-    not_asked = frozenset((max(i, j), min(i, j)) for i, j in skipped if i != j) - cells.keys()
-    count = len(positions)
-    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1]:
-        return None
-    if len(cells) + len(not_asked) < MATRIX_DENSITY * count * (count - 1) / 2:
-        return None
-    return _Matrix(tuple(positions), cells, not_asked, several)
+    colours = (f"#{r:02x}{g:02x}{b:02x}" for r, g, b in palette(dark))
+    return "".join(f".k{step}{{fill:{colour};stroke:{colour}}}" for step, colour in enumerate(colours))
 
 
 def heatmap(result: AuditResult) -> Figure | None:
     """Lower bound over budget for every pair, as a matrix of inputs; None where the pairs form no readable matrix."""
-    matrix = _matrix(result)
-    if matrix is None:
+    places: dict[str, int] = {}
+    for finding in result.findings:
+        ends = [places.setdefault(name, len(places)) for name in (finding.x_id, finding.x_prime_id)]
+        if len(places) > MATRIX_INPUTS[1] or ends[0] == ends[1]:
+            return None
+    # The id of a pair joins the names of its inputs, unless the caller gave another.
+    halves = [name.split("|") for name in result.not_asked]
+    skipped = [[places.setdefault(half, len(places)) for half in pair] for pair in halves if len(pair) == 2]
+    count, top = len(places), top_ratio(finding.ratio_lower for finding in result.findings)
+    steps = np.full((count, count), GREY["not audited"], dtype=np.uint8)
+    cells = {}
+    for i, j in skipped:
+        steps[i, j] = steps[j, i] = GREY["not asked (infinite budget)"]
+    for finding in reversed(result.ranked()):  # the worst pair of two inputs last
+        i, j = places[finding.x_id], places[finding.x_prime_id]
+        steps[i, j] = steps[j, i] = _step(finding, top)
+        cells[max(i, j), min(i, j)] = finding
+    np.fill_diagonal(steps, GREY["same input"])
+    filled = np.count_nonzero(np.tril(steps != GREY["not audited"], -1))
+    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1] or filled < MATRIX_DENSITY * count * (count - 1) / 2:
         return None
-    count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
-    description = said(
-        "figure.matrix",
-        count=count,
-        cells=plural(len(matrix.cells), "cell"),
-        violated=sum(cell.verdict == "violated" for cell in matrix.cells.values()),
-        largest=compared(result.ratio_lower, 1.0)[0],
-        skipped=len(matrix.not_asked),
+    violated = [place for place, cell in cells.items() if cell.verdict == "violated"]
+    facts = {"cells": plural(len(cells), "cell"), "violated": len(violated), "skipped": filled - len(cells)}
+    largest = compared(result.ratio_lower, 1.0)[0]
+    description = said("figure.matrix", count=count, largest=largest, **facts)
+    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(cells) < len(result.findings) else "")
+    title = "Lower bound over budget, pair by pair"
+    return matrix("matrix", title, list(places), steps, violated, top, description, note, _pair_data(result))
+
+
+def _step(finding: Finding, top: float) -> int:
+    ratio = finding.ratio_lower
+    is_known = ratio is not None and not math.isnan(ratio) and finding.verdict != "error"
+    return ratio_step(float(ratio or 0.0), top) if is_known else GREY["no ratio (budget 0, or no answer)"]
+
+
+def matrix(
+    id: str,
+    title: str,
+    names: Sequence[str],
+    steps: NDArray[np.uint8],
+    violated: Sequence[tuple[int, int]],
+    top: float,
+    description: str,
+    note: str,
+    data: Data,
+) -> Figure:
+    """A symmetric matrix of colour steps and greys, in which violated cells are outlined if they are few."""
+    count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
+    outlined = [place for i, j in violated for place in ((i, j), (j, i))] if len(violated) <= OUTLINED else []
+
+    def draw(page: float) -> Drawing:
+        margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
+        side = min(page - margin - 8.0, 640.0, 34.0 * count)
+        left, cell = (page - side + margin) / 2.0 if is_wide else margin, side / count
+        body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]
+        size = max(cell, 8.0)
+        for i, j in outlined:
+            x, y = left + (j + 0.5) * cell - size / 2.0, margin + (i + 0.5) * cell - size / 2.0
+            body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
+        for k in range(0, count, max(1, math.ceil(11.0 / cell))):
+            name, at = f"{name_text(names[k], 14 if is_wide else 7)} ({k + 1})", (k + 0.5) * cell
+            body.append(tag("text", name, x=left - 5.0, y=margin + at + 4.0, text_anchor="end", cls="name"))
+            body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
+        return Drawing(tuple(body), page, margin + side + 6.0, description)
+
+    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+    legend = [
+        (swatch(tag("rect", style=f"fill:#{r:02x}{g:02x}{b:02x}", **box)), name)
+        for name, (r, g, b) in GREYS.items()
+        if (steps == GREY[name]).any()
+    ]
+    if outlined:
+        legend.insert(0, (swatch(tag("rect", cls="outline", **box)), "violated"))
+    return Figure(id, title, description, note, draw, tuple(legend), data, draw_scale(top), is_image=True)
+
+
+def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
+    """An image as a data URI (PNG): each step in its colour; the same bytes for the same steps."""
+    height, width = steps.shape
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(steps))
+    parts = (
+        chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        chunk(b"PLTE", bytes(value for colour in colours for value in colour)),
+        chunk(b"IDAT", zlib.compress(rows, 9)),
+        chunk(b"IEND", b""),
     )
-    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if matrix.several else "")
-    empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
-    return Figure(
-        id="matrix",
-        title="Lower bound over budget, pair by pair",
-        description=description,
-        note=note,
-        draw=lambda page: _draw_matrix(matrix, top, page, description),
-        scale=draw_scale(top),
-        legend=_matrix_legend(matrix, empty),
-        data=_pair_data(result),
-    )
-
-
-def _cell_mark(finding: Finding, size: float) -> tuple[str, str]:
-    """Class of a cell's fill and the sign drawn on it, if it has no ratio."""
-    if finding.verdict == "error":
-        return "cell-error", "×"
-    if finding.ratio_lower is None or math.isnan(finding.ratio_lower):
-        return "cell-none", "="
-    return "", ""
-
-
-def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Drawing:
-    count, is_wide = len(matrix.inputs), page > 500
-    font = 11.0 if is_wide else 9.0
-    longest = 16 if is_wide else 9
-    names = [name_text(name, longest) for name in matrix.inputs]
-    margin = 25.0 + 0.62 * font * max(len(name) for name in names)
-    size = min(34.0 if count < 12 else 22.0, math.floor((page - margin - 4.0) / count * 2.0) / 2.0)
-    size = max(size, font - 1.5)  # below this the names of neighbouring inputs would touch: the drawing scrolls instead
-    font = min(font, size + 1.5)
-    side = size * count
-    left = max(margin, (page - side) / 2.0) if is_wide else margin
-    body: list[Mark] = []
-    gap = 1.0 if size > 9.0 else 0.5
-    sign = f"font-size:{size * 0.8:.0f}px"
-    for i in range(count):
-        for j in range(count):
-            x, y, key = left + j * size, margin + i * size, (max(i, j), min(i, j))
-            box = {"x": x + gap / 2, "y": y + gap / 2, "width": size - gap, "height": size - gap}
-            finding = matrix.cells.get(key)
-            if i == j:
-                body.append(tag("rect", cls="cell-same", **box))
-            elif finding is None:
-                body.append(tag("rect", cls="cell-asked" if key in matrix.not_asked else "cell-empty", **box))
-                if key in matrix.not_asked:
-                    body.append(path([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)], "slash"))
-            else:
-                fill, mark = _cell_mark(finding, size)
-                fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
-                title = _cell_title(finding) if count <= (40 if is_wide else 12) else ""
-                body.append(tag("rect", title=title, cls=fill, **box))
-                if mark:
-                    body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
-    for (i, j), finding in matrix.cells.items():  # last, so that no neighbour covers an outline
-        if finding.verdict in ("violated", "inconclusive"):
-            for row, column in ((i, j), (j, i)):
-                x, y = left + column * size, margin + row * size
-                if finding.verdict == "violated":
-                    body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
-                else:
-                    body.append(tag("circle", cx=x + size / 2, cy=y + size / 2, r=max(1.2, size / 9.0), cls="unsure"))
-    style = f"font-size:{font:.1f}px"
-    for index, name in enumerate(names):
-        at = (index + 0.5) * size
-        y = margin + at + font * 0.35
-        body.append(tag("text", name, x=left - 5.0, y=y, text_anchor="end", style=style, cls="name"))
-        place = {"x": left + at + font * 0.35, "y": margin - 5.0}
-        body.append(tag("text", name, turned=True, style=style, cls="name", **place))
-    body.append(tag("text", "input x′", x=left + side / 2, y=11.0, text_anchor="middle", cls="label"))
-    place = {"x": left - margin + 11.0, "y": margin + side / 2}
-    body.append(tag("text", "input x", turned=True, text_anchor="middle", cls="label", **place))
-    wide = max(page, left + side + 2.0) if is_wide else left + side + 2.0
-    return Drawing(tuple(body), wide, margin + side + 3.0, description)
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode("ascii")
 
 
 def _cell_title(finding: Finding) -> str:
@@ -251,30 +231,6 @@ def draw_scale(top: float) -> Drawing:
     body.append(tag("text", "over budget", x=6.0 + width, y=11.0, text_anchor="end", cls="tick"))
     words = f"Colour scale from ratio 0 over 1, the budget, to {number_text(top)} and more."
     return Drawing(tuple(body), width + 12.0, 52.0, words)
-
-
-def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Drawing, str], ...]:
-    found = {finding.verdict for finding in matrix.cells.values()}
-    no_ratio = any(_cell_mark(finding, 13.0)[1] == "=" for finding in matrix.cells.values())
-
-    def box(cls: str) -> Mark:
-        return tag("rect", cls=cls, x=4.0, y=0.5, width=13.0, height=13.0)
-
-    def sign(text: str) -> Mark:
-        return tag("text", text, x=10.5, y=11.0, cls="sign")
-
-    unsure = tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure")
-    entries = [
-        ("violated" in found, [box(f"k{2 * STEPS - 3}"), box("outline")], "violated"),
-        ("inconclusive" in found, [box("k2"), unsure], "inconclusive"),
-        ("error" in found, [box("cell-error"), sign("×")], "error"),
-        (no_ratio, [box("cell-none"), sign("=")], "no ratio (budget 0, or no bound)"),
-        (bool(matrix.not_asked), [box("cell-asked"), path([(6.0, 12.0), (15.0, 2.0)], "slash")],
-         "not asked (infinite budget)"),
-        (empty > 0, [box("cell-empty")], "not audited"),
-        (True, [box("cell-same")], "same input"),
-    ]  # fmt: skip
-    return tuple((swatch(*body), text) for is_shown, body, text in entries if is_shown)
 
 
 # --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
@@ -314,18 +270,8 @@ def scatter(result: AuditResult) -> Figure | None:
         if of:
             titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
             series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
-    worst = result.worst
-
-    def named(x_axis: Axis, y_axis: Axis) -> list[Mark]:
-        if worst is None or worst.verdict != "violated" or worst not in ranked:
-            return []
-        drawn = [(x_axis(a), y_axis(b)) for a, b in places]
-        room = x_axis.start, x_axis.end, y_axis.end, y_axis.start
-        text = name_text(worst.id, 40 if x_axis.end > 500 else 22)
-        return _callout(text, drawn[ranked.index(worst)], drawn, room, radius)
-
     title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
-    plot = Plot(x, y, tuple(series), further=named)
+    plot = Plot(x, y, tuple(series))
     return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
 
 
@@ -335,36 +281,6 @@ def _scatter_note(result: AuditResult) -> str:
     zero = said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
     return joined(said("figure.bounds_note"), zero, rest)
-
-
-def _callout(
-    text: str,
-    at: tuple[float, float],
-    places: Sequence[tuple[float, float]],
-    plot: tuple[float, float, float, float],
-    radius: float,
-) -> list[Mark]:
-    """The name of a point where it covers no point, with a line to its point; nothing where there is no such room.
-
-    `plot` is left, right, top and bottom of where it may stand.
-    """
-    (px, py), (left, right, top, bottom) = at, plot
-    wide, room = 7.0 * len(text), radius * 1.3 + 5.0  # of the halo and the marker
-    for away in (12.0, 26.0, 44.0, 70.0, 110.0, 160.0, 230.0, 320.0):
-        for across, up in ((-1, 0), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1), (0, -1), (0, 1)):
-            middle = px + across * (away + wide / 2.0) if up == 0 else px + across * wide / 2.0
-            y = py + up * away
-            start, end = middle - wide / 2.0, middle + wide / 2.0
-            if start < left + 4.0 or end > right - 4.0 or y < top + 10.0 or y > bottom - 10.0:
-                continue
-            if any(start - room < a < end + room and abs(b - y) < 7.0 + room for a, b in places if (a, b) != at):
-                continue
-            if abs(y - py) < 7.0 + room and start - room < px < end + room:
-                continue
-            edge = (min(max(px, start), end), y + (7.0 if up < 0 else -7.0 if up else 0.0))
-            line = [path([(px, py), edge], "edge")] if away > 12.0 else []
-            return [*line, tag("text", text, x=middle, y=y + 4.0, text_anchor="middle", cls="callout")]
-    return []
 
 
 def _pair_data(result: AuditResult) -> Data:
@@ -455,38 +371,49 @@ def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
     return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
-FIGURES: tuple[Callable[[AuditResult], Figure | None], ...] = (heatmap, scatter, wealth)
-
-
 def evidence_figure(result: AuditResult) -> Figure | None:
     """Earlier outputs of the worst pair along the view of its rule; None where the result holds none."""
     worst = result.worst
     if worst is None or worst.witness is None or worst.witness.sketch is None:
         return None
     sketch = worst.witness.sketch
-    names = name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)
+    names, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
     view = clean(sketch.view, 80)
     draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
     facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
     description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
-    inputs = ("of-x", f"x = {names[0]}"), ("of-x-prime", f"x′ = {names[1]}")
-    legend = [(area_swatch(cls), f"outputs on {name}") for cls, name in inputs]
-    legend += [
-        (area_swatch(cls), f"here the rule guesses {name}")
-        for cls, name, sign in (("guess-x", names[0], 1), ("guess-x-prime", names[1], -1))
-        if any(sign * one >= GUESSES for one in sketch.guesses)
-    ]
     note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
     rows = tuple(
         (f"{number_text(first, 4)} to {number_text(last, 4)}", f"{x:,}", f"{x_prime:,}", number_text(guess, 2))
-        for (first, last), x, x_prime, guess in zip(
-            itertools.pairwise(sketch.edges), sketch.x, sketch.x_prime, sketch.guesses, strict=True
-        )
+        for (first, last), x, x_prime, guess in zip(bins, sketch.x, sketch.x_prime, sketch.guesses, strict=True)
     )
     columns = (view, f"draws on {names[0]}", f"draws on {names[1]}", "mean guess, 1 for x, -1 for x′")
-    draw = _drawing(worst, sketch, names, view, description)
+    shown = (f"x = {names[0]}", f"x′ = {names[1]}")
+    series, shares = [], [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
+    top = 1.08 * max(*shares[0], *shares[1], 1e-9)
+    for foot, name, of, cls in ((1.0, names[0], shares[0], "of-x"), (0.0, names[1], shares[1], "of-x-prime")):
+        for (start, end), guess in zip(bins, sketch.guesses, strict=True):
+            if abs(guess) >= GUESSES:
+                side, guessed = ("guess-x", names[0]) if guess > 0.0 else ("guess-x-prime", names[1])
+                corners = [(start, foot), (end, foot + PANEL)]
+                series.append(Series(side, corners, f"here the rule guesses {guessed}", "box"))
+        counts = sketch.x if foot else sketch.x_prime
+        for (start, end), share, count in zip(bins, of, counts, strict=True):
+            told = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
+            corners = [(start, foot), (end, foot + PANEL * share / top)]
+            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", told)] if share > 0.0 else []
+    x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
+
+    def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+        start = x_axis.start
+        tops = [(y_axis(foot + 1.0) + 13.0, name) for foot, name in ((1.0, shown[0]), (0.0, shown[1]))]
+        named = [tag("text", name, x=start + 8.0, y=at, cls="callout") for at, name in tops]
+        return [tag("text", right_text(worst), x=start, y=y_axis.end - 10.0, cls="label"), *named]
+
+    margins = (12.0, 12.0, 26.0, 46.0)
+    plot = Plot(x, y, tuple(series), (338.0, 338.0), words, (margins, margins))
     title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
-    return Figure("evidence", title, description, note, draw, tuple(legend), Data(columns, rows))
+    return plot.figure("evidence", title, description, note, Data(columns, rows))
 
 
 def right_text(finding: Finding) -> str:
@@ -497,49 +424,6 @@ def right_text(finding: Finding) -> str:
         return "the rule guesses nowhere"
     share = wording.percent_text(round(witness.correct / guesses, 3))
     return f"right in {witness.correct:,} of {guesses:,} guesses on fresh draws ({share})"
-
-
-def _drawing(
-    finding: Finding, sketch: Sketch, names: tuple[str, str], view: str, description: str
-) -> Callable[[float], Drawing]:
-    edges = sketch.edges
-    shares = [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
-    top = 1.08 * max(*shares[0], *shares[1], 1e-9)
-
-    def drawn(page: float) -> Drawing:
-        left, right, head = 12.0, page - 12.0, 26.0
-        x = Axis(edges[0], edges[-1], left, right, False)
-        bottoms = (head + PANEL, head + 2.0 * PANEL + GAP)
-        last = bottoms[1]
-        body = [tag("text", right_text(finding), x=left, y=16.0, cls="label")]
-        for place, foot in enumerate(bottoms):
-            y = Axis(0.0, top, foot, foot - PANEL, False)
-            body.append(tag("rect", x=left, y=foot - PANEL, width=right - left, height=PANEL, cls="plot"))
-            for (start, end), guess in zip(itertools.pairwise(edges), sketch.guesses, strict=True):
-                if abs(guess) >= GUESSES:
-                    cls = "guess-x" if guess > 0.0 else "guess-x-prime"
-                    box = {"x": x(start), "y": foot - PANEL, "width": x(end) - x(start), "height": PANEL}
-                    body.append(tag("rect", cls=cls, **box))
-            for k, ((start, end), share) in enumerate(zip(itertools.pairwise(edges), shares[place], strict=True)):
-                if share > 0.0:
-                    count = (sketch.x, sketch.x_prime)[place][k]
-                    told = (
-                        f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {names[place]}"
-                    )
-                    width = max(x(end) - x(start) - 1.0, 0.8)
-                    box = {"x": x(start) + 0.5, "y": y(share), "width": width, "height": foot - y(share)}
-                    body.append(tag("rect", title=told, cls=("of-x", "of-x-prime")[place], **box))
-            body.append(path([(left, foot), (right, foot)], "edge"))
-            name = f"{('x', 'x′')[place]} = {names[place]}"
-            body.append(tag("text", name, x=left + 8.0, y=foot - PANEL + 17.0, cls="callout"))
-        for at, label in x.ticks(9 if page > 500 else 5):
-            body.append(tag("line", x1=at, x2=at, y1=last, y2=last + 4.0, cls="edge"))
-            body.append(tag("text", label, x=at, y=last + 16.0, text_anchor="middle", cls="tick"))
-        middle = (left + right) / 2.0
-        body += caption(view, middle, last + 36.0, page)
-        return Drawing(tuple(body), page, last + 47.0, description)
-
-    return drawn
 
 
 def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
@@ -555,10 +439,7 @@ def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]
 
 
 def _is_point(value: Any) -> bool:
-    def is_number(one: Any) -> bool:
-        return isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
-
-    return isinstance(value, list | tuple) and len(value) == 2 and all(is_number(one) for one in value)
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
 
 
 def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:
@@ -576,6 +457,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     pairs = plural(len(drawn), "pair")
     description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
+    rest_rows = len(result.findings) - min(len(drawn), ROWS)
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
@@ -583,64 +465,42 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
         rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
-    legend = ((swatch(_bar((1.0, 7.0), (21.0, 7.0), 3.0, f"k{2 * STEPS - 3}")), "a pair: thick, if it is violated"),)
-    return Figure(
-        id="map",
-        title="Loss against budget where the inputs lie",
-        description=description,
-        note=joined(said("figure.map_note", source=source), missing),
-        draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
-        scale=draw_scale(top),
-        legend=legend,
-        data=Data(columns, tuple(rows), len(result.findings) - len(rows)),
-    )
+    series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
+    series.append(Series(f"pair broken k{2 * STEPS - 3}", [], "a pair: thick, if it is violated"))
+    across, up = zip(*shown.values(), strict=True)
+    room = 0.05 * (max(max(across) - min(across), max(up) - min(up)) or 1.0)
+    x, y = (Scale("", min(one) - room, max(one) + room) for one in (across, up))
+    share = (y.high - y.low) / (x.high - x.low)
+    heights = min(560.0, 825.0 * share + 56.0), min(460.0, 283.0 * share + 56.0)
+    note, data = joined(said("figure.map_note", source=source), missing), Data(columns, tuple(rows), rest_rows)
+    plot = Plot(x, y, tuple(series), heights, lambda a, b: _named(shown, a, b))
+    drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, data)
+    return dataclasses.replace(drawing, scale=draw_scale(top))
+
+
+def _line_class(finding: Finding, top: float) -> str:
+    ratio = finding.ratio_lower
+    colour = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
+    return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
 
 
 def _place_text(place: tuple[float, float]) -> str:
     return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
 
 
-def _draw_atlas(
-    drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
-) -> Drawing:
-    across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
-    wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
-    edge = 40.0 if page > 500 else 26.0
-    scale = min((page - 2.0 * edge) / wide, (520.0 if page > 500 else 420.0) / tall)
-    height = tall * scale + 2.0 * edge
-    left = (page - wide * scale) / 2.0
-    x = Axis(min(across), min(across) + wide, left, left + wide * scale, False)
-    y = Axis(min(up), min(up) + tall, height - edge, edge, False)
+def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:
+    """Dots at the places, and names of those of the worst pairs, as far as they cover no other name."""
     at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
-    body = [tag("rect", x=1.0, y=1.0, width=page - 2.0, height=height - 2.0, cls="plot")]
-    for finding in reversed(drawn):  # the worst last, on top
-        ratio = finding.ratio_lower
-        fill = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
-        thick = 3.2 if finding.verdict == "violated" else 1.4
-        body.append(_bar(at[finding.x_id], at[finding.x_prime_id], thick, fill))
-    body += [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
+    marks = [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
     taken: list[tuple[float, float, float]] = []
-    named = 0
     for name, (px, py) in at.items():  # in the order of the worst pairs
         shown = name_text(name, 20)
         reach = 6.4 * len(shown)
-        start = px + 6.0 if px + 6.0 + reach < page else px - 6.0 - reach
-        if named >= NAMED or any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
-            continue
-        taken.append((start, py, start + reach))
-        named += 1
-        body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
-    return Drawing(tuple(body), page, height, description)
-
-
-def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Mark:
-    """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
-    run, rise = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(run, rise) or 1.0
-    dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
-    corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
-    corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
-    return path(corners, cls, is_closed=True)
+        start = px + 6.0 if px + 6.0 + reach < x.end else px - 6.0 - reach
+        if len(taken) < NAMED and not any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
+            taken.append((start, py, start + reach))
+            marks.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
+    return marks
 
 
 # --- Errors against stated bounds -----------------------------------------------------------------------------------
@@ -656,27 +516,14 @@ def errors(result: UtilityResult) -> Figure | None:
     violated = sum(finding.verdict == "violated" for finding in usable)
     facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
     description = said("figure.errors", **facts)
-    values = [one for f in shown for one in (f.ratio, f.ratio_lower, f.ratio_upper) if one and math.isfinite(one)]
-    x = Scale.log("measured / stated bound (logarithmic)", [*values, 1.0], 3.0)
-    names = [clean(f"{finding.bound} · {finding.input_id}", 60) for finding in reversed(shown)]
-    y = Scale("", 0.5, len(shown) + 0.5, names=tuple(names))
-    places = list(zip(range(len(shown), 0, -1), shown, strict=True))
-    series = [
-        Series(
-            f"interval {f.told}",
-            [(f.ratio_lower or 0.0, at), (math.inf if f.ratio_upper is None else f.ratio_upper, at)],
-        )
-        for at, f in places
+    bars = [
+        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.told, "", "", low=f.ratio_lower, high=f.ratio_upper)
+        for f in shown
     ]
-    for verdict in VERDICTS:
-        if of := [(f.ratio or 0.0, float(at)) for at, f in places if f.told == verdict]:
-            series.append(Series(verdict, of, VERDICT_WORDS[verdict], "marks", titles=[""] * len(of), r=3.6))
-    series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
-    heights = (62.0 + 21.0 * len(shown), 62.0 + 38.0 * len(shown))
-    plot = Plot(x, y, tuple(series), heights, margins=((300.0, *MARGINS[1:]), (12.0, *MARGINS[1:])))
-    return plot.figure("errors", "Measured error over the stated bound", description, said("figure.errors_note"), data)
+    title, note = "Measured error over the stated bound", said("figure.errors_note")
+    return plot_of(bars).figure("errors", title, description, note, data)
 
 
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:

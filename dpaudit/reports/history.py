@@ -2,7 +2,7 @@
 
 A folder holds a release in each of its folders, in the natural order of their names (1.9 before 1.10), or
 of their dates, if each has a `release.toml` with one: keys `version`, `commit` and `date`, all optional. A store holds
-a release in each night; its bounds are of all nights up to there. A subject keeps its identity over releases by the
+a release in each session; its bounds are of all sessions up to there. A subject keeps its identity over releases by the
 target that it was audited by, else by its name, whatever its code: the fingerprint tells whether that changed.
 """
 
@@ -55,7 +55,7 @@ class Release:
     @property
     def quoted(self) -> str:
         """The label within a sentence."""
-        return self._dated(self.name if self.name.startswith("night of ") else f"release “{clean(self.name, 40)}”")
+        return self._dated(self.name if self.name.startswith("session of ") else f"release “{clean(self.name, 40)}”")
 
     def _dated(self, name: str) -> str:
         facts = ", ".join(fact for fact in (self.commit[:12], self.date) if fact)
@@ -126,7 +126,7 @@ def _facts(file: Path) -> dict[str, str]:
 
 
 def _of_store(place: Path) -> list[Release]:
-    """A release for each night of each subject, with the bounds of all nights up to there."""
+    """A release for each session of each subject, with the bounds of all sessions up to there."""
     from dpaudit.reports.evidence import store_document
     from dpaudit.reports.reading import audit_of_store
     from dpaudit.running.store import Store
@@ -142,13 +142,13 @@ def _of_store(place: Path) -> list[Release]:
             result = audit_of_store({**subject, "nights": nights[:count], "pairs": pairs})
             found.setdefault((night["started"], night["version"]), []).append(Source(str(place), "", result))
     return [
-        Release(f"night of {started[:16].replace('T', ' ')}", version, started[:10], Dossier(tuple(sources)))
+        Release(f"session of {started[:16].replace('T', ' ')}", version, started[:10], Dossier(tuple(sources)))
         for (started, version), sources in sorted(found.items())
     ]
 
 
 def _until(pair: dict[str, Any], done: set[tuple[int, int]]) -> dict[str, Any] | None:
-    """A pair as these nights left it; None where none of them asked it."""
+    """A pair as these sessions left it; None where none of them asked it."""
     looks = [look for look in pair["looks"] if (look["seed"], look["number"]) in done]
     if not looks:
         return None

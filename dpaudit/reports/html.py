@@ -20,7 +20,8 @@ from dpaudit.environment import __version__
 from dpaudit.reports import figures
 from dpaudit.reports.document import Document, Table
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.items import Status, status_word
+from dpaudit.reports.items import Status
+from dpaudit.reports.wording import status_word
 from dpaudit.reports.words import TEMPLATES, words
 
 STATUSES = get_args(Status)

@@ -18,7 +18,17 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
-from dpaudit.reports.wording import asked_count, clean, percent_text, plural, some, subject_name, verdict_count
+from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.wording import (
+    asked_count,
+    clean,
+    percent_text,
+    plural,
+    some,
+    status_word,
+    subject_name,
+    verdict_count,
+)
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
@@ -124,12 +134,13 @@ def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
 
 def _epsilon(dossier: Dossier) -> Found | None:
     rows = [(result, *loss(result)) for result in dossier.audits]
-    if not rows:
+    told = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
+    if not rows and not told:
         return None
     found = {status for _, status, _ in rows}
     missing = _left_out("Not audited", dossier, dossier.audits)
-    status: Status = rows[0][1] if len(found) == 1 and not missing else "tested in part"
-    texts = _by_subjects([(result, facts) for result, _, facts in rows])
+    status: Status = rows[0][1] if len(found) == 1 and not missing and not told else "tested in part"
+    texts = [*_by_subjects([(result, facts) for result, _, facts in rows]), *told]
     supposed = _of_audits(dossier, within_calls)
     texts += [supposed[1]] if supposed else []
     return status, "\n".join([*texts, *missing, *_context(dossier)])
@@ -189,11 +200,6 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     found = Counter(record.status for record in records)
     counted = ", ".join(f"{count:,} {status_word(status)}" for status, count in found.items())
     return f"{plural(len(records), 'check')} of the conformance suite: {counted}."
-
-
-def status_word(status: str) -> str:
-    """A status of the conformance suite in words."""
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
 
 
 def _floating_point(dossier: Dossier) -> Found | None:
@@ -306,10 +312,8 @@ def loss(result: AuditResult) -> Found:
         claim=claim,
         pairs=plural(asked_count(result) - broken, "pair"),
         runs=plural(result.samples, "run"),
-        largest=wording.largest_bound(result),
+        measured=privacy_line(result).measured,
         sure=wording.confidence_text(result),
-        ratio=wording.compared(result.ratio_lower, 1.0)[0],
-        violated=verdict_count(result, "violated"),
     )
     unclear = ""
     if weak:

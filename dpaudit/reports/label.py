@@ -14,10 +14,11 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
+from dpaudit.reports.answers import together
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import Drawing, Mark, tag
-from dpaudit.reports.first_page import headline, title, together
+from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked

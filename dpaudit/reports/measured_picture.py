@@ -41,6 +41,11 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     )
     rows = tuple((_name(bar), compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind)) for bar in drawn)
     data = Data(("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
+
+
+def plot_of(drawn: Sequence[Line]) -> Plot:
+    """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
     y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(map(_name, reversed(drawn))))
@@ -50,8 +55,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "the promise"))
     heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in STEPS)
     margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
-    plot = Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
-    return plot.figure("promises", "Promise against measurement", description, note, data)
+    return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
 
 
 def _name(bar: Line) -> str:
@@ -82,7 +86,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
         low, middle, cls = bar.low or 0.0, y(place), f"figure-number {bar.verdict}"
         if bar.verdict == "violated" and bar.high is None:
-            ends = [min(x(min(low, x.high)) + k, x.end - 6.0) for k in (3.0, 9.0)]
+            ends = [min(x(min(low, x.scale.high)) + k, x.end - 6.0) for k in (3.0, 9.0)]
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
         text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:

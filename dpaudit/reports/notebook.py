@@ -16,15 +16,11 @@ from markupsafe import Markup
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.reports import compliance, first_page, wording
-from dpaudit.reports.document import Document, Table
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.compliance import document_of
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown
-from dpaudit.results.model import AuditResult
 from dpaudit.results.saving import write_whole
-from dpaudit.scores.result import ScoresResult
 
 PREFERRED = ("by-mass", "evidence", "trade-off", "profile", "promises", "errors")  # the first that a result has
 
@@ -68,35 +64,14 @@ class Picture:
         return target
 
 
-def document(result: Any) -> Document:
-    """Page one of a result, with its other sections: for people who analyse, without what is to be signed."""
-    if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import document as scores_document
-
-        return scores_document(result)
-    if isinstance(result, AuditResult):
-        page = compliance.audit_document(result)
-        kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
-        first = page.first
-        if not any(isinstance(block, Figure) for block in first):  # a file of an older version
-            drawn = [block for section in page.sections for block in section.blocks if isinstance(block, Figure)]
-            first += tuple(block for block in drawn if block.id in PREFERRED)[-1:]
-        return dataclasses.replace(page, kicker=kicker, headline=f"{page.headline}.", first=first)
-    dossier = Dossier.of(result)
-    page = compliance.build(dossier, with_items=False)
-    opening, *rest = page.sections
-    table = next(block for block in first_page.blocks(dossier, ()) if isinstance(block, Table))
-    return dataclasses.replace(page, first=(table, *opening.blocks), sections=tuple(rest))
-
-
 def html(result: Any) -> str:
     """The cell of a result."""
-    return _cell("cell.html.j2", document=document(result))
+    return _cell("cell.html.j2", document=document_of(result))
 
 
 def markdown(result: Any) -> str:
     """The same as Markdown, without the chapters."""
-    return render_markdown(dataclasses.replace(document(result), sections=()))
+    return render_markdown(dataclasses.replace(document_of(result), sections=()))
 
 
 def plot(result: Any, name: str | None = None) -> Picture:
@@ -111,7 +86,7 @@ def plot(result: Any, name: str | None = None) -> Picture:
 
 
 def _figures(result: Any) -> Iterator[Figure]:
-    page = document(result)
+    page = document_of(result)
     for block in (*page.first, *(block for section in page.sections for block in section.blocks)):
         if isinstance(block, Figure):
             yield block

@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
+from dpaudit.reports.answers import together
 from dpaudit.reports.cases import Case, grouped
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Source
-from dpaudit.reports.first_page import headline, title, together
-from dpaudit.reports.items import SOURCE, items, status_word
+from dpaudit.reports.first_page import headline, title
+from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.sign_off import results_digest
-from dpaudit.reports.wording import UNDATED, clean, iso_text, percent_text
+from dpaudit.reports.wording import UNDATED, clean, iso_text, percent_text, status_word
 from dpaudit.reports.words import filled, form, json_text
 
 SPACE = uuid.UUID("a3c1f0de-2f56-5d7c-9a55-3d1f6f1f5d10")  # of our name-based identifiers

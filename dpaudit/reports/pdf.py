@@ -31,7 +31,6 @@ ROWS = (120, 30, 15, 10)
 DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
 SIZE = 9.0  # points of running text and of tables
 ELSEWHERE = "in the other formats of this report, and in the saved result."
-KEYS = 3  # figures of the head of a page that stand beside each other
 ROOM = 110.0  # points below a heading
 WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
@@ -202,10 +201,6 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
 
     if isinstance(block, Paragraph):
         return [_text(block.text, block.kind)]
-    if isinstance(block, Facts) and block.kind == "keys":
-        cells = [f"{name}\n{text}" for name, text in block.rows]
-        across = [tuple((*cells[k : k + KEYS], *[""] * KEYS)[:KEYS]) for k in range(0, len(cells), KEYS)]
-        return [] if most <= ROWS[-2] else _grid(("",) * KEYS, across, width, with_head=False)
     if isinstance(block, Facts):
         return _grid(("", ""), block.rows, width, with_head=False)
     if isinstance(block, SignOffBlock):

@@ -1,7 +1,7 @@
 """Reading everything that can be reported: saved results, sessions of tests, stores of evidence, plans and replays.
 
 A session becomes the results that its tests saved; a store becomes an audit for each mechanism and claim, of all its
-nights together. Certificates, scores and what judges no promise become attachments.
+sessions together. Certificates, scores and what judges no promise become attachments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dpaudit.reports.attachments import (
     certificate_attachment,
     check_record,
     plan_attachment,
-    scores_attachment,
     session_attachment,
     side_attachment,
 )
@@ -30,6 +29,7 @@ from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import store_document
+from dpaudit.reports.scores import scores_attachment
 from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
@@ -117,7 +117,6 @@ def read_any(path: str) -> Read:
         if schema == SESSION_SCHEMA:
             return _session(path, digest, record)
         if schema == PLAN_SCHEMA:
-            check_record(PLAN_SCHEMA, record, ("subject", "claim", "samples", "pairs", "runs", "confidence", "budgets"))
             return [], [plan_attachment(path, digest, record)]
         if schema in JUDGED:
             return [], [_judged(path, schema)]
@@ -216,10 +215,10 @@ def _subjects(path: str, digest: str, subjects: Sequence[Mapping[str, Any]]) -> 
 
 
 def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
-    """An audit of all nights of a mechanism and a claim together, as an entry of dpaudit.evidence/1 describes it.
+    """An audit of all sessions of a mechanism and a claim together, as an entry of dpaudit.evidence/1 describes it.
 
     Its confidence is one less the error rate of all lives of the subject. A pair that is not violated is inconclusive,
-    as the store does not hold the power of its nights; so is one whose draws depend on each other.
+    as the store does not hold the power of its sessions; so is one whose draws depend on each other.
     """
     nights = [night for night in subject["nights"] if not night["forgotten"]]
     return AuditResult(

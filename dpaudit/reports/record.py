@@ -7,6 +7,7 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import cases, first_page
+from dpaudit.reports.answers import answers, together
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
 from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import ranked
@@ -21,15 +22,14 @@ SCHEMA = "dpaudit.compliance/1"
 def record_of(dossier: Dossier) -> dict[str, Any]:
     """The dossier as strict JSON values, the saved results included."""
     declared, found, lines = dossier.deployment, items(dossier), ranked(dossier)
-    statements = first_page.statements(dossier, lines, found)
     return {
         "schema": SCHEMA,
         "dpaudit": __version__,
         "verdict": dossier.verdict,
         "headline": first_page.headline(dossier),
-        "summary": [{"question": question, "answer": [text]} for question, text in statements],
-        "promises": [_fields(line, "word", "sentence") for line in lines],
-        "false_alarm_rate": to_json(first_page.together(dossier)),
+        "summary": [{"question": question, "answer": [text]} for question, text in answers(dossier, to_sign=True).rows],
+        "promises": [_fields(line, "word", "sentence", "tested") for line in lines],
+        "false_alarm_rate": to_json(together(dossier)),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,
         "items": [_fields(item, "part", "w3c") for item in found],

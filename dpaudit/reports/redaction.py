@@ -35,8 +35,9 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reports.attachments import certificate_attachment, scores_attachment
+from dpaudit.reports.attachments import certificate_attachment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
+from dpaudit.reports.scores import scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,

@@ -20,9 +20,10 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports import wording
+from dpaudit.reports.answers import together
 from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import headline, together
+from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text

@@ -13,9 +13,8 @@ from typing import Any
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
-from dpaudit.reports.items import status_word
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
@@ -35,17 +34,20 @@ def line_of(source: Source) -> Line:
     """Say what a result says of its promise."""
     result = source.result
     if isinstance(result, AuditResult):
-        return _privacy(result)
+        return privacy_line(result)
     return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
 
 
-def _privacy(result: AuditResult) -> Line:
+def privacy_line(result: AuditResult) -> Line:
+    """Say what an audit says of its claim."""
     worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
     sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
 
+    tested = said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run"))
+
     def line(promised: str, measured: str, missed: str, **more: Any) -> Line:
-        return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, **more)
+        return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, tested=tested, **more)
 
     if worst is None or math.isnan(worst.parameter_lower):
         return line(claim, "nothing" if worst is None else "no bound", "everything")
@@ -107,9 +109,12 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
 def _errors(result: UtilityResult) -> Line:
     name, sure = clean(subject_of(result.subject), 60), percent_text(result.confidence)
     promised = said("row.errors", bounds=plural(len(result.bounds), "stated bound"))
+    inputs = plural(len({finding.input_id for finding in result.findings}), "input")
+    bounds = plural(len(result.bounds), "bound")
+    tested = said("row.tested_errors", bounds=bounds, inputs=inputs, runs=plural(result.samples, "run"))
     usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
     if not usable:
-        return Line(name, "errors", promised, "nothing", result.told, sure, "everything")
+        return Line(name, "errors", promised, "nothing", result.told, sure, "everything", tested=tested)
     worst = min(usable, key=lambda f: (VERDICTS.index(f.told), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
@@ -123,13 +128,16 @@ def _errors(result: UtilityResult) -> Line:
     blind = math.inf if empty else max(known, default=math.inf)
     missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=number_text(blind, 3))
     word = said("row.excess") if is_excess else ""
-    return Line(name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word)
+    return Line(
+        name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word, tested=tested
+    )
 
 
 def _behaviour(result: CheckResult) -> Line:
     names = list(dict.fromkeys(subject_of(one) for one in result.mechanisms))
     name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
-    promised = said("row.behaviour", checks=plural(len(result.records), "check"))
+    checks = plural(len(result.records), "check")
+    promised = said("row.behaviour", checks=checks)
     failed = sorted(result.of_status("violated"), key=lambda record: not breaks_claim(record))
     named = f" ({some([clean(one.name, 40) for one in failed], NAMED)})" if failed else ""
     counted = [f"{len(failed):,} failed{named}", f"{len(result.of_status('not_refuted')):,} passed"]
@@ -138,7 +146,7 @@ def _behaviour(result: CheckResult) -> Line:
         counted += [f"{count:,} {status_word(status)}"] if count else []
     word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
     sure, missed = percent_text(1.0 - result.error_rate), said("row.behaviour_missed")
-    return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word)
+    return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks)
 
 
 def breaks_claim(record: CheckRecord) -> bool:

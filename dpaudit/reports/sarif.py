@@ -2,7 +2,7 @@
 
 Pairs of one claim make one result, which names the worst and counts the others: its fingerprint is over the subject,
 the claim and the check, never over the pair or the witness that a run happened to find, so that an alert stays the
-same alert from night to night. Every result is anchored to a file and a line (`dpaudit.reports.sarif`).
+same alert from run to run. Every result is anchored to a file and a line (`dpaudit.reports.sarif`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import quote
 from dpaudit.environment import __version__
 from dpaudit.reports.cases import Case, cases, grouped
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.items import status_word
+from dpaudit.reports.wording import status_word
 from dpaudit.reports.words import filled, form, json_text
 
 CONFIGURATION = "pyproject.toml"

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.reports.answers import answers
+from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line
 from dpaudit.reports.formats import check_format
-from dpaudit.reports.wording import UNDATED, clean, date_text, number_text, percent_text, plural, symbol
+from dpaudit.reports.rows import NAMED
+from dpaudit.reports.wording import (
+    UNDATED,
+    clean,
+    compared,
+    date_text,
+    lower_text,
+    number_text,
+    percent_text,
+    plural,
+    symbol,
+)
+from dpaudit.reports.words import said
 from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
@@ -102,7 +119,49 @@ def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
     lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    return [Paragraph(headline(result)), Facts(tuple(facts(result))), *map(Paragraph, lines)]
+    return [Paragraph(headline(result)), _answers(result), Facts(tuple(facts(result))), *map(Paragraph, lines)]
+
+
+def _answers(result: ScoresResult) -> Facts:
+    """The five answers, of the result by itself."""
+    return answers(Dossier((), attachments=(scores_attachment("scores.json", "", result),)), most=NAMED)
+
+
+def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
+    """An audit of scores with its row and its chapter; the course of a keyed, redacted one is left out."""
+    judged = _of_scores(name, result)
+    rows = facts(result)
+    if is_keyed:
+        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
+    told = tuple((clean(key), clean(text, 400)) for key, text in rows)
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(told)]
+    if result.trade_off:
+        drawn = trade_off_figure(result.trade_off, result.confidence)
+        blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
+    blocks += assumptions(result)
+    title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
+    return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
+
+
+def _of_scores(name: str, result: ScoresResult) -> Judged:
+    base = os.path.basename(name.replace("\\", "/"))
+    sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
+    lower, budget = compared(found.parameter_lower, result.budget)
+    own = number_text(found.parameter_ceiling)
+    epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
+    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=number_text(found.ceiling))
+    if result.parameter != "epsilon":
+        measured += said("row.scores_own", name=sign, lower=lower, own=own)
+    missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
+    of = said("row.scores_independent", name=sign) if found is not result else sign
+    named = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
+    low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
+    line = Line(
+        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
+        said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
+        tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
+    )  # fmt: skip
+    return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)
 
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:
@@ -127,17 +186,23 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
 
 def document(result: ScoresResult) -> Document:
     """The whole report."""
-    notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
-    assumed = Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions))
+    drawn = trade_off_figure(result.trade_off, result.confidence)
     provenance = (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))
     return Document(
         kicker=f"Audit from scores. Written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
         sections=(
-            Section("assumed", "What the bounds rest on", (assumed, *notes)),
+            Section("assumed", "What the bounds rest on", assumptions(result)),
             Section("provenance", "Provenance", provenance),
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=(Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
+        first=(_answers(result), Facts(tuple(facts(result))), drawn),
     )
+
+
+def assumptions(result: ScoresResult) -> tuple[Block, ...]:
+    """Say what the bounds rest on, and what else is to be known of them."""
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    notes = (Paragraph(f"Note: {clean(text, 400)}") for text in result.notes)
+    return (Table("Assumptions of the design", ("assumption",), assumed), *notes)

@@ -63,7 +63,7 @@ def _text(block: Block) -> Text:
     width = max(NAME, *(len(name) for name, _ in block.rows))
     for place, (name, value) in enumerate(block.rows):
         text.append("\n" * (place > 0) + f"  {name:<{width}}  ", "dim").append(_hanging(value, WIDTH - width))
-    return text
+    return text.append("\n" * (isinstance(block, Facts) and block.kind == "statements"))
 
 
 def _grid(block: Table) -> RenderableType:

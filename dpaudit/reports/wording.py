@@ -7,7 +7,6 @@ missing or NaN is an en dash. Names, inputs, messages and rules come from the su
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 import os
@@ -82,43 +81,6 @@ def escaped(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-@dataclasses.dataclass(frozen=True)
-class LargestBound:
-    """The largest lower bound of a result, in the claim's own parameter, with what was promised for its pair.
-
-    `bound` is as in "ρ ≥ 0.52"; `context`, which follows it, has its unit, the delta of an epsilon, and the promise.
-    """
-
-    bound: str
-    context: str
-
-    def __str__(self) -> str:
-        return self.bound + self.context
-
-
-def largest_bound(result: AuditResult) -> LargestBound:
-    """The largest lower bound on the claim's parameter: of bounds that are as large, that with the least budget.
-
-    It has as many digits as it takes to see that it is above its own budget.
-    """
-    parameter, at = parameter_of(result), ""
-    known = [finding for finding in result.findings if not math.isnan(finding.parameter_lower)]
-    bounds = [(finding.parameter_lower, finding.parameter_budget, finding.budget.delta) for finding in known]
-    if result.universe is not None and len(result.universe):
-        place = int(result.universe.lower.argmax())
-        bounds.append((float(result.universe.lower[place]), float(result.universe.budget[place]), result.report_delta))
-    # Of bounds that are as large, the one with the least budget: it is the one that may break it.
-    default = 0.0, math.inf, result.report_delta
-    lower, budget, delta = min(bounds, key=lambda bound: (-bound[0], bound[1]), default=default)
-    if all(is_line(finding) for finding in result.findings):
-        at = f" at δ = {number_text(delta)}"
-    shown, promised = compared(lower, budget)
-    name = symbol(parameter)
-    there = " for that pair" if len({bound[1] for bound in bounds}) > 1 else ""
-    promise = f"; promised{there}: {name} ≤ {promised}" if budget < math.inf else ""
-    return LargestBound(f"{name} {no_less(shown)}", f"{unit(parameter)}{at}{promise}")
-
-
 def is_weaker(finding: Finding) -> bool:
     """Tell whether a pair is violated and its epsilon is within the promise all the same: that says nothing."""
     return finding.verdict == "violated" and not finding.epsilon_lower > finding.budget.epsilon
@@ -190,6 +152,11 @@ def parameter_of(result: AuditResult) -> str:
 def subject_name(result: AuditResult, width: int = 80) -> str:
     """The subject as reports name it."""
     return clean(str(result.subject.get("name") or result.subject.get("target") or "unnamed subject"), width)
+
+
+def status_word(status: str) -> str:
+    """A status of the conformance suite in words."""
+    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
 
 
 def threshold(finding: Finding) -> float:
@@ -279,30 +246,9 @@ def _learned_text(power: Power) -> str:
     """Say what an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
         return said("power.unlearned")
-    if power.is_planted:
-        return _planted_text(power)
-    losses = [math.inf if math.isnan(one.loss) else one.loss for one in power.learned]
-    finite = [loss for loss in losses if math.isfinite(loss)]
-    if not finite:
+    if not math.isfinite(power.deciding):
         return said("power.no_promise")
-    is_whole, least = len(finite) == len(losses), nats_text(min(finite))
-    several = f" to {nats_text(max(finite))}" if max(finite) > min(finite) or is_whole else ""
-    rest = "" if is_whole else said("power.other_forms")
-    return said("power.learned", often=percent_text(power.probability), losses=least + several, rest=rest)
-
-
-def _planted_text(power: Power) -> str:
-    """Say what was found of leaks planted into the audit's own outputs, as the end of a sentence."""
-    decide = [one for one in power.learned if one.decides]
-    finite = [one for one in decide if math.isfinite(one.loss)]
-    lost = [f"“{one.form}” ({one.found} of {one.plants})" for one in decide if not math.isfinite(one.loss)]
-    often, found = percent_text(power.probability), ""
-    if finite:
-        forms, most = ", ".join(f"“{one.form}”" for one in finite), nats_text(max(one.loss for one in finite))
-        found = said("power.planted_found", loss=most, often=often, forms=forms, more=more_than(power))
-    but = ", but" if finite else ":"
-    rest = said("power.planted_lost", but=but, forms=", ".join(lost)) if lost else ""
-    return said("power.planted", found=found, lost=rest)
+    return said("power.learned", often=percent_text(power.probability), loss=nats_text(power.deciding))
 
 
 def more_than(power: Power) -> str:
@@ -483,25 +429,6 @@ def monotone_sentence(result: AuditResult) -> str:
     others = "".join(said("monotone.other", mass=mass, upper=upper) for mass, upper in limits[1:])
     (first, upper), sure = limits[0], confidence_text(result)
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
-
-
-def plain_summary(result: AuditResult) -> str:
-    """The result in one paragraph for a reader who knows neither the claim nor the method."""
-    facts: dict[str, str] = {}
-    if result.verdict == "violated":
-        named = ""
-        for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
-            lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
-            names = {"parameter": symbol(worst.parameter), "unit": unit(worst.parameter), "budget": budget}
-            named = " " + said("summary.worst", pair=name_text(worst.id, 80), lower=at_least(lower), **names)
-        broken = plural(verdict_count(result, "violated"), "pair")
-        facts = {"broken": broken, "worst": named, "rate": percent_text(1.0 - result.confidence)}
-    if state(result) == "inconclusive":
-        weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        where = said("summary.some_pairs") if asked_count(result) > 1 else ""
-        facts = {"where": where, "weak": weak_text(weak), "settling": settling_sentence(result)}
-    summary = said(f"summary.{state(result)}", pairs=plural(asked_count(result), "pair"), **facts)
-    return joined(said("summary.opening", claim=clean(result.claim, 200)), summary, dependence_sentence(result))
 
 
 def power_text(finding: Finding) -> str:

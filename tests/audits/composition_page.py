@@ -21,7 +21,7 @@ WORDS = {
     "dask": "the workers of a cluster",
     "isolation": "calls in worker processes with limits",
     "search": "pairs that are looked for",
-    "store": "evidence that goes on night after night",
+    "store": "evidence that goes on session after session",
     "universe": "more than 150 pairs in one table",
     "program": "a subject behind exec:",
 }

@@ -43,7 +43,8 @@ def test_the_pair_that_was_tested_least_well_has_a_map_and_no_other():
 def test_the_samples_that_are_named_are_enough(mode):
     few = audited(300, mode)
     needed = few.findings[0].power.samples_needed
-    assert few.verdict == "inconclusive" and f"About {needed:,} samples would settle it" in wording.plain_summary(few)
+    assert few.verdict == "inconclusive"
+    assert f"About {needed:,} samples would settle it" in wording.settling_sentence(few)
     # A sound mechanism: at this level "violated" has a probability of 5% at most, and the seed is fixed.
     assert audited(needed, mode).verdict == "not_refuted"
     assert audited(needed // 2, mode).verdict == "inconclusive"
@@ -55,7 +56,7 @@ def test_where_no_number_of_samples_is_known_none_is_promised():
 
     result = dpaudit.audit(noisy, dpaudit.RenyiDP(2.0, 1.0), [(0.0, 1.0)], samples=300, seed=1, floating_point=False)
     assert result.verdict == "inconclusive" and result.findings[0].power.samples_needed is None
-    assert "How many draws would settle it is not known." in wording.plain_summary(result)
+    assert "How many draws would settle it is not known." in wording.settling_sentence(result)
 
 
 def test_a_violation_has_no_map():

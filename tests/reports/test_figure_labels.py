@@ -1,26 +1,10 @@
-"""The label of the scatter covers no point, headings stand once, and numbers of draws say what they count."""
+"""Words of a table are not broken where there is room."""
 
 from __future__ import annotations
 
 import pytest
 
-from dpaudit.reports import figures, pdf
-
-PLOT = (62.0, 888.0, 10.0, 334.0)
-
-
-@pytest.mark.parametrize("place", [(450.0, 170.0), (70.0, 12.0), (880.0, 330.0)])
-def test_a_label_covers_no_point_and_stays_within_the_plot(place):
-    text = "Dresden|Mainz"
-    crowd = [(place[0] + 9.0 * i, place[1] + 9.0 * j) for i in range(-4, 5) for j in range(-4, 5)]
-    for points in ([place], crowd):
-        drawn = figures._callout(text, place, points, PLOT, 4.0)
-        x, y = (drawn[-1].at[name] for name in "xy")
-        half = 3.5 * len(text)
-        assert x - half > PLOT[0] and x + half < PLOT[1] and PLOT[2] < y < PLOT[3]
-        assert not [(a, b) for a, b in points if abs(a - x) < half + 4.0 and abs(b - (y - 4.0)) < 7.0 + 4.0]
-        if points == crowd:  # a line to the point, where the label is away from it
-            assert len(drawn) == 2
+from dpaudit.reports import pdf
 
 
 def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():

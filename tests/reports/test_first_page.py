@@ -14,7 +14,8 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
-from dpaudit.reports import compliance, first_page
+from dpaudit.reports import answers, brief, compliance, first_page, scores
+from dpaudit.reports.check import check_blocks
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
@@ -29,6 +30,10 @@ def page(dossier):
     first = compliance.build(dossier).first
     assert [type(block) for block in first if not isinstance(block, Figure)] == [Facts, Paragraph, Table, SignOffBlock]
     return {type(block): block for block in first}
+
+
+def gaps(*results):
+    return dict(page(Dossier.of(*results))[Facts].rows)["What was not tested?"]
 
 
 def everything(synthetic):
@@ -54,7 +59,7 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
         "about 10% of leaks of 2.71 × the promise in the hardest form (90% are found); more of "
         "smaller and of harder ones, and of those in fewer than 10% of answers"
     )
-    said = shown[Facts].rows[2][1]
+    said = dict(shown[Facts].rows)["How sure is that?"]
     assert "of leaks of 2.71 times the promise in the hardest form stay hidden (90% are" in said
     assert "1.2 times" not in said and "1.5 times" not in said
 
@@ -84,23 +89,58 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
-    text = page(Dossier.of(wide, narrow))[Facts].rows[3][1]
+    text = gaps(wide, narrow)
     assert "“narrow” was tested on 1 of the 2 pairs that another mechanism with its promise was tested on." in text
     assert "Nothing was found against “city release” and “narrow”" not in text  # nothing was found broken at all
     assert text.endswith("Decide whether these gaps are acceptable. Decide on each mechanism below.")
     assert text.count("was tested on 1") == 1
     elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
     other = dataclasses.replace(narrow, claim="another claim")
-    assert "was tested on 1" not in page(Dossier.of(wide, elsewhere, other))[Facts].rows[3][1]
+    assert "was tested on 1" not in gaps(wide, elsewhere, other)
 
 
 def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):
     profile = profile_named("compliance")
-    assert profile.confidence == first_page.TOGETHER == 0.999
+    assert profile.confidence == answers.TOGETHER == 0.999
     quiet = dataclasses.replace(synthetic.make("doubles"), confidence=0.9995)
     two = Dossier.of(quiet, dataclasses.replace(quiet, seed=1))
-    text = page(two)[Facts].rows[2][1]
+    text = dict(page(two)[Facts].rows)["How sure is that?"]
     assert "at most 0.1%" in text and "lower confidence" not in text
+
+
+QUESTIONS = (
+    "May it be released?",
+    "What was tested?",
+    "What was promised?",
+    "How sure is that?",
+    "What was not tested?",
+)
+
+
+@pytest.mark.parametrize("name", ["violated", "not_refuted", "inconclusive", "error", "empty", "universe", "sides"])
+def test_every_report_of_an_audit_answers_five_questions_before_anything_else(synthetic, name):
+    result = synthetic.make(name)
+    told = answers.answers(Dossier.alone(result))
+    assert tuple(question for question, _ in told.rows) == QUESTIONS and all(text.strip() for _, text in told.rows)
+    assert compliance.audit_document(result).first[0] == compliance.document_of(result).first[0] == told
+    shown = [block for block in brief.page(result, None) if isinstance(block, Facts) and block.kind == "statements"]
+    assert [question for question, _ in shown[0].rows] == list(QUESTIONS) and shown[0].rows[:4] == told.rows[:4]
+
+
+def test_reports_of_other_results_answer_them_too(synthetic):
+    results = (synthetic.check(),), (synthetic.utility(),), (synthetic.check(), synthetic.utility())
+    found = [compliance.build(Dossier.of(*of), with_items=False).first[0] for of in results]
+    found += [scores.document(synthetic.scores()).first[0], scores.brief(synthetic.scores())[1]]
+    found.append(check_blocks(synthetic.check())[-1])
+    assert all(tuple(question for question, _ in one.rows) == QUESTIONS for one in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "begun"),
+    [("violated", "No. "), ("inconclusive", "Not yet. "), ("error", "Not yet. "), ("empty", "Not yet. ")],
+)
+def test_what_is_not_settled_is_never_told_as_fit_for_release(synthetic, name, begun):
+    assert answers.answers(Dossier.alone(synthetic.make(name))).rows[0][1].startswith(begun)
 
 
 # --- Severity --------------------------------------------------------------------------------------------------------
@@ -254,10 +294,16 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken."),
-        ([("behaviour", "violated", FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
-        ([("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)], "Not yet. 1 test of 2 gave no"),
-        ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer. More runs may settle that."),
+        ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken. “one”"),
+        ([("behaviour", "violated", FAILED, None)], "Not yet. No promise of privacy was found broken, but “one” fails"),
+        (
+            [("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)],
+            "Not yet. No promise was found broken, but 1 test of 2 gave no full answer.",
+        ),
+        (
+            [("privacy", "error", "", None)],
+            "Not yet. No promise was found broken, but 1 test of 1 gave",
+        ),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
@@ -266,4 +312,4 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
 )
 def test_whether_it_may_be_released_is_said_by_rule(lines, said):
     found = [Line("one", kind, "", "", verdict, "", "", blind=blind, word=word) for kind, verdict, word, blind in lines]
-    assert first_page.release_sentence(found).startswith(said)
+    assert answers.release_sentence(found).startswith(said)

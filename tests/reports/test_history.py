@@ -98,7 +98,7 @@ def test_the_nights_of_a_store_are_its_releases(project):
         dpaudit.audit(release, dpaudit.PureDP(1.0), [(0.0, 1.0)], samples=60, seed=seed, store="evidence.db",
                       floating_point=False)  # fmt: skip
     releases = read_history("evidence.db")
-    assert len(releases) >= 1 and all(re.match("night of 20", release.name) for release in releases)
+    assert len(releases) >= 1 and all(re.match("session of 20", release.name) for release in releases)
     (course,) = courses(releases).values()
     samples = [point.release.dossier.audits[0].samples for point in course]
     assert samples == sorted(samples)  # each night adds to those before it

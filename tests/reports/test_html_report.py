@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import re
 import xml.etree.ElementTree as ElementTree
 from functools import partial
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from dpaudit import reports
 from dpaudit.errors import UsageError
@@ -89,30 +93,35 @@ def test_ids_are_unique(any_result):
 
 def test_every_figure_has_title_labels_legend_description_and_data(synthetic):
     result = synthetic.make("violated")
-    drawn = [figure for figure in (draw(result) for draw in figures.FIGURES) if figure is not None]
+    drawn = [
+        figure
+        for figure in (draw(result) for draw in (figures.heatmap, figures.scatter, figures.wealth))
+        if figure is not None
+    ]
     assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
     for figure in drawn:
         assert figure.title and figure.description and figure.legend and figure.data.rows
         for drawing in (figure.wide, figure.narrow):
-            assert drawing.count('class="label"') == 2  # one label an axis
+            assert drawing.count('class="label"') == 2 * (figure.id != "matrix")  # one label an axis
             assert str(figure.description) in drawing
 
 
-def test_the_matrix_outlines_exactly_the_violated_cells(synthetic):
+def test_the_matrix_outlines_exactly_the_violated_cells_and_tells_what_others_are(synthetic):
     result = synthetic.make("violated")
     drawing = ElementTree.fromstring(figures.heatmap(result).wide)
     marked = [element for element in drawing.iter() if element.get("class") == "outline"]
     assert len(marked) == 2 * len(result.violated)  # each pair stands above and below the diagonal
-    asked = [element for element in drawing.iter() if element.get("class") == "cell-asked"]
-    assert len(asked) == 2 * len(result.not_asked)
-
-
-def test_the_matrix_tells_not_asked_from_not_audited(synthetic):
     findings = [synthetic.finding("a", "b"), synthetic.finding("b", "c"), synthetic.finding("c", "d")]
-    drawing = figures.heatmap(synthetic.result(findings, not_asked=("a|c",)))
-    labels = [text for _, text in drawing.legend]
-    assert "not asked (infinite budget)" in labels and "not audited" in labels
-    assert drawing.wide.count('class="cell-empty"') == 2 * 2  # a|d and b|d
+    legend = [text for _, text in figures.heatmap(synthetic.result(findings, not_asked=("a|c",))).legend]
+    assert legend == ["same input", "not asked (infinite budget)", "not audited"]
+
+
+def test_an_image_has_each_step_in_its_colour():
+    steps = np.array([[0, 1], [2, 1]], dtype=np.uint8)
+    colours = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+    data = base64.b64decode(figures.pixels(steps, colours).partition(",")[2])
+    image = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    assert image.tolist() == [[list(colours[step]) for step in row] for row in steps.tolist()]
 
 
 def test_a_chain_of_many_inputs_gives_no_matrix(synthetic):

@@ -14,7 +14,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reports import first_page, rows
+from dpaudit.reports import answers, rows
 from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 
@@ -67,7 +67,7 @@ def test_scores_have_a_row_with_the_bound_at_the_claims_delta_and_the_ceiling(pr
     assert (dossier.verdict, line.kind) == (saved.verdict, "scores") == (verdict, "scores")
     assert "at δ = 1e-5" in line.measured and "could have shown" in line.measured
     assert line.low == saved.parameter_lower / saved.budget
-    assert first_page.together(dossier) == pytest.approx(1.0 - saved.confidence)
+    assert answers.together(dossier) == pytest.approx(1.0 - saved.confidence)
 
 
 def test_every_format_takes_them_with_results_and_alone(synthetic, project):

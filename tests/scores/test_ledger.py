@@ -175,7 +175,7 @@ def test_stores_are_merged_night_by_night_or_not_at_all(night, tmp_path):
 
     assert "stores must have no scores in common, got some of 'net' in both" in merged("c.db").output
     assert len(opened(tmp_path)) == 1
-    assert merged("b.db").stdout.endswith("b.db: 1 night, 0 pairs\n")
+    assert merged("b.db").stdout.endswith("b.db: 1 session, 0 pairs\n")
     (subject,) = opened(tmp_path)
     assert (subject["draws"], subject["pairs"][0]["log_wealth"]) == (120, None)  # until the next look
     found = night(first[60:], second[60:])
@@ -198,7 +198,7 @@ def test_the_command_goes_on_and_evidence_shows_it(tmp_path):
     row = next(line for line in listed.splitlines() if "net" in line)
     assert row.split()[1:6] == ["net", "eps=0.5", "2", "1", "120"]
     explained = runner.invoke(main, ["evidence", "explain", "net", "--store", store], env={"COLUMNS": "200"}).stdout
-    assert "2 nights." in explained and "Nights of scores" in explained
+    assert "2 sessions." in explained and "Sessions of scores" in explained
 
 
 def test_a_damaged_ledger_is_refused(night, tmp_path):

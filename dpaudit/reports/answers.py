@@ -1,0 +1,207 @@
+"""Answers of page one, the same in every report: may it be released, what was tested and promised, how sure, what not.
+
+The questions are `[answers]` of words.toml. Audits, checks, error bounds, scores and certificates are answered by their
+rows (`rows`), whether a report shows one result or many, to a terminal, a notebook or an officer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from dpaudit.reports import wording
+from dpaudit.reports.document import Facts
+from dpaudit.reports.dossier import Dossier, Line
+from dpaudit.reports.items import items
+from dpaudit.reports.rows import KINDS, NAMED, ranked
+from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE
+from dpaudit.reports.wording import listed, number_text, percent_text, plural, some
+from dpaudit.reports.words import joined, said, words
+
+TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
+PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
+EVERY = 100  # more than there are items of an evaluation
+
+
+def quoted(name: str) -> str:
+    """A name within a sentence."""
+    return f"“{name}”"
+
+
+def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts:
+    """The five questions with their answers, which name at most so many items that nobody looked at.
+
+    `to_sign`: a block to sign stands below them.
+    """
+    lines = ranked(dossier)
+    texts = {
+        "release": joined(release_sentence(lines), *_measured(lines)),
+        "tested": _tested(lines),
+        "promised": _promised(lines),
+        "sure": _sure(dossier, lines),
+        "gaps": joined(_gaps(dossier, most), *_next(lines, to_sign)),
+    }
+    return Facts(tuple((words(f"answers.{key}"), text) for key, text in texts.items()), "statements")
+
+
+# --- May it be released? ----------------------------------------------------------------------------------------------
+
+
+def release_sentence(lines: Sequence[Line]) -> str:
+    """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
+
+    A broken promise: no. Failed checks, errors and inconclusive tests: not yet, and what would settle them. Else
+    nothing was found of what would have been found, in the promise that was tested least well.
+    """
+    if broken := [line for line in lines if line.is_broken]:
+        return joined(said("release.broken"), *_broken(broken))
+    if failed := [line for line in lines if line.verdict == "violated"]:
+        return said("release.checks", name=quoted(failed[0].subject))
+    unclear = sum(line.verdict != "not_refuted" for line in lines)
+    if unclear:
+        settles = joined(*[f"{quoted(line.subject)}: {line.settles}" for line in lines if line.settles][:NAMED])
+        tests = plural(unclear, "test")
+        return said("release.unclear", tests=tests, count=len(lines), settles=settles or said("release.more"))
+    if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
+        return said("release.proved")
+    blind = max((line.blind for line in lines if line.blind is not None), default=None)
+    which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
+    also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
+    return joined(said(f"release.{which}", times=number_text(blind, 3)), also)
+
+
+def _broken(broken: Sequence[Line]) -> Iterator[str]:
+    """Sentence on what breaks the gravest promise, and on how many others are broken."""
+    worst, others = broken[0], len(broken) - 1
+    which = worst.kind if worst.kind in ("errors", "behaviour") else "stated" if worst.sentence else "privacy"
+    size = ""
+    if worst.low is not None:
+        lower = wording.at_least(wording.compared(worst.low, 1.0)[0])
+        size = said("release.size" if worst.low < NO_SCALE else "release.unscaled", lower=lower)
+    yield said(f"release.by_{which}", name=quoted(worst.subject), sentence=worst.sentence, size=size)
+    if worst.severity is not None:
+        yield FIRST_PROOF if worst.severity.is_least else ""
+        yield worst.severity.harm
+    if others:
+        yield said("release.others", promises=plural(others, "more promise"), are="is" if others == 1 else "are")
+
+
+def _measured(lines: Sequence[Line]) -> Iterator[str]:
+    """Sentence on what was measured, of a report on one result: of several a table says it."""
+    if len(lines) == 1 and not lines[0].sentence:
+        yield said("answers.measured", measured=lines[0].measured)
+
+
+# --- What was tested, and what was promised? --------------------------------------------------------------------------
+
+
+def _tested(lines: Sequence[Line]) -> str:
+    if len(lines) == 1:
+        return f"{quoted(lines[0].subject)}: {lines[0].tested}."
+    kinds = [f"{count:,} on {kind}" for kind in KINDS if (count := sum(line.kind == kind for line in lines))]
+    mechanisms = plural(len({line.subject for line in lines}), "mechanism")
+    return said("answers.counted", results=plural(len(lines), "result"), mechanisms=mechanisms, kinds=listed(kinds))
+
+
+def _promised(lines: Sequence[Line]) -> str:
+    subjects = {line.subject for line in lines}
+    limited = len({line.subject for line in lines if line.kind in PRIVATE})
+    which = "some" if limited < len(subjects) else "one" if limited == 1 else "each"
+    who = said(f"answers.{which}", count=limited, s="s" * (limited == 1))
+    named = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
+    limit = said("answers.limit", who=who) if limited else ""
+    more = f" and {plural(len(named) - NAMED, 'more promise')}" if len(named) > NAMED else ""
+    return f"{limit}{'; '.join(named[:NAMED])}{more}."
+
+
+# --- How sure is that? ------------------------------------------------------------------------------------------------
+
+
+def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
+    rate, rest = together(dossier), beside(dossier)
+    low = rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
+    unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
+    worst = max(unseen, key=lambda line: line.blind or 0.0, default=None)
+    return joined(
+        said("certainty.rate", rate=percent_text(rate)),
+        said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
+        *dict.fromkeys(map(wording.dependence_sentence, dossier.audits)),
+        said("certainty.no_proof", unseen=_unseen(worst)) if worst is not None else "",
+        said("certainty.beside", rate=percent_text(rest)) if rest > 0.0 else "",
+    )
+
+
+def _unseen(worst: Line) -> str:
+    """Say what may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
+    found = worst.learned_with
+    which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
+    often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
+    searched = "" if found is None else said("row.searched")
+    return said(f"certainty.{which}", searched=searched, times=number_text(worst.blind, 3), often=often, lost=lost)
+
+
+def together(dossier: Dossier) -> float:
+    """The probability that any result of the report is a false alarm, at most: the sum of their error rates.
+
+    Union bound: nothing is supposed of how results depend on each other. A list of checks has its rate for each
+    mechanism. What was looked at beside the claims has rates of its own: see `beside`.
+    """
+    rates = [1.0 - result.confidence for result in dossier.audits]
+    rates += [1.0 - result.confidence for result in dossier.utilities]
+    rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
+    rates += [one.error_rate for one in dossier.judged]
+    return min(1.0, math.fsum(rates))
+
+
+def beside(dossier: Dossier) -> float:
+    """The same of findings beside the claims: low bits, order and time of calls. No verdict depends on these."""
+    bits = [result.floating_point for result in dossier.audits if result.floating_point is not None]
+    sides = [side for result in dossier.audits for side in result.side_findings if side.status != "not_applicable"]
+    rates = [one.error_rate for one in bits if one.verdict != "not_applicable"]
+    return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in sides)]))
+
+
+# --- What was not tested? ---------------------------------------------------------------------------------------------
+
+
+def _gaps(dossier: Dossier, most: int) -> str:
+    found = items(dossier)
+    missing = [item.name for item in found if item.status == "not assessed"]
+    shown = "; ".join(missing[:most]) + (f" and {len(missing) - most:,} more" if len(missing) > most else "")
+    declared = sum(item.status == "declared" for item in found)
+    rest = said("gaps.declared", items=plural(declared, "item"), s="s" * (declared == 1)) if declared else ""
+    unseen = said("gaps.missing", names=shown) if missing else said("gaps.none")
+    return joined(said("gaps.others"), unseen, rest, *_fewer(dossier))
+
+
+def _fewer(dossier: Dossier) -> Iterator[str]:
+    """Say which audits asked only some of the pairs that others with the same claim asked."""
+    asked = [(one, {finding.id for finding in one.findings}) for one in dossier.audits if one.universe is None]
+    told = []
+    for result, pairs in asked:
+        wider = [len(others) for other, others in asked if other.claim == result.claim and pairs < others]
+        if pairs and wider:
+            name, most = quoted(wording.subject_name(result, 60)), plural(max(wider), "pair")
+            told.append(said("gaps.fewer", name=name, few=len(pairs), pairs=most))
+    yield from told[:NAMED]
+    if len(told) > NAMED:
+        yield said("gaps.fewer_more", count=len(told) - NAMED)
+
+
+def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
+    for verdict in ("violated", "error", "inconclusive"):
+        found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
+        if found:
+            yield said(f"gaps.{verdict}", names=some(found, NAMED))
+    faulty = {line.subject for line in lines if line.verdict != "not_refuted"}
+    sound = [quoted(name) for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
+    if not faulty or sound:
+        yield said("gaps.sound", names=first_of(sound)) if faulty else said("gaps.decide")
+    if to_sign:
+        yield said("gaps.sign" if len({line.subject for line in lines}) == 1 else "gaps.sign_each")
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first names, and how many more: "a, b and 2 more"."""
+    more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
+    return listed([*names[:NAMED], *more])
