@@ -89,7 +89,8 @@ def test_axe_finds_nothing_serious(site, tmp_path, page):
         SAY
         + files[0].read_text("utf-8")
         + (
-            "axe.run(document).then(result => say(result.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+            "axe.run(document).then(result => say(result.violations"
+            ".filter(v => ['serious', 'critical'].includes(v.impact))"
             ".map(v => [v.id, v.nodes.slice(0, 3).map(n => n.target.join(' '))])));"
         )
     )
