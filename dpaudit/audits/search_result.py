@@ -64,6 +64,16 @@ class TriedPair:
     recorded: str = ""
 
     @property
+    def epsilon(self) -> float:
+        """Epsilon of the line."""
+        return self.line.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Delta of the line."""
+        return self.line.delta
+
+    @property
     def suspicion(self) -> float:
         """Score that ranks it: `excess` with what recorded noise proves. It means nothing else."""
         counted = RAISES if self.raises else self.excess
@@ -72,9 +82,8 @@ class TriedPair:
     def to_dict(self) -> dict[str, Any]:
         """The pair by its names, with its figures, as JSON values."""
         names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
-        line = {"epsilon": self.line.epsilon, "delta": self.line.delta}
-        shown = "family", "origin", "suspicion", "excess", "loss", "draws", "grey_box", "recorded"
-        saved: dict[str, Any] = to_json({**names, **line, **{name: getattr(self, name) for name in shown}})
+        shown = "family origin suspicion excess loss epsilon delta draws grey_box recorded"
+        saved: dict[str, Any] = to_json({**names, **{name: getattr(self, name) for name in shown.split()}})
         return saved
 
 

@@ -184,7 +184,7 @@ class Settings:
         return bool(self._first("strict", self._ini_strict, False))
 
     def _first(self, name: str, ini: Callable[[], Any], default: Any) -> Any:
-        """What the command line states, else the profile, else the ini file, else the project's file."""
+        """The value that the command line states, else the profile, else the ini file, else the project's file."""
         if (value := self.from_command_line(name)) is None and (value := getattr(self.profile, name)) is None:
             value = ini()
         value = getattr(self.project, name) if value is None else value

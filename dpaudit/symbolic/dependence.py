@@ -1,4 +1,4 @@
-"""What executions depend on beside their input and their draws: state that calls change, and what they ask of outside.
+"""Dependence of executions on more than their input and their draws: on state that calls change, or on what is outside.
 
 A certificate and a record are of a program whose calls are alike. Two things show that together:
 
@@ -85,7 +85,7 @@ _MISSING = object()
 
 
 class State:
-    """What can be reached from some roots, as it is when this is made."""
+    """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
         self.doubt, self.has_formats = "", False
@@ -302,7 +302,7 @@ def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
 
 
 class Dependence:
-    """What the runs of a mechanism depend on; made before the first one.
+    """Record of what the runs of a mechanism depend on; made before the first one.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ class Code:
     cells: Mapping[str, Any]
 
     def doubt(self, has_formats: bool) -> str:
-        """What it names that is not known to be harmless, as a clause with the line; empty where nothing is.
+        """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
         `has_formats` says whether texts with a percent sign are among the state.
         """

@@ -20,7 +20,7 @@ from dpaudit.audits.many_pairs import (
     playing_of,
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.reports.wording import largest_bound, notes, symbol
+from dpaudit.reports.wording import at_least, compared, notes, symbol
 from dpaudit.subjects.callables import as_subject
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
@@ -266,7 +266,8 @@ def test_a_universe_of_any_claim_names_a_planted_pair_in_its_own_parameter(cheap
     assert read.universe.parameter == claim.parameter and read.verdict == "violated"
     assert np.all(read.universe.lower <= table.lower * (1.0 + 1e-9))
     page = dpaudit.reports.render(read, "md")
-    assert f"lower bound on {symbol(claim.parameter)}" in page and largest_bound(read).bound in page
+    shown, _ = compared(read.worst.parameter_lower, read.worst.parameter_budget)
+    assert f"{symbol(claim.parameter)} {at_least(shown)}" in page
 
 
 def claim_value(claim, mu):

@@ -55,7 +55,7 @@ def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
     ],
 )
 def test_the_judge_says_why_nothing_is_proved(make, said):
-    found = dpaudit.judge(make(), "eps=3", pairs=[(0, 1)], seconds=2.0, seed=1)
+    found = dpaudit.judge(make(), "eps=3", pairs=[(0, 1)], seconds=5.0, seed=1)
     assert found.verdict != "proved" and said in found.statement.replace("A run", "a run")
 
 

@@ -760,7 +760,7 @@ def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
     monkeypatch.setattr("dpaudit.audits.auditing.audit", lambda *_, **__: result)
     monkeypatch.setattr(calls, "notes_text", lambda result: "")
     monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
-    settings, spent = SimpleNamespace(cache=None, strict=True), SimpleNamespace(share=0.01)
+    settings, spent = SimpleNamespace(cache=None, strict=True, formats=()), SimpleNamespace(share=0.01)
     long = SimpleNamespace(begin=lambda *_: None, run=lambda call, options: call(**options))
     one = SimpleNamespace(settings=settings, spent=spent, options={"seed": 1}, subject=None, claim=None, pairs=(),
                           record={}, confirmed=None, samples=1, long=long, _reports=False,

@@ -109,7 +109,6 @@ LOST = {
     "linear algebra": (lambda x, rng: np.linalg.solve(np.eye(2), numbers(x, rng)), "raises"),
     "max with a key": (scored, "looks at"),
     "sorted": (lambda x, rng: sorted(3.0 * x + rng.standard_cauchy(size=2)), "looks at"),
-    "median": (lambda x, rng: np.median(numbers(x, rng)), "looks at"),
     "two noises compared": (lambda x, rng: bool(3.0 * x + rng.standard_cauchy() < number(x, rng)), "looks at"),
     "compiled code": (expit, "looks at"),
     "written into floats": (in_place, "looks at"),
