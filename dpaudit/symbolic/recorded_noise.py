@@ -155,6 +155,9 @@ class RecordedResult:
             summary = "What was recorded is within the claim, on the pairs that were run."
             if self.claim is None:
                 summary = "No claim was given to compare with what was recorded."
+            # Validity: other calls may lose more than those that were recorded.
+            if doubt := next((pair.doubt for pair in self.pairs if pair.doubt), ""):
+                summary = f"{summary} It is not shown that calls depend on their input and draws alone: {doubt}."
         details = {
             "seed": self.seed,
             "runs": self.runs,

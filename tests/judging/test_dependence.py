@@ -104,3 +104,17 @@ def by_names(x, rng):
 @pytest.mark.parametrize("mechanism", [Keeps(), Frozen(), counts_the_distinct, says_it, by_names])
 def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
+
+
+def by_an_address(x, rng):
+    return x + rng.laplace() + (100.0 * x if id(object()) % 7 == 0 else 0.0)
+
+
+def plain(x, rng):
+    return x + rng.laplace()
+
+
+@pytest.mark.parametrize(("mechanism", "doubted"), [(by_an_address, True), (plain, False)])
+def test_a_record_that_keeps_the_claim_says_what_its_calls_depend_on(mechanism, doubted):
+    finding = dpaudit.record_noise(mechanism, [(0.0, 1.0)], "eps=1", seed=1).side_finding()
+    assert "within the claim" in finding.summary and ("it names id" in finding.summary) == doubted
