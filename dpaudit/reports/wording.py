@@ -248,7 +248,8 @@ def _learned_text(power: Power) -> str:
         return said("power.unlearned")
     if not math.isfinite(power.deciding):
         return said("power.no_promise")
-    return said("power.learned", often=percent_text(power.probability), loss=nats_text(power.deciding))
+    which, facts = ("planted", {"more": more_than(power)}) if power.is_planted else ("learned", {})
+    return said(f"power.{which}", often=percent_text(power.probability), loss=nats_text(power.deciding), **facts)
 
 
 def more_than(power: Power) -> str:
