@@ -35,7 +35,7 @@ def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts
     """
     lines = ranked(dossier)
     texts = {
-        "release": joined(release_sentence(lines), *_measured(lines)),
+        "release": joined(release_sentence(lines), *_measured(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier, lines),
@@ -90,6 +90,14 @@ def _measured(lines: Sequence[Line]) -> Iterator[str]:
     """Sentence on what was measured, of a report on one result: of several a table says it."""
     if len(lines) == 1 and not lines[0].sentence:
         yield said("answers.measured", measured=lines[0].measured)
+
+
+def _mend(lines: Sequence[Line]) -> Iterator[str]:
+    """Say what to do with the mechanisms that may not be released."""
+    for verdict in ("violated", "error", "inconclusive"):
+        found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
+        if found:
+            yield said(f"mend.{verdict}", names=some(found, NAMED))
 
 
 # --- What was tested, and what was promised? --------------------------------------------------------------------------
@@ -189,10 +197,6 @@ def _fewer(dossier: Dossier) -> Iterator[str]:
 
 
 def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
-    for verdict in ("violated", "error", "inconclusive"):
-        found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
-        if found:
-            yield said(f"gaps.{verdict}", names=some(found, NAMED))
     faulty = {line.subject for line in lines if line.verdict != "not_refuted"}
     sound = [quoted(name) for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
     if not faulty or sound:
