@@ -128,8 +128,8 @@ def examine(
     pairs = game.found
     if not pairs:
         reason = (
-            "No pair has a real-valued entry in its outputs: a number, as often on one input as on the other, that "
-            "varies on both and is not always an integer."
+            "No pair has a real-valued entry in its outputs: a number, as often on one input as on the other, that is "
+            "not always the same or an integer. Those in texts, bytes, decimals and fractions are not looked at."
         )
         return not_applicable(reason, game.runs, len(candidates))
     ranked = tuple(sorted(pairs, key=lambda pair: (pair.verdict != "leaks", pair.p_value, -pair.epsilon_lower)))
