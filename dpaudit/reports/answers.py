@@ -95,8 +95,7 @@ def _measured(lines: Sequence[Line]) -> Iterator[str]:
 def _mend(lines: Sequence[Line]) -> Iterator[str]:
     """Say what to do with the mechanisms that may not be released."""
     for verdict in ("violated", "error", "inconclusive"):
-        found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
-        if found:
+        if found := list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict)):
             yield said(f"mend.{verdict}", names=some(found, NAMED))
 
 
@@ -207,5 +206,4 @@ def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
 
 def first_of(names: Sequence[str]) -> str:
     """The first names, and how many more: "a, b and 2 more"."""
-    more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
-    return listed([*names[:NAMED], *more])
+    return some(names, NAMED) if len(names) > NAMED else listed(names)
