@@ -22,7 +22,7 @@ from dpaudit.bench.summary import summary
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.results.model import from_json, to_json, write_whole
-from dpaudit.results.saving import SHARED
+from dpaudit.results.saving import SHARED, json_text
 
 SCHEMA = "dpaudit.bench/1"
 FILE = "bench.json"
@@ -91,8 +91,7 @@ def run_bench(
 def write_bench(path: Path, content: Record) -> None:
     """Write the file whole, with the overall figures of what it holds so far."""
     content["summary"] = summary(content)
-    text = json.dumps(to_json(content), indent=1, allow_nan=False, ensure_ascii=False)
-    write_whole(path, text + "\n", SHARED)
+    write_whole(path, json_text(to_json(content)), SHARED)
 
 
 def load_bench(path: Path) -> Record:

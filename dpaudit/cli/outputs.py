@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import re
 import sys
@@ -153,7 +152,9 @@ def output_console() -> Console:
 
 def print_json(value: Any) -> None:
     """Print values as JSON."""
-    click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+    from dpaudit.results.saving import json_text
+
+    click.echo(json_text(value), nl=False)
 
 
 def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:

@@ -138,12 +138,13 @@ def _signed(dossier: Dossier, key: str | None, by_identity: bool) -> dict[str, s
     from dpaudit.reports import envelope
     from dpaudit.reports.intoto import SIGNED_ON, render
     from dpaudit.reports.wording import iso_text
+    from dpaudit.results.saving import json_text
 
     if key is None and not by_identity:
         return {}
     content = json.loads(render(dossier))
     content["predicate"][SIGNED_ON] = iso_text()
-    statement = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    statement = json_text(content)
     found = {} if key is None else {"compliance.intoto.dsse.json": envelope.signed(statement, key)}
     return {**found, "compliance.sigstore.json": envelope.signed_by_identity(statement)} if by_identity else found
 

@@ -17,7 +17,7 @@ from dpaudit.exhibits.page import page
 from dpaudit.exhibits.running import PARTS, run
 from dpaudit.reports import html, markdown
 from dpaudit.results.model import to_json
-from dpaudit.results.saving import write_whole
+from dpaudit.results.saving import json_text, write_whole
 
 SCHEMA = "dpaudit.museum/1"
 
@@ -68,7 +68,7 @@ def write_records(records: Sequence[dict[str, Any]], folder: Path) -> list[Path]
     content = {"schema": SCHEMA, "dpaudit": __version__, "exhibits": ordered}
     document = page(ordered)
     texts = {
-        "museum.json": json.dumps(content, indent=1, allow_nan=False) + "\n",
+        "museum.json": json_text(content),
         "museum.md": markdown.render(document),
         "museum.html": html.render(document),
     }

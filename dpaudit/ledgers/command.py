@@ -21,7 +21,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.ledgers.entries import SEVERITIES, VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
-from dpaudit.results.saving import SHARED, check_folder, write_whole
+from dpaudit.results.saving import SHARED, check_folder, json_text, write_whole
 
 TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")
@@ -51,7 +51,7 @@ def claims(
     written: list[Path] = []
     if out is not None and not only_check:
         check_folder("out", Path(out))
-        content = (json_text(ledgers, marks, folder), html_text(ledgers, marks, os.path.relpath(folder, out)))
+        content = (ledger_json(ledgers, marks, folder), html_text(ledgers, marks, os.path.relpath(folder, out)))
         written = [Path(out) / name for name in FILES]
         for path, text in zip(written, content, strict=True):
             write_whole(path, text, SHARED)
@@ -80,7 +80,7 @@ def coverage_problems(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> list[
     ]
 
 
-def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: str) -> str:
+def ledger_json(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: str) -> str:
     """claims.json: a list of objects, one an entry, in the order of the papers; tests as pytest takes them."""
     nodes, root = _nodes(marks or ()), Path(tests).as_posix()
     rows = [
@@ -98,7 +98,7 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
         for ledger in ledgers
         for entry in ledger.entries
     ]
-    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(rows)
 
 
 def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: str) -> str:

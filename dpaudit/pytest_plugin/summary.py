@@ -200,7 +200,8 @@ class Summary:
         Everything is written beside its place first, so that what cannot be written leaves nothing behind.
         """
         from dpaudit.reports import file_name, write_report
-        from dpaudit.results.model import to_json, write_whole
+        from dpaudit.results.model import to_json
+        from dpaudit.results.saving import json_text, write_whole
 
         out = self.settings.out
         logs = []
@@ -229,7 +230,7 @@ class Summary:
             for audit in session["audits"]:
                 audit["folder"] = folders.get((audit["test"], audit["call"]))
             files = {
-                "session.json": json.dumps(session, indent=1, allow_nan=False) + "\n",
+                "session.json": json_text(session),
                 "session.md": self.markdown(folders),
             }
             if logs:
@@ -336,6 +337,8 @@ def one_log(logs: list[str]) -> str:
 
     Logs of one version of dpaudit have the same driver, so that indices into its rules keep their meaning.
     """
+    from dpaudit.results.saving import json_text
+
     first, *others = [json.loads(log) for log in logs]
     run = first["runs"][0]
     run.pop("properties", None)
@@ -344,7 +347,7 @@ def one_log(logs: list[str]) -> str:
             if other["tool"] != run["tool"]:
                 raise UsageError("report must be SARIF logs of one version of dpaudit, got several.")
             run["results"] += other["results"]
-    return json.dumps(first, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(first)
 
 
 def _result(record: dict[str, Any]) -> AuditResult | None:

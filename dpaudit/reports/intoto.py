@@ -16,8 +16,9 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.cases import cases
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
-from dpaudit.reports.words import filled, form, json_text
+from dpaudit.reports.words import filled, form
 from dpaudit.results.model import AuditResult, to_json
+from dpaudit.results.saving import json_text
 
 STATEMENT, PREDICATE = (form("intoto.statement")[name] for name in ("_type", "predicateType"))
 PAIRS_NAMED = 10  # of which a statement has the names

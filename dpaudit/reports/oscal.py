@@ -24,7 +24,8 @@ from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.sign_off import results_digest
 from dpaudit.reports.wording import UNDATED, clean, iso_text, percent_text, status_word
-from dpaudit.reports.words import filled, form, json_text
+from dpaudit.reports.words import filled, form
+from dpaudit.results.saving import json_text
 
 SPACE = uuid.UUID("a3c1f0de-2f56-5d7c-9a55-3d1f6f1f5d10")  # of our name-based identifiers
 RISKY = ("violated", "warning", "error", "xfail")

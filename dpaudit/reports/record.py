@@ -11,9 +11,8 @@ from dpaudit.reports.answers import answers, together
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
 from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.words import json_text
 from dpaudit.results.codec import to_json
-from dpaudit.results.saving import Saved, utf8
+from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"

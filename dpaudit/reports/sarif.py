@@ -21,7 +21,8 @@ from dpaudit.environment import __version__
 from dpaudit.reports.cases import Case, cases, grouped
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.wording import status_word
-from dpaudit.reports.words import filled, form, json_text
+from dpaudit.reports.words import filled, form
+from dpaudit.results.saving import json_text
 
 CONFIGURATION = "pyproject.toml"
 SECTION = "[tool.dpaudit"

@@ -68,8 +68,3 @@ def fill(shape: Any, values: Mapping[str, Any]) -> Any:
         return shape
     found = {key: fill(one, values) for key, one in shape.items()}
     return {key.removesuffix("?"): one for key, one in found.items() if one or not key.endswith("?")}
-
-
-def json_text(value: Any) -> str:
-    """Strict JSON with a line end."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -40,7 +39,7 @@ from dpaudit.reproductions.reproduction import (
     reproduction_names,
 )
 from dpaudit.results.codec import to_json
-from dpaudit.results.saving import SHARED, check_folder, write_whole
+from dpaudit.results.saving import SHARED, check_folder, json_text, write_whole
 
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table
@@ -91,7 +90,7 @@ def reproduce(
     seconds = time.perf_counter() - start
     content = saved_form(name, reproduction, outcome, seed=seed, quick=quick, seconds=seconds)
     written = [folder / f"{name}.json", folder / f"{name}.png"]
-    write_whole(written[0], json.dumps(content, indent=1, allow_nan=False) + "\n", SHARED)
+    write_whole(written[0], json_text(content), SHARED)
     write_whole(written[1], picture(outcome), SHARED)
     return shown(name, reproduction, outcome, seconds, quick), written
 

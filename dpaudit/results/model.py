@@ -8,7 +8,6 @@ the strings "inf" and "-inf", and what does not apply is null. A file is written
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.codec import ROUNDED, UNSAVED, Form, as_float, from_json, to_json
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
-from dpaudit.results.saving import Saved, read_saved, utf8, write_whole
+from dpaudit.results.saving import Saved, read_saved, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
     FLOATING_POINT_VERDICTS,
@@ -589,16 +588,6 @@ class AuditResult(Saved, Shown):
         for finding in result.findings:
             _check_verdict(finding)
         return result
-
-    def to_bytes(self) -> bytes:
-        """The content of audit.json, in UTF-8."""
-        record = self.to_dict()
-        universe = record.pop("universe", None)
-        text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
-        if universe is not None:  # millions of numbers: a list on one line
-            table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-            text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
-        return utf8(text + "\n")
 
 
 def _check_verdict(finding: Finding) -> None:

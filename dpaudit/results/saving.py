@@ -96,6 +96,36 @@ def check_folder(argument: str, folder: Path) -> None:
     raise UsageError(f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason}{place}).")
 
 
+LINE = 100  # characters of JSON: what is longer and holds lists or objects has a line for each of its members
+
+
+def json_text(value: Any) -> str:
+    """Strict JSON with a line end; what is short stands on one line, and so does a list of numbers or texts.
+
+    >>> print(json_text({"q": [0.25] * 16, "views": [{"kind": "value"}] * 2, "of": {}}), end="")
+    {
+     "q": [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25],
+     "views": [{"kind": "value"}, {"kind": "value"}],
+     "of": {}
+    }
+    """
+    return _json_lines(value, "\n") + "\n"
+
+
+def _json_lines(value: Any, line: str) -> str:
+    whole = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    holds = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    is_flat = not isinstance(value, dict) and not any(isinstance(one, dict | list | tuple) for one in holds)
+    if is_flat or len(whole) <= LINE:
+        return whole
+    inner = f"{line} "
+    if isinstance(value, dict):
+        names = (json.dumps(str(key), ensure_ascii=False) for key in value)
+        members = (f"{name}: {_json_lines(one, inner)}" for name, one in zip(names, holds, strict=True))
+        return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
+    return f"[{inner}{f',{inner}'.join(_json_lines(one, inner) for one in value)}{line}]"
+
+
 def utf8(text: str) -> bytes:
     """JSON text as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes its JSON escape."""
     return text.encode("utf-8", "backslashreplace")
@@ -123,7 +153,7 @@ class Saved(Form):
 
     def to_text(self) -> str:
         """The result as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
     def to_bytes(self) -> bytes:
         """The content of its file, in UTF-8."""

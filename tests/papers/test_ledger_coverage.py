@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
-from dpaudit.ledgers.command import coverage_problems, json_text
+from dpaudit.ledgers.command import coverage_problems, ledger_json
 from dpaudit.ledgers.entries import SEVERITIES, VERDICTS
 from dpaudit_mechanisms.ledger import PAPERS, PAPERS_FOLDER, entry, ledger, ledgers, paper_ids
 
@@ -123,7 +123,7 @@ def test_the_page_on_the_second_reading_has_the_counts_and_verdicts_of_the_ledge
 def test_the_published_table_has_the_verdicts_of_the_ledgers():
     """All of reports/claims.json but the names of tests: `dpaudit claims` writes it anew."""
     published = json.loads((TESTS.parent / "reports" / "claims.json").read_text(encoding="utf-8"))
-    expected = json.loads(json_text(ledgers(), [], "tests"))
+    expected = json.loads(ledger_json(ledgers(), [], "tests"))
     assert [{**row, "tests": []} for row in published] == expected
 
 
