@@ -1,6 +1,7 @@
 """Shared by all tests: pytester, which runs pytest inside a test, a folder of the user's own code, and what is slow.
 
-A test that `tests/durations.json` lists is marked `slow`; `.ci/durations.py` writes the file.
+A test that `tests/durations.json` lists is marked `slow`, unless it alone notices a fault of validity, and so is marked
+`guard`; `.ci/durations.py` writes the file.
 
 With `DPAUDIT_LONG_PART=k/n` in the environment, of the tests marked `slow` or `long` only those of part k run: a file
 belongs to the part that its path names. CI runs one part a commit, in turn, so that all run within n commits and the
@@ -50,7 +51,7 @@ def pytest_runtest_protocol(item):
 def pytest_collection_modifyitems(config, items):
     recorded = json.loads((TESTS / "durations.json").read_text(encoding="utf-8"))
     for item in items:
-        if item.nodeid in recorded:
+        if item.nodeid in recorded and not item.get_closest_marker("guard"):
             item.add_marker("slow")
     chosen = os.environ.get("DPAUDIT_LONG_PART")
     if not chosen:

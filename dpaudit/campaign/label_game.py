@@ -347,10 +347,8 @@ class LabelGame(Campaign):
             self.pairs[k].labelled += size
 
     def _look(self) -> None:
-        for pair in (self.pairs[k] for k in self._sizes):
-            # Validity: an exact test is looked at once, at the end.
-            if not self.schedule.looks_once or self._left(pair) == 0:
-                pair.look()
+        for k in self._sizes:  # Validity: an exact test is looked at once, as `Fixed` has one round
+            self.pairs[k].look()
 
     def _fit(self) -> None:
         for pair in (self.pairs[k] for k in self._sizes):

@@ -83,6 +83,7 @@ def test_the_approximate_profile_is_that_of_the_dominating_pair(epsilon_claimed,
     assert claim.profile(epsilon) == pytest.approx(hockey_stick(p, q, epsilon), abs=1e-14)
 
 
+@pytest.mark.guard
 @bounded
 @given(epsilon=budgets, delta=st.floats(0.0, 0.99), at=st.floats(0.0, 20.0))
 def test_epsilon_at_inverts_the_approximate_profile(epsilon, delta, at):
