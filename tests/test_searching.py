@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit import Search, domains, search_pairs
+from dpaudit.errors import OutOfTimeError
 from dpaudit.results.model import load
 from dpaudit.running import streams
+from dpaudit.subjects.leaving import within
 
 SEED = 20_261_122
 SURE = 1.0 - 1e-9
@@ -347,3 +350,20 @@ def test_a_sound_mechanism_gets_no_suspicion_from_its_recorded_noise():
     found = search_pairs(sparse, "eps=1", UNIT, seed=SEED, budget=2_000, pairs=1, candidates=8)
     assert "proved" not in {entry.recorded for entry in found.tried} and found.recorded is not None
     assert max(entry.suspicion for entry in found.tried) < 10.0  # no more than counts and hints can give
+
+
+def test_a_search_ends_with_its_time_and_gives_what_it_looked_at():
+    calls = []
+
+    def slow(x, size, rng):
+        calls.append(x)
+        time.sleep(0.2)
+        return x + rng.laplace(size=size)
+
+    search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=20_000, grey_box=False)
+    subject, claim = dpaudit.as_subject(slow), dpaudit.parse_claim("eps=1")
+    with within(2.0):
+        found = search.choose_pairs(subject, claim, 1)
+    assert found.pairs and len(calls) <= 11  # of 32 inputs and more in five rounds
+    with within(0.0), pytest.raises(OutOfTimeError):
+        search.choose_pairs(subject, claim, 1)

@@ -24,6 +24,7 @@ suspicion is a p-value, a bound or a verdict. What it costs is draws, and that t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -39,7 +40,7 @@ from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import RAISES, SearchResult, TriedPair
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.inference.failures import common_failure
@@ -62,6 +63,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
+from dpaudit.subjects.leaving import is_time_over
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 
@@ -229,7 +231,12 @@ class _Searcher:
         if self.claim.has_value:  # so many show a loss of twice the claim: from fewer the first choice is a lottery
             least = int(min(max(2.0 / max(line_of(self.claim).epsilon, 0.01) ** 2, MIN_DRAWS), MAX_FIRST_DRAWS))
         count = min(self.search.candidates, max(4, inputs // least))
-        draws = max(inputs // count, 8)
+        with contextlib.suppress(OutOfTimeError):
+            self._rounds(count, max(inputs // count, 8))
+        return self._result()
+
+    def _rounds(self, count: int, draws: int) -> None:
+        """Look at candidates, up to one that stands out; `OutOfTimeError` where the time ends it before."""
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         active += self.climbed
         for x, x_prime in self.search.first:
@@ -238,11 +245,10 @@ class _Searcher:
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
                 active += self._moved(active, max(1, int(MOVED_SHARE * len(active))), round_)
-            for candidate in active:
+            for candidate in sorted(active, key=lambda one: one.origin not in ("given", "climb")):  # these first
                 self._look(candidate, draws << round_)
                 if candidate.excess >= STANDS_OUT:
-                    return self._result()
-        return self._result()
+                    return
 
     def _is_found_without_draws(self) -> bool:
         """Tell whether a pair farthest apart without noise (`dpaudit.audits.climbing`) breaks the claim by its record.
@@ -351,6 +357,8 @@ class _Searcher:
         """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
         if candidate.refused:
             return
+        if is_time_over():
+            raise OutOfTimeError
         candidate.draws = min(size, MAX_KEPT)
         sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
         drawn = [side for side in sides if side is not None]
@@ -397,6 +405,8 @@ class _Searcher:
         ranked = [candidate for candidate in self._ranked(self.candidates.values()) if candidate.draws]
         refused = sum(candidate.refused for candidate in self.candidates.values())
         if not ranked:
+            if is_time_over():
+                raise OutOfTimeError
             why = next(iter(self.raised.values()), f"every call raised: {self.failure}" if self.failure else "no draws")
             name, tried = self.subject.name, f"{refused} pair{'' if refused == 1 else 's'}"
             raise UsageError(f"domain must have inputs that {name} takes, got none in {tried}: {why.rstrip('.')}.")

@@ -39,7 +39,7 @@ from dpaudit.audits.climbing import LIMITS, Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
-from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict
 from dpaudit.privacy.claims import Claim, number
@@ -54,6 +54,7 @@ from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
+from dpaudit.subjects.leaving import within
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.certificate import Certificate, event_text
 from dpaudit.symbolic.certifying import certify
@@ -387,9 +388,12 @@ class _Judging:
             return self._too_slow()
         first = [(pair.x, pair.x_prime) for pair in pairs[: SHARES.first]]
         # What a record can say of a pair is known here already: replays of others would take their time from the draws.
-        grey_box = self.noise_free is None
-        search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=grey_box)
-        found = search.choose_pairs(self.subject, self.claim, self.seed)
+        search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=False)
+        try:
+            with within(SHARES.search * self.left):
+                found = search.choose_pairs(self.subject, self.claim, self.seed)
+        except OutOfTimeError:
+            return self._too_slow()
         self.runs += found.samples
         samples = self._samples(found.pairs, SHARES.samples, SHARES.of_search * found.seconds / max(found.samples, 1))
         if samples is None:
