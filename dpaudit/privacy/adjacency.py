@@ -203,7 +203,8 @@ def within(
     Raises
     ------
     UsageError
-        If a bound is out of range, the bounds are in the wrong order, or no pair lies between them.
+        If a bound is out of range, the bounds are in the wrong order, a budget is negative or NaN, or no pair lies
+        between them.
 
     Examples
     --------
@@ -216,6 +217,9 @@ def within(
     budgets = budget_matrix(metric, inputs)
     rows, columns = np.triu_indices(len(inputs), k=1)
     values = budgets[rows, columns]
+    for k in np.flatnonzero(~(values >= 0.0))[:1].tolist():  # a pair without a budget must not be left out
+        pair = f"{names[rows[k]]}|{names[columns[k]]}"
+        raise UsageError(f"metric must give budgets in [0, inf] nats, got {float(values[k])!r} for {pair}.")
     kept = (values >= least) & (values <= most)
     if not kept.any():
         spread = f"the budgets lie in [{float(values.min())!r}, {float(values.max())!r}]"

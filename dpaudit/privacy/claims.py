@@ -322,7 +322,7 @@ class ApproxDP(_FieldClaim):
         epsilon = _checked("epsilon", epsilon)
         if math.isinf(self.epsilon):
             return 1.0
-        gap = max(0.0, -math.expm1(epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
+        gap = -math.expm1(min(0.0, epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
         return self.delta + (1.0 - self.delta) * gap
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:

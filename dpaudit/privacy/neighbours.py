@@ -29,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP, delegated
+from dpaudit.privacy.claims import Claim, PureDP, delegated, number
 from dpaudit.privacy.composition import group
 from dpaudit.privacy.differences import difference, frame_key, is_frame
 from dpaudit.privacy.pairs import short_form
@@ -135,8 +135,10 @@ class NeighbourClaim(Claim):
         """The number of steps between two inputs, at least 1; inf where no steps join them."""
         if self.steps is not None:
             counted = self.steps(x, x_prime)
-            # Rounding of the distance of two doubles is no step.
-            return 1.0 if counted is None else max(1.0, float(np.ceil(counted * (1.0 - 1e-12))))
+            if counted is None:
+                return 1.0
+            counted = number("steps of a pair", counted, "in [0, inf]", lambda value: value >= 0.0)
+            return max(1.0, float(np.ceil(counted * (1.0 - 1e-12))))  # rounding of a distance of doubles is no step
         if self.adjacency == "given":
             return 1.0
         read = self.rows or _columns_joined
@@ -258,7 +260,7 @@ def _counted(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
     rows, others = _rows(x), _rows(x_prime)
     if rows is None or others is None or (is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)):
         return None
-    keys, other_keys = list(map(_row_key, rows)), list(map(_row_key, others))
+    keys, other_keys = list(map(row_key, rows)), list(map(row_key, others))
     if adjacency == "replace_one":
         if len(keys) != len(other_keys):
             return math.inf
@@ -333,10 +335,13 @@ def joined_rows(data: Any) -> Any:
 def _items(data: Any) -> Counter[Hashable] | None:
     """The rows of a dataset without an order, each with its number; None for others."""
     if isinstance(data, Counter):
-        return Counter({_row_key(row): count for row, count in data.items()})
+        counts: Counter[Hashable] = Counter()
+        for row, count in data.items():
+            counts[row_key(row)] += count  # two rows may have one key: NaN and NaN
+        return counts
     if isinstance(data, Mapping):
-        return Counter((_row_key(key), _row_key(value)) for key, value in data.items())
-    return Counter(map(_row_key, data)) if isinstance(data, Set) else None
+        return Counter((row_key(key), row_key(value)) for key, value in data.items())
+    return Counter(map(row_key, data)) if isinstance(data, Set) else None
 
 
 def _rows(data: Any) -> list[Any] | None:
@@ -353,14 +358,16 @@ def _is_table(data: Any) -> bool:
     return is_series or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
 
 
-def _row_key(row: Any) -> Hashable:
+def row_key(row: Any) -> Hashable:
     """A hashable key of a row, equal for rows that are the same."""
     if isinstance(row, np.ndarray | np.generic):
         row = row.tolist()
     if isinstance(row, list | tuple):
-        return ("row", *map(_row_key, row))
+        return ("row", *map(row_key, row))
     if isinstance(row, Mapping):
-        return "record", frozenset((_row_key(key), _row_key(value)) for key, value in row.items())
+        return "record", frozenset((row_key(key), row_key(value)) for key, value in row.items())
+    if isinstance(row, Set):
+        return "set", frozenset(map(row_key, row))
     if is_frame(row):
         return frame_key(row)
     if isinstance(row, int | float | complex):

@@ -109,6 +109,7 @@ test_what_has_no_neighbours_is_refused = refusals(
     (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=-1.0), "at_most must"),
     (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, at_least=2.0), "at_least must"),
     (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=0.5), "at_most must"),
+    (lambda: within(lambda x, y: math.nan if x + y == 1 else 1.0, [0, 1, 2], at_most=2.0), r"got nan for 0\|1"),
     (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a"]), "ids must"),
     (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a", "a"]), "ids must"),
 )

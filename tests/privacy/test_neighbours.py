@@ -36,6 +36,8 @@ STEPS = [  # x, x_prime, steps of add_remove, replace_one, either
     ([1, 2, 3, 4], [4, 2, 5], 5, math.inf, 3),
     ([1, 1, 2], [1, 1, 1, 2], 1, math.inf, 1),
     ([NAN, 1], [NAN, 2], 2, 1, 1),
+    ([{8, 0}, 1], [{0, 8}, 1], 0, 0, 0),  # printed in another order
+    (Counter({NAN: 1, float("nan"): 1}), Counter(), 2, math.inf, 2),
     ([1, True, np.float64(2)], (1.0, 1, 2), 0, 0, 0),
     ([0.0], ["0.0"], 2, 1, 1),
     (np.zeros((3, 2)), np.ones((2, 2)), 5, math.inf, 3),
@@ -113,6 +115,12 @@ def test_what_cannot_be_told_is_asked():
     with pytest.raises(UsageError, match=r"adjacency must be one of add_remove, .* got 'one' at claim 'eps=1,adj"):
         parse_claim("eps=1,adjacency=one")
     assert NeighbourClaim(PureDP(1.0), "given").for_pair(0, 1) == PureDP(1.0)
+
+
+def test_steps_that_are_no_number_are_refused():
+    claim = NeighbourClaim(PureDP(1.0), steps=lambda x, x_prime: math.nan)
+    with pytest.raises(UsageError, match=r"steps of a pair must be in \[0, inf\], got nan"):
+        claim.for_pair(0, 1)
 
 
 def test_searches_plans_and_tables_take_the_budget_of_the_steps():
