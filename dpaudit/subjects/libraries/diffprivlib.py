@@ -85,7 +85,8 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     kind : class
         `diffprivlib.mechanisms.Exponential` or `PermuteAndFlip`.
     claim : Claim or str, optional
-        Audited instead of its own epsilon, which holds for lists at most `sensitivity` apart in every utility.
+        Audited instead of its own epsilon. It holds for lists at most `sensitivity` apart in every utility; with
+        `monotonic=True` only where all utilities move in one direction.
     name : str, optional
     **parameters
         Of the class, without `utility` and `random_state`; `epsilon` and `sensitivity` among them.
@@ -106,7 +107,12 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
         mechanism = kind(utility=[float(value) for value in data], random_state=state, **parameters)
         return [mechanism.randomise() for _ in range(size)]
 
-    steps, own = steps_of(parameters["sensitivity"], _largest_gap), PureDP(parameters["epsilon"])
+    def apart(x: Any, x_prime: Any) -> float | None:
+        # A monotonic mechanism spends its epsilon in one direction: there and back is twice as far.
+        gaps = _gaps(x, x_prime)
+        return None if gaps is None else sum(gaps) if parameters.get("monotonic") else max(gaps)
+
+    steps, own = steps_of(parameters["sensitivity"], apart), PureDP(parameters["epsilon"])
     text = f"{kind.__name__}({listed(parameters)})"
     return library_subject(PACKAGE, text, draw, name or kind.__name__, claim=claim, own=own, steps=steps)
 
@@ -193,6 +199,9 @@ def stated_claim(mechanism: Any) -> Claim:
     return claim_of(epsilon, delta)
 
 
-def _largest_gap(x: Any, x_prime: Any) -> float | None:
+def _gaps(x: Any, x_prime: Any) -> tuple[float, float] | None:
+    """How far a utility of the second list is above and below that of the first at most; None for other lengths."""
     first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
-    return float(np.max(np.abs(first - second), initial=0.0)) if first.shape == second.shape else None
+    if first.shape != second.shape:
+        return None
+    return float(np.max(second - first, initial=0.0)), float(np.max(first - second, initial=0.0))
