@@ -15,6 +15,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.metrics import is_same
+from dpaudit.privacy.neighbours import row_key
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import (
     MOVES,
@@ -207,8 +208,8 @@ class DatasetDomain(Domain):
         if self.ends is not None:
             record["ends"] = list(self.ends)
         if self.examples:
-            known = distinct([row for example in self.examples for row in spread(example, 200)])
-            beyond = any(not any(is_same(value, row) for row in known) for value in self.values)
+            known = {row_key(row) for example in self.examples for row in spread(example, 200)}
+            beyond = any(row_key(value) not in known for value in self.values)
             record |= {"examples": len(self.examples), "beyond": beyond}
         return record
 
