@@ -357,12 +357,6 @@ def single_line(claim: Claim) -> HockeyStickLine | None:
     return line if isinstance(line, HockeyStickLine) else None
 
 
-def pure_epsilon(claim: Claim) -> float | None:
-    """The epsilon of a claim that is the one line (epsilon, 0), in whatever parameter it is stated; None for others."""
-    line = single_line(claim)
-    return line.epsilon if line is not None and line.delta == 0.0 else None
-
-
 @dataclasses.dataclass(frozen=True)
 class PureDP(ApproxDP):
     """epsilon-DP: P(S) <= e^epsilon Q(S) for every event S, in both directions.

@@ -11,7 +11,7 @@ import itertools
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -117,16 +117,10 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
             raise UsageError(
                 f"pairs must have unique ids, got {pair.id!r} at positions {given[pair.id]} and {position}."
             )
-    taken = set(given)
-    for position, pair in enumerate(result):
-        if pair.id in given:
-            continue
-        name, count = pair.id, 1
-        while name in taken:
-            count += 1
-            name = f"{pair.id}#{count}"
-        taken.add(name)
-        result[position] = pair if count == 1 else dataclasses.replace(pair, id=name)
+    own = [position for position, pair in enumerate(result) if pair.id not in given]
+    for position, name in zip(own, _numbered([result[k].id for k in own], given), strict=True):
+        if result[position].id != name:
+            result[position] = dataclasses.replace(result[position], id=name)
     return result
 
 
@@ -213,10 +207,10 @@ class AllPairs(Sequence[Pair]):
         return Pair(self.inputs[i], self.inputs[j], x_id=self.ids[i], x_prime_id=self.ids[j])
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """The names, each later duplicate with its number: 'a', 'a#2'."""
+def _numbered(names: list[str], given: Collection[str] = ()) -> list[str]:
+    """The names, each later duplicate with its number: 'a', 'a#2'; none is one of `given`."""
     taken = set(names)
-    result, used = [], set()
+    result, used = [], set(given)
     for name in names:
         unique, count = name, 1
         while unique in used or (count > 1 and unique in taken):
