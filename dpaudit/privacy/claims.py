@@ -45,7 +45,7 @@ FloatArray = NDArray[np.float64]
 REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
 HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
 LOWER_ORDERS = 2.0, 8.0
-TOLERANCE = 1e-9  # relative slack of the axioms of a metric: distances that were computed in double precision
+TOLERANCE = 1e-9  # slack of what users compute in double precision: distances, trade-off functions, changes of inputs
 LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 

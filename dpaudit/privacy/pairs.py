@@ -20,7 +20,7 @@ from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.differences import difference, frame_name, is_frame
 
 MANY_PAIRS = 2_000  # above which pairs are made when they are looked at, and no option gives them games of their own
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 # Numbers of numpy as they are shown in a container: np.float64(0.5), np.True_.
 _SCALAR = re.compile(r"\bnp\.(?:(?:bool|int|uint|float|complex|str)\w*\(([^()]*)\)|(True|False)_)")
 
@@ -74,7 +74,7 @@ def short_form(value: Any, width: int = 40) -> str:
         text = np.array2string(value, threshold=6, precision=6, separator=",")
     else:
         text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)
-    text = " ".join(_SCALAR.sub(r"\1\2", _ADDRESS.sub("", text)).split())
+    text = " ".join(_SCALAR.sub(r"\1\2", ADDRESS.sub("", text)).split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

@@ -36,11 +36,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_rows
-from dpaudit.privacy.claims import DirectedProfile, FloatArray, ProfileClaim, number_text
+from dpaudit.privacy.claims import TOLERANCE, DirectedProfile, FloatArray, ProfileClaim, number_text
 from dpaudit.privacy.neighbours import records_added
 from dpaudit.privacy.pairs import short_form
 
-SLACK = 1e-9  # by which a function computed in doubles may leave its shape
 ROUNDING = 1e-12  # relative and absolute, added to every delta: more than the error of its arithmetic
 MAX_TABLE = 100_000  # points in a file
 _TAIL = np.concatenate([np.geomspace(1e-300, 1e-16, 150), np.geomspace(1e-16, 0.5, 900)])
@@ -330,7 +329,7 @@ def _below(function: Callable[[float], float]) -> tuple[FloatArray, FloatArray]:
     lows = np.concatenate([values, lowest])
     order = np.lexsort((-lows, rates))
     # Where a corner is rounded to the next double its height may be off by a slope times that: take what is lower.
-    return rates[order], np.clip(np.minimum.accumulate(lows[order] - SLACK * 1e-3), 0.0, 1.0)
+    return rates[order], np.clip(np.minimum.accumulate(lows[order] - TOLERANCE * 1e-3), 0.0, 1.0)
 
 
 def _value(function: Callable[[float], float], rate: float) -> float:
@@ -338,7 +337,7 @@ def _value(function: Callable[[float], float], rate: float) -> float:
         value = float(function(rate))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise UsageError(f"trade_off must be a number at every rate in [0, 1], got {error!r} at {rate:g}.") from error
-    if not -SLACK <= value <= 1.0 + SLACK:  # False for NaN
+    if not -TOLERANCE <= value <= 1.0 + TOLERANCE:  # False for NaN
         raise UsageError(f"trade_off must be in [0, 1], got {number_text(value)} at {rate:g}.")
     return value
 
@@ -346,9 +345,9 @@ def _value(function: Callable[[float], float], rate: float) -> float:
 def _check_shape(rates: FloatArray, values: FloatArray) -> None:
     """Refuse what is no trade-off function, with the first place where it is none."""
     refused: Sequence[tuple[str, Any]] = (
-        ("be in [0, 1]", ~((values >= -SLACK) & (values <= 1.0 + SLACK))),
-        ("be at most 1 minus the rate", values > 1.0 - rates + SLACK),
-        ("not increase", np.concatenate([[False], np.diff(values) > SLACK])),
+        ("be in [0, 1]", ~((values >= -TOLERANCE) & (values <= 1.0 + TOLERANCE))),
+        ("be at most 1 minus the rate", values > 1.0 - rates + TOLERANCE),
+        ("not increase", np.concatenate([[False], np.diff(values) > TOLERANCE])),
         ("be convex", _bends_down(rates, values)),
     )
     for what, wrong in refused:
@@ -361,7 +360,7 @@ def _bends_down(rates: FloatArray, values: FloatArray) -> Any:
     """Mask of the points that lie above the chord of their neighbours by more than the slack."""
     inner = np.zeros(len(rates), dtype=bool)
     share = np.diff(rates)[:-1] / (rates[2:] - rates[:-2])
-    inner[1:-1] = values[1:-1] > (1.0 - share) * values[:-2] + share * values[2:] + SLACK
+    inner[1:-1] = values[1:-1] > (1.0 - share) * values[:-2] + share * values[2:] + TOLERANCE
     return inner
 
 

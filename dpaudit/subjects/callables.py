@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import NeighbourClaim, has_one_budget
+from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
@@ -35,7 +36,6 @@ from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signa
 STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 _SET = re.compile(r"\{([^{}:]*)\}")  # in what an object prints
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
     "fit": "estimators.subject",
@@ -498,7 +498,7 @@ def _described(mechanism: Any) -> str:
         parameters = ""
     else:
         parameters = _printed(mechanism)
-        if _ADDRESS.search(repr(mechanism)):
+        if ADDRESS.search(repr(mechanism)):
             parameters += _printed(getattr(mechanism, "__dict__", {}))
     names = [getattr(kind, "__module__", None) or "", getattr(kind, "__qualname__", "")]
     return "\n".join([*names, _source(kind), parameters])
@@ -523,7 +523,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _printed(value: Any) -> str:
-    return _ADDRESS.sub("", _ordered(value))
+    return ADDRESS.sub("", _ordered(value))
 
 
 def _ordered(value: Any) -> str:

@@ -20,6 +20,7 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import (
     MOVES,
     RELATIONS,
+    SHARE,
     Domain,
     Inputs,
     Relation,
@@ -35,7 +36,6 @@ MAX_TRIED = 24  # values, sizes, and rows of an example to remove or replace tha
 MAX_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
 MAX_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
-SHARE = 0.1  # of the records at random: one that is there; and as many that are any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 MOVES = 6  # different pairs that `moves` aims at
+SHARE = 0.1  # of what is drawn at random: special values, a record that is there already, any number of a range
 
 
 class Domain(ABC):
