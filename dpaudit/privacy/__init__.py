@@ -1,4 +1,7 @@
-"""Claims, d_X metrics, adjacency and pairs, and the arithmetic of composition."""
+"""Claims, d_X metrics, adjacency and pairs, and the arithmetic of composition.
+
+An argument that breaks a condition of its docstring raises `UsageError`, with the condition and what was given.
+"""
 
 from dpaudit.privacy.adjacency import (
     add_remove,

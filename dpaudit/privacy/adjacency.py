@@ -44,11 +44,6 @@ def replace_one(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
     list of Pair
         rows * (values - 1) pairs, row by row.
 
-    Raises
-    ------
-    UsageError
-        If the dataset is empty, a row is outside the domain, or the domain repeats a value or has fewer than two.
-
     Examples
     --------
     >>> [pair.x_prime for pair in replace_one((0, 1), domain=(0, 1))]
@@ -84,11 +79,6 @@ def add_remove(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
     list of Pair
         rows + values pairs: first the removals, row by row, then the additions.
 
-    Raises
-    ------
-    UsageError
-        If a row is outside the domain, or the domain is empty or repeats a value.
-
     Examples
     --------
     >>> [pair.x_prime for pair in add_remove((0, 1), domain=(0, 1))]
@@ -120,11 +110,6 @@ def replace_one_count(histogram: Sequence[int], cells: Sequence[str] | None = No
     list of Pair
         (non-empty cells) * (cells - 1) pairs.
 
-    Raises
-    ------
-    UsageError
-        If the histogram is no vector of counts, has nothing to move, or the names are not as many as the cells.
-
     Examples
     --------
     >>> [pair.x_prime.tolist() for pair in replace_one_count([2, 0, 1])]
@@ -146,20 +131,13 @@ def add_remove_count(histogram: Sequence[int], cells: Sequence[str] | None = Non
 
     Parameters
     ----------
-    histogram : sequence of int
-        Counts, not negative; at least one cell.
-    cells : sequence of str, optional
-        Names of the cells, for the ids; their numbers by default.
+    histogram, cells
+        As for `replace_one_count`; at least one cell, and any counts.
 
     Returns
     -------
     list of Pair
         First one fewer in each non-empty cell, then one more in each cell.
-
-    Raises
-    ------
-    UsageError
-        If the histogram is no vector of counts, or the names are not as many as the cells.
 
     Examples
     --------
@@ -193,7 +171,7 @@ def within(
     at_most, at_least : float
         In [0, inf], nats. At most infinity keeps the pairs that are not asked, too.
     ids : sequence of str, optional
-        A unique name for each input; their short form by default.
+        As for `all_pairs`.
 
     Returns
     -------
@@ -232,11 +210,6 @@ def within(
 
 def explicit(pairs: Iterable[Any]) -> list[Pair]:
     """The pairs that the caller lists, each a `Pair` or (x, x_prime).
-
-    Raises
-    ------
-    UsageError
-        As `as_pairs`.
 
     Examples
     --------

@@ -278,11 +278,6 @@ class ApproxDP(_FieldClaim):
     delta : float
         In [0, 1]; 1 promises nothing.
 
-    Raises
-    ------
-    UsageError
-        If either is out of range or NaN.
-
     Examples
     --------
     >>> claim = ApproxDP(1.0, 0.01)
@@ -463,11 +458,6 @@ class ProfileClaim(_FieldClaim):
         How the claim is printed.
     scale : float, optional
         In [0, inf]; 1 by default.
-
-    Raises
-    ------
-    UsageError
-        If the function raises, leaves [0, 1], returns NaN or increases on the grid.
 
     Examples
     --------

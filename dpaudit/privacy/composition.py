@@ -99,11 +99,6 @@ def group(claim: Claim, k: int) -> Claim:
     k : int
         Number of steps, at least 1.
 
-    Raises
-    ------
-    UsageError
-        If k is no whole number from 1, or the family has no rule for it.
-
     Examples
     --------
     >>> group(ZeroConcentratedDP(0.5), 3)
@@ -145,11 +140,6 @@ def to_approx(claim: Claim, delta: float) -> ApproxDP:
     delta : float
         In [0, 1].
 
-    Raises
-    ------
-    UsageError
-        If delta is out of range, or the claim depends on the pair.
-
     Examples
     --------
     >>> to_approx(ZeroConcentratedDP(0.5), delta=1e-6).epsilon <= 5.757
@@ -190,11 +180,6 @@ def to_renyi(claim: Claim, order: float) -> RenyiDP:
         Pure, Gaussian, zCDP, or Renyi of at least this order.
     order : float
         In (1, inf).
-
-    Raises
-    ------
-    UsageError
-        If the order is out of range, or the claim does not bound it.
 
     Examples
     --------

@@ -31,11 +31,6 @@ def check_metric(matrix: Any, ids: Sequence[Hashable] | None = None, tolerance: 
     tolerance : float
         Relative slack of symmetry and of the triangle inequality, in [0, 1); 1e-9 by default.
 
-    Raises
-    ------
-    UsageError
-        If the matrix is not square or not of numbers, ids are not as many or not unique, or an axiom is violated.
-
     Notes
     -----
     Time grows as points^3 (seconds for 1000 points), memory as points^2.
@@ -152,11 +147,6 @@ class GraphMetric(Metric):
         Weight of the edges that carry none, in [0, inf].
     points : sequence of hashable
         Points that no edge mentions; infinitely far from all others.
-
-    Raises
-    ------
-    UsageError
-        If an edge is no pair, joins a point to itself or has a bad weight, or there is no point at all.
 
     Examples
     --------

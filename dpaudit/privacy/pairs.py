@@ -160,11 +160,6 @@ class AllPairs(Sequence[Pair]):
     ids : sequence of str, optional
         A unique name for each input; their short form by default.
 
-    Raises
-    ------
-    UsageError
-        If there are fewer than two inputs, or the ids are not as many or not unique.
-
     Examples
     --------
     >>> pairs = AllPairs([0, 1, 2], ids=["a", "b", "c"])
@@ -226,15 +221,8 @@ def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> Sequen
 
     Parameters
     ----------
-    inputs : sequence
-        At least two inputs.
-    ids : sequence of str, optional
-        A unique name for each input; their short form by default.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two inputs, or the ids are not as many or not unique.
+    inputs, ids
+        As for `AllPairs`.
 
     Examples
     --------

@@ -90,11 +90,6 @@ def as_claim(claim: None) -> None: ...
 def as_claim(claim: Claim | str | None) -> Claim | None:
     """A claim as a caller may give it: as it is, or the text for it; None stays None.
 
-    Raises
-    ------
-    UsageError
-        If it is neither, or a text that names no claim.
-
     Examples
     --------
     >>> as_claim("eps=1") == as_claim(PureDP(1.0))
@@ -114,11 +109,6 @@ def parse_claim(text: str) -> Claim:
     ----------
     text : str
         For example `eps=1,delta=1e-6` or `metric=cities.csv,scale=0.01`.
-
-    Raises
-    ------
-    UsageError
-        If the text has none of the forms, a number is malformed or out of range, or a metric file cannot be read.
 
     Examples
     --------
@@ -208,11 +198,6 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     text : str
         For example `0,1`, `0,1; 1,2` or `pairs.json`.
 
-    Raises
-    ------
-    UsageError
-        If the text has none of the forms, or the file cannot be read.
-
     Examples
     --------
     >>> [(pair.x, pair.x_prime) for pair in parse_pairs('0,1; [1, 2],[1, 3]')]
@@ -252,11 +237,6 @@ def read_metric(path: str, scale: float = 1.0) -> MatrixMetric:
     -------
     MatrixMetric
         Its name is the path, with the scale where that is not 1.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, has none of the formats, or violates an axiom of a metric.
     """
     ids: list[Any] | None
     own_scale = 1.0

@@ -50,9 +50,7 @@ _OPTION = re.compile(r"(.*),\s*(ordered|remove)\s*=(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TradeOffProfile:
-    """The privacy profile of a function of straight pieces; called with epsilon in [0, 700], it gives delta.
-
-    That of the promise in both orders, T(P, Q) >= f and T(Q, P) >= f. `first` and `second` are those of T(P, Q) >= f.
+    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon in [0, 700].
 
     Attributes
     ----------
@@ -62,9 +60,6 @@ class TradeOffProfile:
 
     false_positive: FloatArray
     false_negative: FloatArray
-
-    def __call__(self, epsilon: float) -> float:
-        return min(self.first(epsilon), self.second(epsilon))
 
     def first(self, epsilon: float) -> float:
         """The bound of P(S) - e^epsilon Q(S)."""
@@ -192,7 +187,8 @@ class FDP(ProfileClaim):
             function = DirectedProfile(OrderProfile(curve, None), OrderProfile(None, curve))
             name = name or "ordered f-DP"
         else:
-            function = cast("TradeOffProfile", _curve("trade_off", trade_off))
+            curve = _curve("trade_off", trade_off)
+            function = OrderProfile(curve, curve)
         super().__init__(function, name or "f-DP", scale)
 
     def with_value(self, value: float) -> FDP:
@@ -223,11 +219,9 @@ class FDP(ProfileClaim):
     @property
     def curves(self) -> tuple[TradeOffProfile | None, TradeOffProfile | None]:
         """The least T(P, Q) and T(Q, P) at scale 1; None where nothing is promised. Of `add` and `remove`: these."""
-        if isinstance(self.function, DirectedProfile):
-            forward = cast("OrderProfile", self.function.forward)
-            return forward.there, forward.back
-        function = cast("TradeOffProfile", self.function)
-        return function, function
+        function = self.function.forward if isinstance(self.function, DirectedProfile) else self.function
+        forward = cast("OrderProfile", function)
+        return forward.there, forward.back
 
     def trade_off(self, false_positive: ArrayLike) -> FloatArray:
         """Trade-off function at false-positive rates in [0, 1]: the smallest false-negative rates promised, at scale 1.
@@ -244,11 +238,6 @@ def claim_of_table(text: str) -> FDP:
 
     Behind the file, `,ordered=yes` says that it is promised of (x, x') alone; `,remove=FILE` that it is promised of
     adding a record, and that of another file of removing one.
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be read, or its numbers are no trade-off function.
     """
     name = f"tradeoff={text}"
     stated = _OPTION.fullmatch(text)

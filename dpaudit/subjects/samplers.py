@@ -46,11 +46,6 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
     tolerance : Claim or str
         How far apart the laws may be: "eps=0.1", "eps=0,delta=0.01" (total variation), or any other claim.
 
-    Raises
-    ------
-    UsageError
-        If a sampler cannot be called so, or the tolerance is no claim.
-
     Examples
     --------
     >>> import numpy as np

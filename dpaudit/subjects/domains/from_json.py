@@ -26,11 +26,6 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
         (`DatasetDomain` with `values`, or with `low` and `high`) or "inputs" (`ListedDomain`). NaN and infinities are
         the strings "nan", "inf" and "-inf", in `special`, `values` and `change`.
 
-    Raises
-    ------
-    UsageError
-        If the kind is unknown, or a parameter is missing, unknown or of no use.
-
     Examples
     --------
     >>> domain_from_dict({"kind": "number", "low": 0, "high": 1, "change": "inf"})

@@ -98,11 +98,6 @@ class TableDomain(Domain):
         ----------
         example : DataFrame or list of mapping
         adjacency, user : see the class
-
-        Raises
-        ------
-        UsageError
-            If it has no columns, or records have different keys.
         """
         if is_frame(example):
             names = list(example.columns)

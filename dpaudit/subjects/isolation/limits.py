@@ -39,11 +39,6 @@ class Isolation:
         0, or at least 100: calls of each pair by which the time that a call takes is examined, as a finding of its
         own (`AuditResult.side_findings`, kind "timing").
 
-    Raises
-    ------
-    UsageError
-        If a limit is out of its range.
-
     Examples
     --------
     >>> Isolation(seconds_a_call=1, memory="512M").memory

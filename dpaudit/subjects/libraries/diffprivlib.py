@@ -55,11 +55,6 @@ def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | Non
     claim : Claim or str, optional
         Audited instead of its own.
     name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If it is no mechanism, or the library cannot be imported.
     """
     import_library("diffprivlib.mechanisms", PACKAGE)
     if not callable(getattr(mechanism, "randomise", None)) or not hasattr(mechanism, "epsilon"):
@@ -90,11 +85,6 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     name : str, optional
     **parameters
         Of the class, without `utility` and `random_state`; `epsilon` and `sensitivity` among them.
-
-    Raises
-    ------
-    UsageError
-        If the class or a parameter makes no sense, or the library cannot be imported.
     """
     import_library("diffprivlib.mechanisms", PACKAGE)
     if not isinstance(kind, type) or "utility" not in inspect.signature(kind).parameters:

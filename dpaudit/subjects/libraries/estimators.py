@@ -62,11 +62,6 @@ def subject(
         Parameters that are made anew for every copy, such as accountants.
     name : str, optional
         By default its class.
-
-    Raises
-    ------
-    UsageError
-        If it has no `fit`, or `read` names nothing.
     """
     if isinstance(estimator, type) or not callable(getattr(estimator, "fit", None)):
         raise UsageError(f"estimator must be an object with fit, got {estimator!r:.80}.")

@@ -66,11 +66,6 @@ def subject(
         `make_geometric` and `make_noise` have; its map must promise at `d_in`, which one changed coordinate uses up,
         what that of `measurement` promises.
     name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If it is no measurement, its map cannot be read, or `batch` promises something else.
     """
     import_library("opendp", "opendp")
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):
@@ -124,11 +119,6 @@ def stated_claim(measurement: Any, d_in: Any = 1, *, order: float | None = None)
     MaxDivergence: `PureDP`. Its approximate form: `ApproxDP`. SmoothedMaxDivergence: the privacy profile that the map
     returns, a `ProfileClaim`. ZeroConcentratedDivergence: `ZeroConcentratedDP`. RenyiDivergence: `RenyiDP` of the
     `order` that is asked for.
-
-    Raises
-    ------
-    UsageError
-        If the map refuses `d_in`, or the output measure is another one.
     """
     measure = str(measurement.output_measure.type)
     kind = "".join(measure.split()).replace("<", "(").replace(">", ")")

@@ -53,11 +53,6 @@ def subject(
     adjacency : str, optional
         The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If `query` cannot be called, or a name is no plain SQL name.
     """
     for label, names in (("columns", list(columns)), ("table", [table])):
         if not names or not all(isinstance(one, str) and one.isidentifier() for one in names):
