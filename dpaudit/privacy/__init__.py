@@ -5,11 +5,7 @@ An argument that breaks a condition of its docstring raises `UsageError`, with t
 
 from dpaudit.privacy.adjacency import (
     add_remove,
-    add_remove_count,
-    explicit,
     replace_one,
-    replace_one_count,
-    within,
 )
 from dpaudit.privacy.claims import (
     ApproxDP,
@@ -26,9 +22,6 @@ from dpaudit.privacy.claims import (
 from dpaudit.privacy.composition import (
     compose,
     group,
-    to_approx,
-    to_renyi,
-    to_zcdp,
 )
 from dpaudit.privacy.finite_metrics import (
     GraphMetric,
@@ -95,22 +88,15 @@ __all__ = [
     "ValueMetric",
     "ZeroConcentratedDP",
     "add_remove",
-    "add_remove_count",
     "all_pairs",
     "as_pairs",
     "check_metric",
     "compose",
-    "explicit",
     "gaussian_profile",
     "group",
     "parse_claim",
     "parse_pairs",
     "read_metric",
     "replace_one",
-    "replace_one_count",
     "scaled",
-    "to_approx",
-    "to_renyi",
-    "to_zcdp",
-    "within",
 ]
