@@ -6,7 +6,9 @@ counted from 0. A text names the first `MAX_CHANGES` differences, and counts the
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,10 +56,16 @@ def is_frame(value: Any) -> bool:
 
 def frame_key(frame: Any) -> tuple[Any, ...]:
     """Key that tells two frames apart: names and types of columns, the index, and every value."""
-    names = tuple(map(repr, frame.columns))
-    types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
-    values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
-    return names, types, tuple(map(_key, frame.index.tolist())), values
+    with whole_arrays():
+        names = tuple(map(repr, frame.columns))
+        types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
+        values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
+        return names, types, tuple(map(_key, frame.index.tolist())), values
+
+
+def whole_arrays() -> contextlib.AbstractContextManager[Any]:
+    """For a while arrays are printed with all of their numbers, in all digits."""
+    return np.printoptions(threshold=sys.maxsize, floatmode="unique")
 
 
 def frame_name(frame: Any) -> str:

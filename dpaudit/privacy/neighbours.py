@@ -31,7 +31,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP, delegated, number
 from dpaudit.privacy.composition import group
-from dpaudit.privacy.differences import difference, frame_key, is_frame
+from dpaudit.privacy.differences import difference, frame_key, is_frame, whole_arrays
 from dpaudit.privacy.pairs import short_form
 
 Adjacency = Literal["add_remove", "replace_one", "either", "given"]
@@ -353,14 +353,16 @@ def _rows(data: Any) -> list[Any] | None:
 
 def _is_table(data: Any) -> bool:
     """Tell whether it is an array, a frame or a series of rows."""
-    kind = type(data)
-    is_series = kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas"
-    return is_series or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
+    return _is_series(data) or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
+
+
+def _is_series(data: Any) -> bool:
+    return type(data).__name__ == "Series" and type(data).__module__.split(".")[0] == "pandas"
 
 
 def row_key(row: Any) -> Hashable:
     """A hashable key of a row, equal for rows that are the same."""
-    if isinstance(row, np.ndarray | np.generic):
+    if isinstance(row, np.ndarray | np.generic) or _is_series(row):
         row = row.tolist()
     if isinstance(row, list | tuple):
         return ("row", *map(row_key, row))
@@ -375,7 +377,8 @@ def row_key(row: Any) -> Hashable:
     try:
         hash(row)
     except TypeError:
-        return type(row), repr(row)
+        with whole_arrays():
+            return type(row), repr(row)
     return type(row), row
 
 

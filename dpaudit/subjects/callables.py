@@ -36,6 +36,7 @@ from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signa
 STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
+MAX_PRINTED = 1_000  # numbers of an array that its printed form shows
 _SET = re.compile(r"\{([^{}:]*)\}")  # in what an object prints
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
     "fit": "estimators.subject",
@@ -479,7 +480,9 @@ def fingerprint(mechanism: Any) -> str:
     that it closes over, and the arguments of a partial. Not seen are globals, the functions that it calls (those that
     it closes over too, but for their names), and the versions of libraries.
     """
-    return hashlib.sha256(_described(mechanism).encode("utf-8", "replace")).hexdigest()[:16]
+    with np.printoptions(threshold=MAX_PRINTED, floatmode="unique"):
+        described = _described(mechanism)
+    return hashlib.sha256(described.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _described(mechanism: Any) -> str:
@@ -498,7 +501,7 @@ def _described(mechanism: Any) -> str:
         parameters = ""
     else:
         parameters = _printed(mechanism)
-        if ADDRESS.search(repr(mechanism)):
+        if ADDRESS.search(repr(mechanism)) or "..." in parameters:  # nothing is shown, or not all of an array
             parameters += _printed(getattr(mechanism, "__dict__", {}))
     names = [getattr(kind, "__module__", None) or "", getattr(kind, "__qualname__", "")]
     return "\n".join([*names, _source(kind), parameters])
@@ -527,7 +530,9 @@ def _printed(value: Any) -> str:
 
 
 def _ordered(value: Any) -> str:
-    """As `repr`, with sets in one order: theirs is another one in every process."""
+    """As `repr`, with sets in one order: theirs is another one in every process. Of a large array a digest is added."""
+    if type(value) is np.ndarray and value.size > MAX_PRINTED and not value.dtype.hasobject:
+        return f"{value!r} {hashlib.sha256(value.tobytes()).hexdigest()}"
     try:
         if type(value) in (set, frozenset) and value:
             members = f"{{{', '.join(sorted(map(_ordered, value)))}}}"

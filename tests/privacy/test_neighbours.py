@@ -1,7 +1,7 @@
 """Claims with a neighbouring relation: the budget of a pair is that of the steps that join its inputs."""
 
 import math
-from collections import Counter
+from collections import Counter, deque
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.conformance.promises import law
 from dpaudit.errors import UsageError
 from dpaudit.privacy import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP, group
-from dpaudit.privacy.inputs import inputs_of
+from dpaudit.privacy.inputs import identity_of, inputs_of
 from dpaudit.privacy.neighbours import (
     MAX_EDITS,
     NeighbourClaim,
@@ -115,6 +115,17 @@ def test_what_cannot_be_told_is_asked():
     with pytest.raises(UsageError, match=r"adjacency must be one of add_remove, .* got 'one' at claim 'eps=1,adj"):
         parse_claim("eps=1,adjacency=one")
     assert NeighbourClaim(PureDP(1.0), "given").for_pair(0, 1) == PureDP(1.0)
+
+
+def test_rows_of_many_numbers_are_compared_by_all_of_them():
+    pandas = pytest.importorskip("pandas")
+    first, second = np.arange(5_000.0), np.arange(5_000.0)
+    second[2_500] += 1e-9  # neither shown, nor in the digits that are
+    for kind in (pandas.Series, lambda row: deque([row])):
+        assert steps_between([kind(first)], [kind(second)], "replace_one") == 1.0
+        assert steps_between([kind(first)], [kind(first.copy())], "replace_one") == 0.0
+    frames = [pandas.DataFrame({"a": [row]}) for row in (first, second, first.copy())]
+    assert identity_of(frames[0]) == identity_of(frames[2]) != identity_of(frames[1])
 
 
 def test_steps_that_are_no_number_are_refused():
