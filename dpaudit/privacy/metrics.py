@@ -5,6 +5,7 @@ Conventions
 * A metric is called as metric(x, x_prime) and returns a budget in [0, inf]. Zero between different points asks for
   equal laws; infinity asks nothing.
 * `matrix(points)` returns the budgets between all points, shape (points, points), vectorised where that is possible.
+* `epsilon` is a number of nats, 1 by default: for a unit of distance, in (0, inf), or for a difference, in [0, inf].
 * `name` is short, for reports; a metric that is scaled or added keeps the names of its parts.
 * The axioms are d(x, x) = 0, symmetry, non-negativity and the triangle inequality (DX-D2). Some families that the
   papers print break the last one (`BlowfishMetric`; `ValueMetric` with "min" on more than two values, DX-X2). Their
@@ -133,11 +134,6 @@ class _NormMetric(_FieldMetric):
 class EuclideanMetric(_NormMetric):
     """epsilon times the Euclidean distance of two points (DX-E4.1: locations, histograms, vectors).
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of distance, in (0, inf).
-
     Examples
     --------
     >>> EuclideanMetric(0.1)([0.0, 0.0], [3.0, 4.0])
@@ -152,11 +148,6 @@ class EuclideanMetric(_NormMetric):
 class SupNormMetric(_NormMetric):
     """epsilon times the largest absolute difference of two vectors (DX-X6: time series).
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of difference, in (0, inf).
-
     Examples
     --------
     >>> SupNormMetric(0.5)([1.0, 2.0, 3.0], [1.0, 5.0, 2.0])
@@ -170,11 +161,6 @@ class SupNormMetric(_NormMetric):
 @dataclasses.dataclass(frozen=True)
 class AbsoluteMetric(_NormMetric):
     """epsilon times the absolute difference of two numbers.
-
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of difference, in (0, inf).
 
     Examples
     --------
@@ -338,11 +324,6 @@ def is_same(value: Any, other: Any) -> bool:
 class HammingMetric(_FieldMetric, _PositionMetric):
     """epsilon for each position at which two sequences differ.
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats per differing position, in [0, inf].
-
     Examples
     --------
     >>> HammingMetric(0.5)("karolin", "kathrin")
@@ -440,11 +421,6 @@ class ValueMetric(_PositionMetric):
 @dataclasses.dataclass(frozen=True)
 class DiscreteMetric(_FieldMetric):
     """epsilon for any two different points: ordinary epsilon-DP (DX-C1).
-
-    Parameters
-    ----------
-    epsilon : float
-        In [0, inf].
 
     Examples
     --------

@@ -84,7 +84,7 @@ class NeighbourClaim(Claim):
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
             raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}.")
-        if not has_one_budget(self.claim):
+        if self.claim.depends_on_pair:
             raise UsageError(
                 f"claim must have one budget for all pairs where adjacency is stated, got {self.claim} "
                 f"({type(self.claim).__name__})."
@@ -159,11 +159,6 @@ class NeighbourClaim(Claim):
 _ADVICE = "State another relation with the claim: adjacency=add_remove, replace_one, either, or given (one step each)."
 
 
-def has_one_budget(claim: Claim) -> bool:
-    """Tell whether a claim is the same for every pair, so that a relation can be stated of it."""
-    return not claim.depends_on_pair
-
-
 def one_step(claim: Claim) -> Claim:
     """Claim of one step; a claim without a relation as it is."""
     return claim.claim if isinstance(claim, NeighbourClaim) else claim
@@ -193,7 +188,7 @@ def steps_note(claim: Claim, x: Any, x_prime: Any, lower: float | None) -> str:
         if count <= 1.0:
             return ""
         return f"The pair is {claim.words(count)} apart: its budget is {claim.for_pair(x, x_prime)}, not {claim.claim}."
-    if lower is None or not has_one_budget(claim) or steps_between(x, x_prime, "replace_one") != 1.0:
+    if lower is None or claim.depends_on_pair or steps_between(x, x_prime, "replace_one") != 1.0:
         return ""
     budget = ""
     try:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.neighbours import NeighbourClaim, has_one_budget
+from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
@@ -302,7 +302,7 @@ class Subject:
             own = steps if claim.adjacency == adjacency else None
             is_stated = claim.is_stated or (claim.rows is None and claim.steps is None)
             return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own, is_stated=is_stated)
-        if not has_one_budget(claim) or (adjacency is None and steps is None):
+        if claim.depends_on_pair or (adjacency is None and steps is None):  # a relation is of one budget
             return claim
         try:
             return NeighbourClaim(claim, adjacency or "given", rows, steps, is_stated=True)

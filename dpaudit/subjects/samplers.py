@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
@@ -63,7 +64,11 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
 
 def _behind_data(sampler: Callable[..., Any]) -> Callable[..., Any]:
     """The sampler as a function whose first parameter is an input, which it does not look at."""
-    given = inspect.signature(sampler)
+    try:
+        given = inspect.signature(sampler)
+    except (TypeError, ValueError) as error:
+        text = f"samplers must be functions of rng, size or nothing, got {sampler!r:.60} ({error})."
+        raise UsageError(text) from error
 
     @functools.wraps(sampler, updated=())
     def drawn(data: Any, **keywords: Any) -> Any:
