@@ -32,13 +32,12 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
-from dpaudit.subjects.foreign import attributes_of, is_standard, own
+from dpaudit.subjects.foreign import AS_THEY_ARE, attributes_of, is_standard, own
 from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
-AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})

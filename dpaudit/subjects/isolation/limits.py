@@ -13,7 +13,7 @@ from dpaudit.errors import UsageError
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SHORT = {"seconds": "seconds_a_call", **{name: name for name in ("memory", "output", "patience", "timing")}}
-OUTPUTS_A_LIMIT = 10_000  # of a vectorised call: it gets the time of a call for each of so many outputs begun
+OUTPUTS_A_LIMIT = 10_000  # outputs for which a vectorised call, or a request to a program, has the time of one call
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)B?", re.IGNORECASE)
 DEFAULTS = ("", "on", "yes", "true", "default")
 
