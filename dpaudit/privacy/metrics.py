@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +29,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, number_text
+from dpaudit.privacy.differences import row_key
 from dpaudit.privacy.pairs import short_form
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius of the WGS 84 ellipsoid, (2a + b) / 3
@@ -46,11 +49,14 @@ class Metric(ABC):
 
     def matrix(self, points: Sequence[Any]) -> FloatArray:
         """The budgets between all points, shape (points, points); by default one call an unordered pair."""
-        result = np.zeros((len(points), len(points)))
-        for i in range(len(points)):
-            for j in range(i):
-                result[i, j] = result[j, i] = self(points[i], points[j])
-        return result
+        return _of_pairs(self, points)
+
+
+def _of_pairs(distance: Callable[[Any, Any], float], points: Sequence[Any]) -> FloatArray:
+    result = np.zeros((len(points), len(points)))
+    for i, j in itertools.combinations(range(len(points)), 2):
+        result[i, j] = result[j, i] = distance(points[j], points[i])
+    return result
 
 
 def _per_unit(name: str, value: Any) -> float:
@@ -298,17 +304,11 @@ class _PositionMetric(Metric):
                 raise UsageError(f"points must have one length, {len(records[0])}, got {len(record)} at position {i}.")
         result = np.zeros((len(records), len(records)))
         for position in range(len(records[0]) if records else 0):
-            values: list[Any] = []
-            codes = []
-            for record in records:
-                code = next((i for i, value in enumerate(values) if is_same(value, record[position])), len(values))
-                if code == len(values):
-                    values.append(record[position])
-                codes.append(code)
-            costs = np.zeros((len(values), len(values)))  # (values, values), each ordered pair of different values once
-            for a in range(len(values)):
-                for b in range(a):
-                    costs[a, b] = costs[b, a] = self._cost(position, values[a], values[b])
+            keys = [row_key(record[position]) for record in records]
+            values = {key: record[position] for key, record in zip(keys, records, strict=True)}
+            places = {key: place for place, key in enumerate(values)}
+            codes = [places[key] for key in keys]
+            costs = _of_pairs(functools.partial(self._cost, position), list(values.values()))  # (values, values)
             result += costs[np.ix_(codes, codes)]
         return result
 

@@ -31,7 +31,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP, delegated, number
 from dpaudit.privacy.composition import group
-from dpaudit.privacy.differences import difference, frame_key, is_frame, whole_arrays
+from dpaudit.privacy.differences import difference, is_frame, is_series, row_key
 from dpaudit.privacy.pairs import short_form
 
 Adjacency = Literal["add_remove", "replace_one", "either", "given"]
@@ -348,33 +348,7 @@ def _rows(data: Any) -> list[Any] | None:
 
 def _is_table(data: Any) -> bool:
     """Tell whether it is an array, a frame or a series of rows."""
-    return _is_series(data) or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
-
-
-def _is_series(data: Any) -> bool:
-    return type(data).__name__ == "Series" and type(data).__module__.split(".")[0] == "pandas"
-
-
-def row_key(row: Any) -> Hashable:
-    """A hashable key of a row, equal for rows that are the same."""
-    if isinstance(row, np.ndarray | np.generic) or _is_series(row):
-        row = row.tolist()
-    if isinstance(row, list | tuple):
-        return ("row", *map(row_key, row))
-    if isinstance(row, Mapping):
-        return "record", frozenset((row_key(key), row_key(value)) for key, value in row.items())
-    if isinstance(row, Set):
-        return "set", frozenset(map(row_key, row))
-    if is_frame(row):
-        return frame_key(row)
-    if isinstance(row, int | float | complex):
-        return "NaN" if row != row else row
-    try:
-        hash(row)
-    except TypeError:
-        with whole_arrays():
-            return type(row), repr(row)
-    return type(row), row
+    return is_series(data) or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
 
 
 def _columns_joined(data: Any) -> Any:

@@ -14,8 +14,8 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import whole_number
+from dpaudit.privacy.differences import row_key
 from dpaudit.privacy.metrics import is_same
-from dpaudit.privacy.neighbours import row_key
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import (
     MOVES,

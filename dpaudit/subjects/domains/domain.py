@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from dpaudit.privacy.neighbours import row_key
+from dpaudit.privacy.differences import row_key
 
 Inputs = tuple[Any, Any]
 Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime

@@ -19,8 +19,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import whole_number
-from dpaudit.privacy.differences import is_frame
-from dpaudit.privacy.neighbours import row_key
+from dpaudit.privacy.differences import is_frame, row_key
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.datasets import DatasetDomain, telling_places
 from dpaudit.subjects.domains.domain import (

@@ -52,9 +52,6 @@ def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | Non
     ----------
     mechanism : diffprivlib.mechanisms.DPMechanism
         Copied with the same parameters and the audit's randomness for every batch; one call a draw inside.
-    claim : Claim or str, optional
-        Audited instead of its own.
-    name : str, optional
     """
     import_library("diffprivlib.mechanisms", PACKAGE)
     if not callable(getattr(mechanism, "randomise", None)) or not hasattr(mechanism, "epsilon"):
@@ -82,7 +79,6 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     claim : Claim or str, optional
         Audited instead of its own epsilon. It holds for lists at most `sensitivity` apart in every utility; with
         `monotonic=True` only where all utilities move in one direction.
-    name : str, optional
     **parameters
         Of the class, without `utility` and `random_state`; `epsilon` and `sensitivity` among them.
     """
@@ -121,13 +117,10 @@ def tool(
     Parameters
     ----------
     function : callable
-    claim : Claim or str, optional
-        Audited instead of its `epsilon`.
     read : callable, optional
         What of its result is the output: all of it by default.
     adjacency : str, optional
         The relation for which it calibrates its noise (`dpaudit.privacy.neighbours`); by default that of `ADJACENCY`.
-    name : str, optional
     **parameters
         Of the function; `epsilon` is its default where it is not given. An input that is a dict is passed by keyword.
     """

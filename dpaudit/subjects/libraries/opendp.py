@@ -22,7 +22,8 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, row_key, steps_between
+from dpaudit.privacy.differences import row_key
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, steps_between
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import Promised, import_library, library_subject, real_distance
 
@@ -65,7 +66,6 @@ def subject(
         Sound only where coordinates have noise of their own, as those of `make_laplace`, `make_gaussian`,
         `make_geometric` and `make_noise` have; its map must promise at `d_in`, which one changed coordinate uses up,
         what that of `measurement` promises.
-    name : str, optional
     """
     import_library("opendp", "opendp")
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):

@@ -31,9 +31,6 @@ def subject(measurement: Any, *, d_in: Any = 1, claim: Claim | str | None = None
     d_in : number
         The distance between neighbouring inputs under the measurement's input metric, in the form that its privacy
         function takes. Inputs further apart are several steps.
-    claim : Claim or str, optional
-        Audited instead of what the privacy function promises at `d_in`.
-    name : str, optional
 
     Raises
     ------
