@@ -346,6 +346,8 @@ def test_distances_of_opendp_are_computed_as_its_metrics_say(dp):
         ("HammingDistance", [1, 2], [2, 1], 2.0),
         ("InsertDeleteDistance", [1, 2, 3], [2, 3, 1], 2.0),
         ("L1Distance<f64>", [0], [1, 2], None),
+        ("L2Distance<f64>", [0], [math.nan], None),
+        ("AbsoluteDistance<f64>", math.inf, math.inf, None),
         ("ChangeOneDistance", [1], [1, 2], math.inf),
         ("HammingDistance", [1], [1, 2], math.inf),
         ("SymmetricDistance", [[1], [math.nan]], [[2], [math.nan]], 2.0),
@@ -476,6 +478,10 @@ def test_models_queries_and_mechanisms_count_steps_too(mechanisms):
     monotonic = diffprivlib.selection(mechanisms.Exponential, epsilon=1.0, sensitivity=1.0, monotonic=True)
     for pair, steps in ((([1.0, 0.0], [0.0, 1.0]), 2.0), (([1.0, 1.0], [0.0, 0.0]), 1.0)):
         assert monotonic.claim.for_pair(*pair).value == steps and chosen.claim.for_pair(*pair).value == 1.0
+    # Of a pair with NaN nobody can tell the distance: it is one step.
+    assert laplace.claim.for_pair(0.0, math.nan).value == 0.5
+    for one in (chosen, monotonic):
+        assert one.claim.for_pair([0.0, 2.0], [math.nan, 0.0]).value == 1.0
     query = sql.subject(lambda connection: 0, claim="eps=1", adjacency="add_remove")
     assert query.claim.for_pair([[1], [2]], [[1], [3]]).value == 2.0
     fitted = estimators.subject(Fitted(), ["mean_"], claim="eps=1", adjacency="add_remove")

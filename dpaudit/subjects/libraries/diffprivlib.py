@@ -23,6 +23,7 @@ from dpaudit.subjects.libraries.library_mechanism import (
     import_library,
     library_subject,
     listed,
+    or_unknown,
     real_distance,
     steps_of,
 )
@@ -96,7 +97,7 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     def apart(x: Any, x_prime: Any) -> float | None:
         # A monotonic mechanism spends its epsilon in one direction: there and back is twice as far.
         gaps = _gaps(x, x_prime)
-        return None if gaps is None else sum(gaps) if parameters.get("monotonic") else max(gaps)
+        return None if gaps is None else or_unknown(sum(gaps) if parameters.get("monotonic") else max(gaps))
 
     steps, own = steps_of(parameters["sensitivity"], apart), PureDP(parameters["epsilon"])
     text = f"{kind.__name__}({listed(parameters)})"

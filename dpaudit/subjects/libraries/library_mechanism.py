@@ -136,7 +136,12 @@ def steps_of(sensitivity: Any, distance: Callable[[Any, Any], float | None]) -> 
 
 
 def real_distance(x: Any, x_prime: Any) -> float | None:
-    """|x - x_prime| of two numbers; None for anything else."""
+    """|x - x_prime| of two numbers; None for anything else, and where one is NaN."""
     if not isinstance(x, numbers.Real) or not isinstance(x_prime, numbers.Real):
         return None
-    return abs(float(x) - float(x_prime))
+    return or_unknown(abs(float(x) - float(x_prime)))
+
+
+def or_unknown(distance: float) -> float | None:
+    """A distance; None where it is NaN, so that nobody can tell how many steps it is."""
+    return None if math.isnan(distance) else distance

@@ -25,7 +25,13 @@ from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiD
 from dpaudit.privacy.differences import row_key
 from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, steps_between
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import Promised, import_library, library_subject, real_distance
+from dpaudit.subjects.libraries.library_mechanism import (
+    Promised,
+    import_library,
+    library_subject,
+    or_unknown,
+    real_distance,
+)
 
 RELATIONS: dict[str, Adjacency] = {
     "SymmetricDistance": "add_remove",
@@ -167,7 +173,7 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
         if not len(gaps):
             return 0.0
         norms: dict[str, Callable[[Any], Any]] = {"L1Distance": np.sum, "LInfDistance": np.max}
-        return float(norms.get(kind, np.linalg.norm)(gaps))
+        return or_unknown(float(norms.get(kind, np.linalg.norm)(gaps)))
     if kind not in RELATIONS:
         return None
     if kind in UNORDERED:
