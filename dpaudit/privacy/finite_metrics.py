@@ -43,8 +43,7 @@ def check_metric(matrix: Any, ids: Sequence[Hashable] | None = None, tolerance: 
     dpaudit.errors.UsageError: metric violates the triangle inequality: d('a', 'c') = 3.0 > 2.0 = d('a', 'b') + \
 d('b', 'c'). Use metric.closure() to repair it.
     """
-    entries = _square(matrix)
-    _raise_violations(entries, _point_ids(ids, len(entries)), tolerance, triangle=True)
+    MatrixMetric(matrix, ids, tolerance=tolerance)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

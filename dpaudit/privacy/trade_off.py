@@ -119,8 +119,7 @@ class FDP(ProfileClaim):
     T(M(d + record), M(d)) >= g. Every pair is held to both. `for_pair` tells which of its inputs has the record; inputs
     are read as `dpaudit.privacy.neighbours` reads them. Without `add` or `remove` that order is promised nothing.
 
-    As in `ProfileClaim`, the parameter is a *scale* on epsilon: 1 is the promise itself, and a lower bound of 1.2 says
-    that its privacy profile would have to be stretched by at least 1.2.
+    The parameter is that of `ProfileClaim`: a *scale* on epsilon, of which 1 is the promise itself.
 
     Parameters
     ----------
