@@ -36,6 +36,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.arguments import check_among
 from dpaudit.arguments import number as number
 from dpaudit.arguments import whole_number as whole_number
 from dpaudit.errors import UsageError
@@ -654,8 +655,7 @@ class MetricDP(Claim):
     def __post_init__(self) -> None:
         if not callable(self.metric):
             raise UsageError(f"metric must be a callable (x, x_prime) -> budget in nats, got {self.metric!r}.")
-        if self.on not in ("inputs", "records"):
-            raise UsageError(f"on must be 'inputs' or 'records', got {self.on!r}.")
+        check_among("on", self.on, ("inputs", "records"))
 
     @property
     def value(self) -> float:

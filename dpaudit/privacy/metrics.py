@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, number_text
 from dpaudit.privacy.differences import row_key
@@ -394,8 +395,7 @@ class ValueMetric(_PositionMetric):
     per_attribute: ClassVar[str] = "budgets"
 
     def __post_init__(self) -> None:
-        if self.combine not in ("min", "sum", "max"):
-            raise UsageError(f"combine must be 'min', 'sum' or 'max', got {self.combine!r}.")
+        check_among("combine", self.combine, ("min", "sum", "max"))
         checked = tuple(
             {value: budget_number(f"budgets[{k}][{value!r}]", budget) for value, budget in values.items()}
             for k, values in enumerate(self.budgets)

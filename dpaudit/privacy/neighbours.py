@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP, delegated, number
 from dpaudit.privacy.composition import group
@@ -82,8 +83,7 @@ class NeighbourClaim(Claim):
     is_stated: bool = dataclasses.field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.adjacency not in ADJACENCIES:
-            raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}.")
+        check_among("adjacency", self.adjacency, ADJACENCIES)
         if self.claim.depends_on_pair:
             raise UsageError(
                 f"claim must have one budget for all pairs where adjacency is stated, got {self.claim} "

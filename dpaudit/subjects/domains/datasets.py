@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import whole_number
@@ -25,7 +26,6 @@ from dpaudit.subjects.domains.domain import (
     Inputs,
     Relation,
     Start,
-    check_among,
     check_ends,
     distinct,
     is_number,

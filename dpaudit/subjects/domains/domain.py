@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.differences import row_key
 
@@ -49,12 +48,6 @@ def check_ends(low: Any, high: Any) -> None:
     """Check the two ends of a range of numbers."""
     least = number("low", low, "finite", math.isfinite)
     number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
-
-
-def check_among(name: str, value: Any, known: Sequence[str]) -> None:
-    """Check that an argument is one of some texts."""
-    if value not in known:
-        raise UsageError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
 
 
 def is_number(value: Any) -> bool:

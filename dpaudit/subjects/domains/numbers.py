@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, FloatArray, number, whole_number
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, SHARE, Domain, Inputs, Start, check_among, check_ends, is_number
+from dpaudit.subjects.domains.domain import MOVES, SHARE, Domain, Inputs, Start, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.differences import is_frame, row_key
@@ -28,7 +29,6 @@ from dpaudit.subjects.domains.domain import (
     Inputs,
     Relation,
     Start,
-    check_among,
     distinct,
     is_number,
     spread,
