@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -26,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import at, parse_pairs
@@ -217,14 +217,12 @@ def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
         return getattr(value, name)
     except AttributeError as error:
         names = [known for known in dir(value) if not known.startswith("_")]
-        close = difflib.get_close_matches(name, names)
-        if close:
-            hint = f"Did you mean {' or '.join(repr(known) for known in close)}?"
-        else:
+        hint = did_you_mean(name, names)
+        if not hint:
             own = [known for known in names if not isinstance(getattr(value, known, None), ModuleType)][:NAMES_SHOWN]
-            hint = f"It has {', '.join(own)}." if own else "It has no public attributes."
+            hint = f" It has {', '.join(own)}." if own else " It has no public attributes."
         where = getattr(value, "__name__", type(value).__name__)
-        raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}. {hint}") from error
+        raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}.{hint}") from error
     except Exception as error:
         raise UsageError(f"{argument} must be readable, got {what_raised(error)} ({text!r}).") from error
 

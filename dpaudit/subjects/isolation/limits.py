@@ -10,6 +10,7 @@ from typing import Any
 
 from dpaudit.arguments import number
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number_text
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SHORT = {"seconds": "seconds_a_call", **{name: name for name in ("memory", "output", "patience", "timing")}}
@@ -95,8 +96,8 @@ class Isolation:
 
     def __str__(self) -> str:
         return (
-            f"seconds={self.seconds_a_call:g},memory={_size(self.memory)},output={_size(self.output)},"
-            f"patience={self.patience:g},timing={self.timing}"
+            f"seconds={number_text(self.seconds_a_call)},memory={_size(self.memory)},output={_size(self.output)},"
+            f"patience={number_text(self.patience)},timing={self.timing}"
         )
 
     def seconds_for(self, size: int) -> float:
