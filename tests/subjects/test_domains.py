@@ -240,7 +240,7 @@ def test_json_domains_are_the_classes_with_numbers_by_name():
         ({"kind": "dataset"}, "values must be given for a domain of kind 'dataset', got nothing"),
         ({"kind": "dataset", "low": 0}, "high must be given for a domain of kind 'dataset', got low"),
         ({"kind": "dataset", "low": 0, "high": 1, "values": [1]}, "got 'values'.* They are low, high, largest, "),
-        ({"kind": "inputs", "inputs": [1, 2], "adjacent": "x"}, "got 'adjacent'\. They are inputs\."),
+        ({"kind": "inputs", "inputs": [1, 2], "adjacent": "x"}, r"got 'adjacent'\. They are inputs\."),
         ({"kind": "vector", "length": 2, "as_list": 1}, "as_list must be True or False, got 1"),
         ({"kind": "number", "low": 1, "high": 0}, r"high must be finite and above low \(1\), got 0"),
         ({"kind": "number", "low": 0, "high": 1, "change": 0}, "change must be positive, got 0"),

@@ -184,7 +184,7 @@ def stated_claim(mechanism: Any) -> Claim:
 
 
 def _gaps(x: Any, x_prime: Any) -> tuple[float, float] | None:
-    """How far a utility of the second list is above and below that of the first at most; None for other lengths."""
+    """Largest rise and largest fall of a utility from the first list to the second; None for other lengths."""
     first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
     if first.shape != second.shape:
         return None
