@@ -11,7 +11,7 @@ import functools
 import inspect
 import numbers
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from dpaudit.errors import UnknownOptionError, UsageError
@@ -48,6 +48,13 @@ def whole_number(name: str, value: Any, condition: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
         raise UsageError(f"{name} must be {condition}, got {value!r}.")
     return int(value)
+
+
+def check_among(name: str, value: Any, known: Sequence[str]) -> None:
+    """One clear `UsageError` where `value` is none of some texts."""
+    if value not in known:
+        *others, last = map(repr, known)
+        raise UsageError(f"{name} must be {', '.join(others)} or {last}, got {value!r}.")
 
 
 def check_options(**stated: Any) -> None:
@@ -140,21 +147,6 @@ def with_near_names(function: F) -> F:
     return cast(F, functools.update_wrapper(own, function))
 
 
-def _mode(name: str, value: Any) -> None:
-    if value not in MODES:
-        raise UsageError(f"{name} must be 'sequential', 'adaptive' or 'fixed', got {value!r}.")
-
-
-def _power(name: str, value: Any) -> None:
-    if value not in EFFORTS:
-        raise UsageError(f"{name} must be 'off', 'quick' or 'full', got {value!r}.")
-
-
-def _monotone(name: str, value: Any) -> None:
-    if value not in MONOTONE:
-        raise UsageError(f"{name} must be 'density' or 'value', got {value!r}.")
-
-
 def _seed(name: str, value: Any) -> None:
     if value is not None:
         whole_number(name, value, "a non-negative integer", 0)
@@ -167,12 +159,12 @@ def _jobs(name: str, value: Any) -> None:
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "samples": lambda name, value: whole_number(name, value, "an integer of at least 10", 10),
-    "mode": _mode,
+    "mode": functools.partial(check_among, known=MODES),
     "seconds": lambda name, value: number(name, value, "above 0", lambda v: 0.0 < v < float("inf")),
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
-    "power": _power,
-    "monotone": _monotone,
+    "power": functools.partial(check_among, known=EFFORTS),
+    "monotone": functools.partial(check_among, known=MONOTONE),
     "jobs": _jobs,
     "event_mass": lambda name, value: number(name, value, "in (0, 1]", lambda v: 0.0 < v <= 1.0),
     "inconclusive_factor": lambda name, value: number(name, value, "at least 1", lambda v: v >= 1.0),

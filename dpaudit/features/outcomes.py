@@ -41,7 +41,7 @@ from dpaudit.features.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 from dpaudit.subjects.foreign import OWN, attributes_of, own
-from dpaudit.subjects.plain import ADDRESS, Seen, seen
+from dpaudit.subjects.plain import AT_ADDRESS, Seen, seen
 
 AS_IT_IS = OWN - {np.ndarray, np.float64}  # Python's own
 DEEPEST = LIMITS.max_depth
@@ -308,7 +308,7 @@ def written(value: Any, depth: int, inside: Callable[[Any, int], str]) -> str:
     if state is not None:
         return f"{value.kind if isinstance(value, Opaque) else type(value).__qualname__}{inside(state, inner)}"
     text = _printed(value)
-    return type(value).__qualname__ if ADDRESS in text else text
+    return type(value).__qualname__ if AT_ADDRESS in text else text
 
 
 def state_of(value: Any) -> Mapping[str, Any] | None:
@@ -348,7 +348,7 @@ def _unseen(value: Any, depth: int) -> str:
         parts, inner = state.values(), depth + 2  # as deep as they are in plain data
     else:
         kind = value.kind if isinstance(value, Opaque) else type(value).__qualname__
-        is_seen = _is_seen(value) if isinstance(value, Opaque) else ADDRESS not in _printed(value)
+        is_seen = _is_seen(value) if isinstance(value, Opaque) else AT_ADDRESS not in _printed(value)
         return "" if is_seen or kind == "object" or (depth > 0 and kind in HELPERS) else kind
     return next((kind for part in parts if (kind := _unseen(part, inner))), "")
 

@@ -1,53 +1,35 @@
-"""Claims, d_X metrics, adjacency and pairs, and the arithmetic of composition."""
+"""Claims, d_X metrics, adjacency and pairs, and the arithmetic of composition.
+
+An argument that breaks a condition of its docstring raises `UsageError`, with the condition and what was given.
+"""
 
 from dpaudit.privacy.adjacency import (
     add_remove,
-    add_remove_count,
-    explicit,
     replace_one,
-    replace_one_count,
-    within,
 )
 from dpaudit.privacy.claims import (
-    LARGEST_EPSILON,
-    REPORT_DELTA,
     ApproxDP,
-    Budget,
     Claim,
     DirectedProfile,
-    Distance,
-    FloatArray,
     GaussianDP,
-    HockeyStickLine,
-    Inequality,
     MetricDP,
     ProfileClaim,
     PureDP,
     RenyiDP,
-    RenyiInequality,
     ZeroConcentratedDP,
-    epsilon_of_profile,
     gaussian_profile,
-    number,
-    number_text,
 )
 from dpaudit.privacy.composition import (
     compose,
     group,
-    to_approx,
-    to_renyi,
-    to_zcdp,
 )
 from dpaudit.privacy.finite_metrics import (
-    TOLERANCE,
     GraphMetric,
     MatrixMetric,
     TreeMetric,
     check_metric,
-    shortest_paths,
 )
 from dpaudit.privacy.metrics import (
-    EARTH_RADIUS_KM,
     AbsoluteMetric,
     AttributeMetric,
     BlowfishMetric,
@@ -62,16 +44,12 @@ from dpaudit.privacy.metrics import (
     SumMetric,
     SupNormMetric,
     ValueMetric,
-    budget_matrix,
-    is_same,
-    metric_name,
     scaled,
 )
 from dpaudit.privacy.pairs import (
     Pair,
     all_pairs,
     as_pairs,
-    short_form,
 )
 from dpaudit.privacy.parsing import (
     parse_claim,
@@ -81,29 +59,20 @@ from dpaudit.privacy.parsing import (
 from dpaudit.privacy.trade_off import FDP
 
 __all__ = [
-    "EARTH_RADIUS_KM",
     "FDP",
-    "LARGEST_EPSILON",
-    "REPORT_DELTA",
-    "TOLERANCE",
     "AbsoluteMetric",
     "ApproxDP",
     "AttributeMetric",
     "BlowfishMetric",
-    "Budget",
     "Claim",
     "DateMetric",
     "DirectedProfile",
     "DiscreteMetric",
-    "Distance",
     "EuclideanMetric",
-    "FloatArray",
     "GaussianDP",
     "GeoMetric",
     "GraphMetric",
     "HammingMetric",
-    "HockeyStickLine",
-    "Inequality",
     "MatrixMetric",
     "Metric",
     "MetricDP",
@@ -111,7 +80,6 @@ __all__ = [
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
-    "RenyiInequality",
     "ScaledMetric",
     "SmoothBlowfishMetric",
     "SumMetric",
@@ -120,30 +88,15 @@ __all__ = [
     "ValueMetric",
     "ZeroConcentratedDP",
     "add_remove",
-    "add_remove_count",
     "all_pairs",
     "as_pairs",
-    "budget_matrix",
     "check_metric",
     "compose",
-    "epsilon_of_profile",
-    "explicit",
     "gaussian_profile",
     "group",
-    "is_same",
-    "metric_name",
-    "number",
-    "number_text",
     "parse_claim",
     "parse_pairs",
     "read_metric",
     "replace_one",
-    "replace_one_count",
     "scaled",
-    "short_form",
-    "shortest_paths",
-    "to_approx",
-    "to_renyi",
-    "to_zcdp",
-    "within",
 ]

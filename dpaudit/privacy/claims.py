@@ -36,6 +36,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.arguments import check_among
 from dpaudit.arguments import number as number
 from dpaudit.arguments import whole_number as whole_number
 from dpaudit.errors import UsageError
@@ -45,7 +46,7 @@ FloatArray = NDArray[np.float64]
 REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
 HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
 LOWER_ORDERS = 2.0, 8.0
-TOLERANCE = 1e-9  # relative slack of the axioms of a metric: distances that were computed in double precision
+TOLERANCE = 1e-9  # slack of what users compute in double precision: distances, trade-off functions, changes of inputs
 LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 
@@ -278,11 +279,6 @@ class ApproxDP(_FieldClaim):
     delta : float
         In [0, 1]; 1 promises nothing.
 
-    Raises
-    ------
-    UsageError
-        If either is out of range or NaN.
-
     Examples
     --------
     >>> claim = ApproxDP(1.0, 0.01)
@@ -322,7 +318,7 @@ class ApproxDP(_FieldClaim):
         epsilon = _checked("epsilon", epsilon)
         if math.isinf(self.epsilon):
             return 1.0
-        gap = max(0.0, -math.expm1(epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
+        gap = -math.expm1(min(0.0, epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
         return self.delta + (1.0 - self.delta) * gap
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
@@ -355,12 +351,6 @@ def single_line(claim: Claim) -> HockeyStickLine | None:
     """The line that a claim promises, where it is a single one; None for free lines and for Renyi divergences."""
     line = claim.inequality() if claim.is_one_line else None
     return line if isinstance(line, HockeyStickLine) else None
-
-
-def pure_epsilon(claim: Claim) -> float | None:
-    """The epsilon of a claim that is the one line (epsilon, 0), in whatever parameter it is stated; None for others."""
-    line = single_line(claim)
-    return line.epsilon if line is not None and line.delta == 0.0 else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -469,11 +459,6 @@ class ProfileClaim(_FieldClaim):
         How the claim is printed.
     scale : float, optional
         In [0, inf]; 1 by default.
-
-    Raises
-    ------
-    UsageError
-        If the function raises, leaves [0, 1], returns NaN or increases on the grid.
 
     Examples
     --------
@@ -670,8 +655,7 @@ class MetricDP(Claim):
     def __post_init__(self) -> None:
         if not callable(self.metric):
             raise UsageError(f"metric must be a callable (x, x_prime) -> budget in nats, got {self.metric!r}.")
-        if self.on not in ("inputs", "records"):
-            raise UsageError(f"on must be 'inputs' or 'records', got {self.on!r}.")
+        check_among("on", self.on, ("inputs", "records"))
 
     @property
     def value(self) -> float:

@@ -3,13 +3,12 @@
 Conventions
 -----------
 * `compose` is sequential composition: the mechanisms run on the same input with independent randomness, and all
-  outputs are seen. Each family has its own rule; families are never mixed silently. `to_approx`, `to_zcdp` and
-  `to_renyi` are the documented conversions; each is valid, and says whether it is tight.
+  outputs are seen. Each family has its own rule; families are never mixed silently.
 * `group` is group privacy: the claim for two inputs that a chain of k pairs joins, each of which keeps the claim.
 * Sums are taken in double precision, exactly rounded (`math.fsum`) where they are sums of budgets.
 
 Source: DX-F1.2, DX-F1.3 of `dpaudit_mechanisms/papers/dx-linear-queries.toml` (metric claims); Dwork and Roth (2014),
-theorem 3.16 (basic composition); Bun and Steinke (2016), arXiv:1605.02065, propositions 1.4, 1.7 and 1.9 (zCDP);
+theorem 3.16 (basic composition); Bun and Steinke (2016), arXiv:1605.02065, propositions 1.7 and 1.9 (zCDP);
 Mironov (2017), arXiv:1702.07476, propositions 1 and 2 (RDP); Dong, Roth and Su (2019), arXiv:1905.02383, section 2.5
 and corollary 3.3 (Gaussian DP).
 """
@@ -30,7 +29,6 @@ from dpaudit.privacy.claims import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
-    number,
     number_text,
 )
 from dpaudit.privacy.metrics import SumMetric, scaled
@@ -79,7 +77,8 @@ def compose(claims: Iterable[Claim]) -> Claim:
     kinds = sorted({type(claim).__name__ for claim in parts})
     raise UsageError(
         f"claims must be of families with one composition rule, got {' and '.join(kinds)}. "
-        "Convert them first: to_zcdp, to_renyi or to_approx, or a MetricDP with a DiscreteMetric for a PureDP."
+        "State all in one family: a PureDP of eps is zCDP of eps**2 / 2, or a MetricDP with a DiscreteMetric; a "
+        "GaussianDP of mu is zCDP of mu**2 / 2."
     )
 
 
@@ -98,11 +97,6 @@ def group(claim: Claim, k: int) -> Claim:
         Of one of these families.
     k : int
         Number of steps, at least 1.
-
-    Raises
-    ------
-    UsageError
-        If k is no whole number from 1, or the family has no rule for it.
 
     Examples
     --------
@@ -135,91 +129,12 @@ def group(claim: Claim, k: int) -> Claim:
     raise UsageError(f"claim must be of a family with a rule for groups, got {claim} ({type(claim).__name__}).")
 
 
-def to_approx(claim: Claim, delta: float) -> ApproxDP:
-    """The (epsilon, delta)-DP that a claim implies at a delta; tight for hockey-stick families, valid for Renyi ones.
-
-    Parameters
-    ----------
-    claim : Claim
-        Not a `MetricDP`: take its `for_pair` first.
-    delta : float
-        In [0, 1].
-
-    Raises
-    ------
-    UsageError
-        If delta is out of range, or the claim depends on the pair.
-
-    Examples
-    --------
-    >>> to_approx(ZeroConcentratedDP(0.5), delta=1e-6).epsilon <= 5.757
-    True
-    """
-    return ApproxDP(claim.epsilon_at(delta), delta)
-
-
-def to_zcdp(claim: Claim) -> ZeroConcentratedDP:
-    """The zCDP that a claim implies: epsilon^2 / 2 of a pure claim (valid), mu^2 / 2 of a Gaussian one (tight).
-
-    Raises
-    ------
-    UsageError
-        If the claim is approximate, Renyi of one order, metric or a profile: none of them bounds every order.
-
-    Examples
-    --------
-    >>> to_zcdp(PureDP(1.0))
-    ZeroConcentratedDP(rho=0.5)
-    """
-    if isinstance(claim, ZeroConcentratedDP):
-        return claim
-    if isinstance(claim, PureDP | GaussianDP):
-        return ZeroConcentratedDP(claim.value**2 / 2.0)
-    raise UsageError(f"claim must be pure, Gaussian or zCDP to imply zCDP, got {claim} ({type(claim).__name__}).")
-
-
-def to_renyi(claim: Claim, order: float) -> RenyiDP:
-    """The Renyi DP of one order that a claim implies; tight for pure, Gaussian and zCDP claims.
-
-    Pure: the divergence of randomised response at epsilon. Gaussian: order mu^2 / 2. zCDP: order rho. Renyi of a larger
-    order: its epsilon, as the divergence does not decrease with the order (valid, not tight).
-
-    Parameters
-    ----------
-    claim : Claim
-        Pure, Gaussian, zCDP, or Renyi of at least this order.
-    order : float
-        In (1, inf).
-
-    Raises
-    ------
-    UsageError
-        If the order is out of range, or the claim does not bound it.
-
-    Examples
-    --------
-    >>> to_renyi(ZeroConcentratedDP(0.5), order=2)
-    RenyiDP(order=2.0, epsilon=1.0)
-    """
-    order = number("order", order, "in (1, inf)", lambda value: 1.0 < value < math.inf)
-    if isinstance(claim, PureDP):
-        return RenyiDP(order, _randomised_response_renyi(claim.epsilon, order))
-    if isinstance(claim, GaussianDP | ZeroConcentratedDP):
-        return RenyiDP(order, order * to_zcdp(claim).rho)
-    if isinstance(claim, RenyiDP) and order <= claim.order:
-        return RenyiDP(order, claim.epsilon)
-    raise UsageError(
-        f"claim must be pure, Gaussian, zCDP or Renyi of order at least {number_text(order)} to imply Renyi DP of that "
-        f"order, got {claim} ({type(claim).__name__})."
-    )
-
-
 def _composed_renyi(claims: Sequence[RenyiDP]) -> RenyiDP:
     orders = sorted({claim.order for claim in claims})
     if len(orders) > 1:
         shown = " and ".join(map(number_text, orders))
         smallest = number_text(orders[0])
-        raise UsageError(f"claims must be of one Renyi order, got {shown}. Convert with to_renyi(claim, {smallest}).")
+        raise UsageError(f"claims must be of one Renyi order, got {shown}. Each holds at order {smallest} too.")
     return RenyiDP(orders[0], math.fsum(claim.epsilon for claim in claims))
 
 
@@ -251,9 +166,3 @@ def _group_delta(claim: ApproxDP, k: int) -> float:
     # The geometric sum in logarithms: (k-1) epsilon + log(1 - e^(-k epsilon)) - log(1 - e^(-epsilon)) never overflows.
     exponent = (k - 1) * claim.epsilon + math.log(-math.expm1(-k * claim.epsilon) / -math.expm1(-claim.epsilon))
     return math.exp(min(0.0, math.log(claim.delta) + exponent))
-
-
-def _randomised_response_renyi(epsilon: float, order: float) -> float:
-    """log(p^r q^(1-r) + q^r p^(1-r)) / (r-1) at p/q = e^epsilon and p + q = 1: the largest that epsilon-DP allows."""
-    gap = math.log1p(math.exp(-(2.0 * order - 1.0) * epsilon)) - math.log1p(math.exp(-epsilon))
-    return max(0.0, epsilon + gap / (order - 1.0))

@@ -6,8 +6,10 @@ counted from 0. A text names the first `MAX_CHANGES` differences, and counts the
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -52,12 +54,45 @@ def is_frame(value: Any) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] == "pandas"
 
 
+def is_series(value: Any) -> bool:
+    """Tell whether it is a pandas Series, without importing pandas."""
+    return type(value).__name__ == "Series" and type(value).__module__.split(".")[0] == "pandas"
+
+
+def row_key(row: Any) -> Hashable:
+    """A hashable key of a row, equal for rows that are the same."""
+    if isinstance(row, np.ndarray | np.generic) or is_series(row):
+        row = row.tolist()
+    if isinstance(row, list | tuple):
+        return ("row", *map(row_key, row))
+    if isinstance(row, Mapping):
+        return "record", frozenset((row_key(key), row_key(value)) for key, value in row.items())
+    if isinstance(row, Set):
+        return "set", frozenset(map(row_key, row))
+    if is_frame(row):
+        return frame_key(row)
+    if isinstance(row, int | float | complex):
+        return "NaN" if row != row else row
+    try:
+        hash(row)
+    except TypeError:
+        with whole_arrays():
+            return type(row), repr(row)
+    return type(row), row
+
+
 def frame_key(frame: Any) -> tuple[Any, ...]:
     """Key that tells two frames apart: names and types of columns, the index, and every value."""
-    names = tuple(map(repr, frame.columns))
-    types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
-    values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
-    return names, types, tuple(map(_key, frame.index.tolist())), values
+    with whole_arrays():
+        names = tuple(map(repr, frame.columns))
+        types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
+        values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
+        return names, types, tuple(map(_key, frame.index.tolist())), values
+
+
+def whole_arrays() -> contextlib.AbstractContextManager[Any]:
+    """For a while arrays are printed with all of their numbers, in all digits."""
+    return np.printoptions(threshold=sys.maxsize, floatmode="unique")
 
 
 def frame_name(frame: Any) -> str:

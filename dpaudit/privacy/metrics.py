@@ -5,6 +5,7 @@ Conventions
 * A metric is called as metric(x, x_prime) and returns a budget in [0, inf]. Zero between different points asks for
   equal laws; infinity asks nothing.
 * `matrix(points)` returns the budgets between all points, shape (points, points), vectorised where that is possible.
+* `epsilon` is a number of nats, 1 by default: for a unit of distance, in (0, inf), or for a difference, in [0, inf].
 * `name` is short, for reports; a metric that is scaled or added keeps the names of its parts.
 * The axioms are d(x, x) = 0, symmetry, non-negativity and the triangle inequality (DX-D2). Some families that the
   papers print break the last one (`BlowfishMetric`; `ValueMetric` with "min" on more than two values, DX-X2). Their
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +27,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, number_text
+from dpaudit.privacy.differences import row_key
 from dpaudit.privacy.pairs import short_form
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius of the WGS 84 ellipsoid, (2a + b) / 3
@@ -45,11 +50,14 @@ class Metric(ABC):
 
     def matrix(self, points: Sequence[Any]) -> FloatArray:
         """The budgets between all points, shape (points, points); by default one call an unordered pair."""
-        result = np.zeros((len(points), len(points)))
-        for i in range(len(points)):
-            for j in range(i):
-                result[i, j] = result[j, i] = self(points[i], points[j])
-        return result
+        return _of_pairs(self, points)
+
+
+def _of_pairs(distance: Callable[[Any, Any], float], points: Sequence[Any]) -> FloatArray:
+    result = np.zeros((len(points), len(points)))
+    for i, j in itertools.combinations(range(len(points)), 2):
+        result[i, j] = result[j, i] = distance(points[j], points[i])
+    return result
 
 
 def _per_unit(name: str, value: Any) -> float:
@@ -133,11 +141,6 @@ class _NormMetric(_FieldMetric):
 class EuclideanMetric(_NormMetric):
     """epsilon times the Euclidean distance of two points (DX-E4.1: locations, histograms, vectors).
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of distance, in (0, inf).
-
     Examples
     --------
     >>> EuclideanMetric(0.1)([0.0, 0.0], [3.0, 4.0])
@@ -152,11 +155,6 @@ class EuclideanMetric(_NormMetric):
 class SupNormMetric(_NormMetric):
     """epsilon times the largest absolute difference of two vectors (DX-X6: time series).
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of difference, in (0, inf).
-
     Examples
     --------
     >>> SupNormMetric(0.5)([1.0, 2.0, 3.0], [1.0, 5.0, 2.0])
@@ -170,11 +168,6 @@ class SupNormMetric(_NormMetric):
 @dataclasses.dataclass(frozen=True)
 class AbsoluteMetric(_NormMetric):
     """epsilon times the absolute difference of two numbers.
-
-    Parameters
-    ----------
-    epsilon : float
-        Nats per unit of difference, in (0, inf).
 
     Examples
     --------
@@ -312,17 +305,11 @@ class _PositionMetric(Metric):
                 raise UsageError(f"points must have one length, {len(records[0])}, got {len(record)} at position {i}.")
         result = np.zeros((len(records), len(records)))
         for position in range(len(records[0]) if records else 0):
-            values: list[Any] = []
-            codes = []
-            for record in records:
-                code = next((i for i, value in enumerate(values) if is_same(value, record[position])), len(values))
-                if code == len(values):
-                    values.append(record[position])
-                codes.append(code)
-            costs = np.zeros((len(values), len(values)))  # (values, values), each ordered pair of different values once
-            for a in range(len(values)):
-                for b in range(a):
-                    costs[a, b] = costs[b, a] = self._cost(position, values[a], values[b])
+            keys = [row_key(record[position]) for record in records]
+            values = {key: record[position] for key, record in zip(keys, records, strict=True)}
+            places = {key: place for place, key in enumerate(values)}
+            codes = [places[key] for key in keys]
+            costs = _of_pairs(functools.partial(self._cost, position), list(values.values()))  # (values, values)
             result += costs[np.ix_(codes, codes)]
         return result
 
@@ -337,11 +324,6 @@ def is_same(value: Any, other: Any) -> bool:
 @dataclasses.dataclass(frozen=True)
 class HammingMetric(_FieldMetric, _PositionMetric):
     """epsilon for each position at which two sequences differ.
-
-    Parameters
-    ----------
-    epsilon : float
-        Nats per differing position, in [0, inf].
 
     Examples
     --------
@@ -413,8 +395,7 @@ class ValueMetric(_PositionMetric):
     per_attribute: ClassVar[str] = "budgets"
 
     def __post_init__(self) -> None:
-        if self.combine not in ("min", "sum", "max"):
-            raise UsageError(f"combine must be 'min', 'sum' or 'max', got {self.combine!r}.")
+        check_among("combine", self.combine, ("min", "sum", "max"))
         checked = tuple(
             {value: budget_number(f"budgets[{k}][{value!r}]", budget) for value, budget in values.items()}
             for k, values in enumerate(self.budgets)
@@ -440,11 +421,6 @@ class ValueMetric(_PositionMetric):
 @dataclasses.dataclass(frozen=True)
 class DiscreteMetric(_FieldMetric):
     """epsilon for any two different points: ordinary epsilon-DP (DX-C1).
-
-    Parameters
-    ----------
-    epsilon : float
-        In [0, inf].
 
     Examples
     --------

@@ -28,10 +28,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP, delegated
+from dpaudit.privacy.claims import Claim, PureDP, delegated, number
 from dpaudit.privacy.composition import group
-from dpaudit.privacy.differences import difference, frame_key, is_frame
+from dpaudit.privacy.differences import difference, is_frame, is_series, row_key
 from dpaudit.privacy.pairs import short_form
 
 Adjacency = Literal["add_remove", "replace_one", "either", "given"]
@@ -82,9 +83,8 @@ class NeighbourClaim(Claim):
     is_stated: bool = dataclasses.field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.adjacency not in ADJACENCIES:
-            raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}.")
-        if not has_one_budget(self.claim):
+        check_among("adjacency", self.adjacency, ADJACENCIES)
+        if self.claim.depends_on_pair:
             raise UsageError(
                 f"claim must have one budget for all pairs where adjacency is stated, got {self.claim} "
                 f"({type(self.claim).__name__})."
@@ -135,8 +135,10 @@ class NeighbourClaim(Claim):
         """The number of steps between two inputs, at least 1; inf where no steps join them."""
         if self.steps is not None:
             counted = self.steps(x, x_prime)
-            # Rounding of the distance of two doubles is no step.
-            return 1.0 if counted is None else max(1.0, float(np.ceil(counted * (1.0 - 1e-12))))
+            if counted is None:
+                return 1.0
+            counted = number("steps of a pair", counted, "in [0, inf]", lambda value: value >= 0.0)
+            return max(1.0, float(np.ceil(counted * (1.0 - 1e-12))))  # rounding of a distance of doubles is no step
         if self.adjacency == "given":
             return 1.0
         read = self.rows or _columns_joined
@@ -155,11 +157,6 @@ class NeighbourClaim(Claim):
 
 
 _ADVICE = "State another relation with the claim: adjacency=add_remove, replace_one, either, or given (one step each)."
-
-
-def has_one_budget(claim: Claim) -> bool:
-    """Tell whether a claim is the same for every pair, so that a relation can be stated of it."""
-    return not claim.depends_on_pair
 
 
 def one_step(claim: Claim) -> Claim:
@@ -191,7 +188,7 @@ def steps_note(claim: Claim, x: Any, x_prime: Any, lower: float | None) -> str:
         if count <= 1.0:
             return ""
         return f"The pair is {claim.words(count)} apart: its budget is {claim.for_pair(x, x_prime)}, not {claim.claim}."
-    if lower is None or not has_one_budget(claim) or steps_between(x, x_prime, "replace_one") != 1.0:
+    if lower is None or claim.depends_on_pair or steps_between(x, x_prime, "replace_one") != 1.0:
         return ""
     budget = ""
     try:
@@ -258,7 +255,7 @@ def _counted(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
     rows, others = _rows(x), _rows(x_prime)
     if rows is None or others is None or (is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)):
         return None
-    keys, other_keys = list(map(_row_key, rows)), list(map(_row_key, others))
+    keys, other_keys = list(map(row_key, rows)), list(map(row_key, others))
     if adjacency == "replace_one":
         if len(keys) != len(other_keys):
             return math.inf
@@ -333,10 +330,13 @@ def joined_rows(data: Any) -> Any:
 def _items(data: Any) -> Counter[Hashable] | None:
     """The rows of a dataset without an order, each with its number; None for others."""
     if isinstance(data, Counter):
-        return Counter({_row_key(row): count for row, count in data.items()})
+        counts: Counter[Hashable] = Counter()
+        for row, count in data.items():
+            counts[row_key(row)] += count  # two rows may have one key: NaN and NaN
+        return counts
     if isinstance(data, Mapping):
-        return Counter((_row_key(key), _row_key(value)) for key, value in data.items())
-    return Counter(map(_row_key, data)) if isinstance(data, Set) else None
+        return Counter((row_key(key), row_key(value)) for key, value in data.items())
+    return Counter(map(row_key, data)) if isinstance(data, Set) else None
 
 
 def _rows(data: Any) -> list[Any] | None:
@@ -348,28 +348,7 @@ def _rows(data: Any) -> list[Any] | None:
 
 def _is_table(data: Any) -> bool:
     """Tell whether it is an array, a frame or a series of rows."""
-    kind = type(data)
-    is_series = kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas"
-    return is_series or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
-
-
-def _row_key(row: Any) -> Hashable:
-    """A hashable key of a row, equal for rows that are the same."""
-    if isinstance(row, np.ndarray | np.generic):
-        row = row.tolist()
-    if isinstance(row, list | tuple):
-        return ("row", *map(_row_key, row))
-    if isinstance(row, Mapping):
-        return "record", frozenset((_row_key(key), _row_key(value)) for key, value in row.items())
-    if is_frame(row):
-        return frame_key(row)
-    if isinstance(row, int | float | complex):
-        return "NaN" if row != row else row
-    try:
-        hash(row)
-    except TypeError:
-        return type(row), repr(row)
-    return type(row), row
+    return is_series(data) or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)
 
 
 def _columns_joined(data: Any) -> Any:

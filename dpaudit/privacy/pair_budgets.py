@@ -87,11 +87,6 @@ def check_order_is_given(claim: Claim, pairs: str) -> None:
     ----------
     pairs : str
         Where they are from, as the message says it.
-
-    Raises
-    ------
-    UsageError
-        If the claim promises one thing of (x, x_prime) and another of (x_prime, x), whatever they are.
     """
     if claim.is_order_of_pair:
         raise UsageError(
@@ -104,11 +99,6 @@ def check_promise(claim: Any, where: str) -> None:
     """Check that the claim of a pair promises what its family of this package promises, at its value.
 
     A subclass may promise something else at it: epsilon / 2, or other orders. `where` names the pair in the message.
-
-    Raises
-    ------
-    UsageError
-        If it does, or if this is no claim of a pair.
     """
     if not isinstance(claim, Claim) or not claim.has_value:
         raise UsageError(f"for_pair must return a Claim with a budget, got {claim!r} for {where}.")

@@ -11,7 +11,7 @@ import itertools
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.differences import difference, frame_name, is_frame
 
 MANY_PAIRS = 2_000  # above which pairs are made when they are looked at, and no option gives them games of their own
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 # Numbers of numpy as they are shown in a container: np.float64(0.5), np.True_.
 _SCALAR = re.compile(r"\bnp\.(?:(?:bool|int|uint|float|complex|str)\w*\(([^()]*)\)|(True|False)_)")
 
@@ -74,7 +74,7 @@ def short_form(value: Any, width: int = 40) -> str:
         text = np.array2string(value, threshold=6, precision=6, separator=",")
     else:
         text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)
-    text = " ".join(_SCALAR.sub(r"\1\2", _ADDRESS.sub("", text)).split())
+    text = " ".join(_SCALAR.sub(r"\1\2", ADDRESS.sub("", text)).split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -117,16 +117,10 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
             raise UsageError(
                 f"pairs must have unique ids, got {pair.id!r} at positions {given[pair.id]} and {position}."
             )
-    taken = set(given)
-    for position, pair in enumerate(result):
-        if pair.id in given:
-            continue
-        name, count = pair.id, 1
-        while name in taken:
-            count += 1
-            name = f"{pair.id}#{count}"
-        taken.add(name)
-        result[position] = pair if count == 1 else dataclasses.replace(pair, id=name)
+    own = [position for position, pair in enumerate(result) if pair.id not in given]
+    for position, name in zip(own, _numbered([result[k].id for k in own], given), strict=True):
+        if result[position].id != name:
+            result[position] = dataclasses.replace(result[position], id=name)
     return result
 
 
@@ -165,11 +159,6 @@ class AllPairs(Sequence[Pair]):
         At least two inputs.
     ids : sequence of str, optional
         A unique name for each input; their short form by default.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two inputs, or the ids are not as many or not unique.
 
     Examples
     --------
@@ -213,10 +202,10 @@ class AllPairs(Sequence[Pair]):
         return Pair(self.inputs[i], self.inputs[j], x_id=self.ids[i], x_prime_id=self.ids[j])
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """The names, each later duplicate with its number: 'a', 'a#2'."""
+def _numbered(names: list[str], given: Collection[str] = ()) -> list[str]:
+    """The names, each later duplicate with its number: 'a', 'a#2'; none is one of `given`."""
     taken = set(names)
-    result, used = [], set()
+    result, used = [], set(given)
     for name in names:
         unique, count = name, 1
         while unique in used or (count > 1 and unique in taken):
@@ -232,15 +221,8 @@ def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> Sequen
 
     Parameters
     ----------
-    inputs : sequence
-        At least two inputs.
-    ids : sequence of str, optional
-        A unique name for each input; their short form by default.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two inputs, or the ids are not as many or not unique.
+    inputs, ids
+        As for `AllPairs`.
 
     Examples
     --------

@@ -90,11 +90,6 @@ def as_claim(claim: None) -> None: ...
 def as_claim(claim: Claim | str | None) -> Claim | None:
     """A claim as a caller may give it: as it is, or the text for it; None stays None.
 
-    Raises
-    ------
-    UsageError
-        If it is neither, or a text that names no claim.
-
     Examples
     --------
     >>> as_claim("eps=1") == as_claim(PureDP(1.0))
@@ -115,11 +110,6 @@ def parse_claim(text: str) -> Claim:
     text : str
         For example `eps=1,delta=1e-6` or `metric=cities.csv,scale=0.01`.
 
-    Raises
-    ------
-    UsageError
-        If the text has none of the forms, a number is malformed or out of range, or a metric file cannot be read.
-
     Examples
     --------
     >>> parse_claim("eps=1,delta=1e-6")
@@ -131,7 +121,7 @@ def parse_claim(text: str) -> Claim:
         raise UsageError(f"claim must be a text such as 'eps=1', got {text!r}.")
     if stated := _ADJACENCY.fullmatch(text):
         claim = parse_claim(stated[1])
-        with _at(f"claim {text!r}"):
+        with at(f"claim {text!r}"):
             return NeighbourClaim(claim, stated[2])  # type: ignore[arg-type]
     if text.strip().startswith("metric="):
         return _metric_claim(text.strip())
@@ -150,16 +140,18 @@ def parse_claim(text: str) -> Claim:
     build = _CLAIMS.get(frozenset(values))
     if build is None:
         raise UsageError(f"claim must be {_forms()}, got {text!r}.")
-    with _at(f"claim {text!r}"):
+    with at(f"claim {text!r}"):
         return build(**values)
 
 
 @contextlib.contextmanager
-def _at(where: str) -> Iterator[None]:
-    """Say in an error where what is wrong was read."""
+def at(where: str) -> Iterator[None]:
+    """Say in an error where what is wrong was read, if it does not say so."""
     try:
         yield
     except UsageError as error:
+        if where in str(error):
+            raise
         raise UsageError(f"{str(error).removesuffix('.')} at {where}.") from error
 
 
@@ -191,7 +183,7 @@ def _meant(text: str) -> str:
 
 def _claim_of(read: Callable[[str], Claim], rest: str, text: str) -> Claim:
     """The claim of a form that a package adds."""
-    with _at(f"claim {text!r}"):
+    with at(f"claim {text!r}"):
         claim = read(rest)
     if not isinstance(claim, Claim):
         raise UsageError(f"the form of a claim must give a Claim, got {claim!r:.80} at claim {text!r}.")
@@ -205,11 +197,6 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     ----------
     text : str
         For example `0,1`, `0,1; 1,2` or `pairs.json`.
-
-    Raises
-    ------
-    UsageError
-        If the text has none of the forms, or the file cannot be read.
 
     Examples
     --------
@@ -225,14 +212,13 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     while True:
         x, position = _read_json(text, position)
         if text[position : position + 1] != ",":
-            alone = "A pair is two inputs, with a ',' between them." if position == len(text) else _due(",")
+            alone = "A pair is two inputs, with a ',' between them." if position == len(text) else "A ',' is due there."
             raise UsageError(_pairs_message(text, position, _in_brackets(x) or alone))
-        position += 1
-        x_prime, position = _read_json(text, position)
+        x_prime, position = _read_json(text, position + 1)
         pairs.append((x, x_prime))
-        if position == len(text):
-            return as_pairs(pairs)
-        position = _expect(text, position, ";")
+        if text[position : position + 1] not in ("", ";"):
+            raise UsageError(_pairs_message(text, position, "A ';' is due there."))
+        position += 1
         if not text[position:].strip():  # one `;` at the end is welcome
             return as_pairs(pairs)
 
@@ -251,12 +237,8 @@ def read_metric(path: str, scale: float = 1.0) -> MatrixMetric:
     -------
     MatrixMetric
         Its name is the path, with the scale where that is not 1.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, has none of the formats, or violates an axiom of a metric.
     """
+    ids: list[Any] | None
     own_scale = 1.0
     if path.endswith(".csv"):
         ids, rows, kind = _csv_table(path)
@@ -338,7 +320,7 @@ def _as_number(text: str) -> Any:
     return json.loads(text) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII) else text
 
 
-def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
+def _json_table(path: str) -> tuple[list[Any] | None, list[list[float]], str, float]:
     content = read_json("metric", path)
     if not isinstance(content, dict) or len({"matrix", "coordinates"} & set(content)) != 1:
         raise UsageError(
@@ -356,12 +338,6 @@ def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
     if not isinstance(table, list) or not table or not all(isinstance(row, list) for row in table):
         raise UsageError(f"metric must be a list of rows of numbers, got {short_form(table)} at {path!r}.")
     rows = [[_json_number(cell, f"row {i} of {path!r}") for cell in row] for i, row in enumerate(table)]
-    if len({len(row) for row in rows}) > 1:
-        raise UsageError(f"metric must have rows of one length, got {sorted({len(row) for row in rows})} at {path!r}.")
-    if ids is None:
-        ids = list(range(len(rows)))
-    if len(ids) != len(rows):
-        raise UsageError(f"`ids` must be as many as rows, got {len(ids)} ids for {len(rows)} rows at {path!r}.")
     return ids, rows, kind, _json_number(content.get("scale", 1.0), repr(path))
 
 
@@ -384,13 +360,13 @@ def _json_number(value: Any, where: str) -> float:
 
 
 def _read_json(text: str, position: int) -> tuple[Any, int]:
-    start = _skip_spaces(text, position)
+    start = _after_spaces(text, position)
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         hint = _as_json(text) or "Write strings in double quotes, and close every bracket."
         raise UsageError(_pairs_message(text, start, hint)) from error
-    return value, _skip_spaces(text, end)
+    return value, _after_spaces(text, end)
 
 
 def _as_json(text: str) -> str:
@@ -403,11 +379,16 @@ def _as_json(text: str) -> str:
             pairs += value if is_list else [value]
         if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             return ""
-        shown = "; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in pairs)
+        shown = _written(pairs)
         parse_pairs(shown)
     except (TypeError, ValueError):
         return ""
     return f"Write `{shown}`." if len(shown) <= MAX_SHOWN else ""
+
+
+def _written(pairs: Sequence[Any]) -> str:
+    """Pairs as a text for them."""
+    return "; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in pairs)
 
 
 def _literal(piece: str) -> Any:
@@ -421,24 +402,13 @@ def _literal(piece: str) -> Any:
         return [_as_number(word) for word in words]
 
 
-def _expect(text: str, position: int, mark: str) -> int:
-    if text[position : position + 1] != mark:
-        raise UsageError(_pairs_message(text, position, _due(mark)))
-    return position + 1
-
-
-def _due(mark: str) -> str:
-    return f"A {mark!r} is due there."
-
-
 def _in_brackets(value: Any) -> str:
     """Advice for a list in the place of one pair or of several; empty for other values."""
     entries = value if isinstance(value, list) else []
     ways = [[entries]] if len(entries) == 2 else []
     if entries and all(isinstance(entry, list) and len(entry) == 2 for entry in entries):
         ways.append(entries)
-    texts = ["; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in way) for way in ways]
-    shown = [f"`{text}`" if len(text) <= MAX_SHOWN else "no brackets around it" for text in texts]
+    shown = [f"`{text}`" if len(text) <= MAX_SHOWN else "no brackets around it" for text in map(_written, ways)]
     whole = f"{json.dumps(value, ensure_ascii=False)},x'"
     if shown and len(whole) <= MAX_SHOWN:
         shown.append(f"`{whole}` if that is one input")
@@ -451,10 +421,8 @@ def _pairs_message(text: str, position: int, hint: str) -> str:
     return f"pairs must be {condition}, got {text!r} at {where}. {hint}"
 
 
-def _skip_spaces(text: str, position: int) -> int:
-    while position < len(text) and text[position].isspace():
-        position += 1
-    return position
+def _after_spaces(text: str, position: int) -> int:
+    return len(text) - len(text[position:].lstrip())
 
 
 def _pairs_of_file(path: str) -> Sequence[Pair]:
@@ -473,7 +441,7 @@ def _pairs_of_file(path: str) -> Sequence[Pair]:
     ids = content.get("ids")
     if ids is not None and not (isinstance(ids, list) and all(isinstance(name, str) for name in ids)):
         raise UsageError(f"`ids` must be a list of texts, got {short_form(ids)} at {path!r}.")
-    with _at(repr(path)):
+    with at(repr(path)):
         return _chosen_pairs(content["inputs"], content.get("pairs", "all"), ids)
 
 

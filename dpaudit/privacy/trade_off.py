@@ -36,11 +36,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_rows
-from dpaudit.privacy.claims import DirectedProfile, FloatArray, ProfileClaim, number_text
+from dpaudit.privacy.claims import TOLERANCE, DirectedProfile, FloatArray, ProfileClaim, number_text
 from dpaudit.privacy.neighbours import records_added
 from dpaudit.privacy.pairs import short_form
 
-SLACK = 1e-9  # by which a function computed in doubles may leave its shape
 ROUNDING = 1e-12  # relative and absolute, added to every delta: more than the error of its arithmetic
 MAX_TABLE = 100_000  # points in a file
 _TAIL = np.concatenate([np.geomspace(1e-300, 1e-16, 150), np.geomspace(1e-16, 0.5, 900)])
@@ -51,9 +50,7 @@ _OPTION = re.compile(r"(.*),\s*(ordered|remove)\s*=(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TradeOffProfile:
-    """The privacy profile of a function of straight pieces; called with epsilon in [0, 700], it gives delta.
-
-    That of the promise in both orders, T(P, Q) >= f and T(Q, P) >= f. `first` and `second` are those of T(P, Q) >= f.
+    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon in [0, 700].
 
     Attributes
     ----------
@@ -63,9 +60,6 @@ class TradeOffProfile:
 
     false_positive: FloatArray
     false_negative: FloatArray
-
-    def __call__(self, epsilon: float) -> float:
-        return min(self.first(epsilon), self.second(epsilon))
 
     def first(self, epsilon: float) -> float:
         """The bound of P(S) - e^epsilon Q(S)."""
@@ -125,8 +119,7 @@ class FDP(ProfileClaim):
     T(M(d + record), M(d)) >= g. Every pair is held to both. `for_pair` tells which of its inputs has the record; inputs
     are read as `dpaudit.privacy.neighbours` reads them. Without `add` or `remove` that order is promised nothing.
 
-    As in `ProfileClaim`, the parameter is a *scale* on epsilon: 1 is the promise itself, and a lower bound of 1.2 says
-    that its privacy profile would have to be stretched by at least 1.2.
+    The parameter is that of `ProfileClaim`: a *scale* on epsilon, of which 1 is the promise itself.
 
     Parameters
     ----------
@@ -193,7 +186,8 @@ class FDP(ProfileClaim):
             function = DirectedProfile(OrderProfile(curve, None), OrderProfile(None, curve))
             name = name or "ordered f-DP"
         else:
-            function = cast("TradeOffProfile", _curve("trade_off", trade_off))
+            curve = _curve("trade_off", trade_off)
+            function = OrderProfile(curve, curve)
         super().__init__(function, name or "f-DP", scale)
 
     def with_value(self, value: float) -> FDP:
@@ -224,11 +218,9 @@ class FDP(ProfileClaim):
     @property
     def curves(self) -> tuple[TradeOffProfile | None, TradeOffProfile | None]:
         """The least T(P, Q) and T(Q, P) at scale 1; None where nothing is promised. Of `add` and `remove`: these."""
-        if isinstance(self.function, DirectedProfile):
-            forward = cast("OrderProfile", self.function.forward)
-            return forward.there, forward.back
-        function = cast("TradeOffProfile", self.function)
-        return function, function
+        function = self.function.forward if isinstance(self.function, DirectedProfile) else self.function
+        forward = cast("OrderProfile", function)
+        return forward.there, forward.back
 
     def trade_off(self, false_positive: ArrayLike) -> FloatArray:
         """Trade-off function at false-positive rates in [0, 1]: the smallest false-negative rates promised, at scale 1.
@@ -245,11 +237,6 @@ def claim_of_table(text: str) -> FDP:
 
     Behind the file, `,ordered=yes` says that it is promised of (x, x') alone; `,remove=FILE` that it is promised of
     adding a record, and that of another file of removing one.
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be read, or its numbers are no trade-off function.
     """
     name = f"tradeoff={text}"
     stated = _OPTION.fullmatch(text)
@@ -330,7 +317,7 @@ def _below(function: Callable[[float], float]) -> tuple[FloatArray, FloatArray]:
     lows = np.concatenate([values, lowest])
     order = np.lexsort((-lows, rates))
     # Where a corner is rounded to the next double its height may be off by a slope times that: take what is lower.
-    return rates[order], np.clip(np.minimum.accumulate(lows[order] - SLACK * 1e-3), 0.0, 1.0)
+    return rates[order], np.clip(np.minimum.accumulate(lows[order] - TOLERANCE * 1e-3), 0.0, 1.0)
 
 
 def _value(function: Callable[[float], float], rate: float) -> float:
@@ -338,7 +325,7 @@ def _value(function: Callable[[float], float], rate: float) -> float:
         value = float(function(rate))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise UsageError(f"trade_off must be a number at every rate in [0, 1], got {error!r} at {rate:g}.") from error
-    if not -SLACK <= value <= 1.0 + SLACK:  # False for NaN
+    if not -TOLERANCE <= value <= 1.0 + TOLERANCE:  # False for NaN
         raise UsageError(f"trade_off must be in [0, 1], got {number_text(value)} at {rate:g}.")
     return value
 
@@ -346,9 +333,9 @@ def _value(function: Callable[[float], float], rate: float) -> float:
 def _check_shape(rates: FloatArray, values: FloatArray) -> None:
     """Refuse what is no trade-off function, with the first place where it is none."""
     refused: Sequence[tuple[str, Any]] = (
-        ("be in [0, 1]", ~((values >= -SLACK) & (values <= 1.0 + SLACK))),
-        ("be at most 1 minus the rate", values > 1.0 - rates + SLACK),
-        ("not increase", np.concatenate([[False], np.diff(values) > SLACK])),
+        ("be in [0, 1]", ~((values >= -TOLERANCE) & (values <= 1.0 + TOLERANCE))),
+        ("be at most 1 minus the rate", values > 1.0 - rates + TOLERANCE),
+        ("not increase", np.concatenate([[False], np.diff(values) > TOLERANCE])),
         ("be convex", _bends_down(rates, values)),
     )
     for what, wrong in refused:
@@ -361,7 +348,7 @@ def _bends_down(rates: FloatArray, values: FloatArray) -> Any:
     """Mask of the points that lie above the chord of their neighbours by more than the slack."""
     inner = np.zeros(len(rates), dtype=bool)
     share = np.diff(rates)[:-1] / (rates[2:] - rates[:-2])
-    inner[1:-1] = values[1:-1] > (1.0 - share) * values[:-2] + share * values[2:] + SLACK
+    inner[1:-1] = values[1:-1] > (1.0 - share) * values[:-2] + share * values[2:] + TOLERANCE
     return inner
 
 

@@ -72,11 +72,6 @@ def with_by_outputs(mechanism: Any, target: str | None = None, name: str | None 
     target, name : str, optional
         As for `dpaudit.audit`.
 
-    Raises
-    ------
-    UsageError
-        If it is no mechanism.
-
     Examples
     --------
     >>> import numpy as np

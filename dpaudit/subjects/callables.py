@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.neighbours import NeighbourClaim, has_one_budget
+from dpaudit.privacy.neighbours import NeighbourClaim
+from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
@@ -35,7 +36,7 @@ from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signa
 STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
+MAX_PRINTED = 1_000  # numbers of an array that its printed form shows
 _SET = re.compile(r"\{([^{}:]*)\}")  # in what an object prints
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
     "fit": "estimators.subject",
@@ -301,7 +302,7 @@ class Subject:
             own = steps if claim.adjacency == adjacency else None
             is_stated = claim.is_stated or (claim.rows is None and claim.steps is None)
             return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own, is_stated=is_stated)
-        if not has_one_budget(claim) or (adjacency is None and steps is None):
+        if claim.depends_on_pair or (adjacency is None and steps is None):  # a relation is of one budget
             return claim
         try:
             return NeighbourClaim(claim, adjacency or "given", rows, steps, is_stated=True)
@@ -479,7 +480,9 @@ def fingerprint(mechanism: Any) -> str:
     that it closes over, and the arguments of a partial. Not seen are globals, the functions that it calls (those that
     it closes over too, but for their names), and the versions of libraries.
     """
-    return hashlib.sha256(_described(mechanism).encode("utf-8", "replace")).hexdigest()[:16]
+    with np.printoptions(threshold=MAX_PRINTED, floatmode="unique"):
+        described = _described(mechanism)
+    return hashlib.sha256(described.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _described(mechanism: Any) -> str:
@@ -498,7 +501,7 @@ def _described(mechanism: Any) -> str:
         parameters = ""
     else:
         parameters = _printed(mechanism)
-        if _ADDRESS.search(repr(mechanism)):
+        if ADDRESS.search(repr(mechanism)) or "..." in parameters:  # nothing is shown, or not all of an array
             parameters += _printed(getattr(mechanism, "__dict__", {}))
     names = [getattr(kind, "__module__", None) or "", getattr(kind, "__qualname__", "")]
     return "\n".join([*names, _source(kind), parameters])
@@ -523,11 +526,13 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _printed(value: Any) -> str:
-    return _ADDRESS.sub("", _ordered(value))
+    return ADDRESS.sub("", _ordered(value))
 
 
 def _ordered(value: Any) -> str:
-    """As `repr`, with sets in one order: theirs is another one in every process."""
+    """As `repr`, with sets in one order: theirs is another one in every process. Of a large array a digest is added."""
+    if type(value) is np.ndarray and value.size > MAX_PRINTED and not value.dtype.hasobject:
+        return f"{value!r} {hashlib.sha256(value.tobytes()).hexdigest()}"
     try:
         if type(value) in (set, frozenset) and value:
             members = f"{{{', '.join(sorted(map(_ordered, value)))}}}"

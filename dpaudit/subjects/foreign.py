@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from dpaudit.subjects.call_outcomes import Opaque
 
-# Most outputs are of these: nothing to do.
-OWN = frozenset({float, int, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, np.ndarray, np.float64})
+AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})  # they hold nothing that changes
+OWN = AS_THEY_ARE | {list, tuple, dict, set, frozenset, np.ndarray}  # most outputs are of these: nothing to do
 STANDARD = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_, np.complex128)))  # as Python's are
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)

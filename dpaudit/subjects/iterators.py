@@ -19,6 +19,7 @@ import numpy as np
 
 from dpaudit.subjects.call_outcomes import Failed, noted
 from dpaudit.subjects.copies import copied_output
+from dpaudit.subjects.foreign import AS_THEY_ARE
 from dpaudit.subjects.plain import DEEPEST, brief
 from dpaudit.subjects.tracebacks import is_of_output
 
@@ -26,7 +27,6 @@ MAX_PIECES = 10_000  # of one output, in all its parts: a generator need not hav
 MAX_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
 ENDS = object()  # behind the last piece
 MAX_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
-PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 
 
 def read_whole(value: Any) -> Any:
@@ -44,7 +44,7 @@ def read_whole(value: Any) -> Any:
     >>> read_whole(iter([1, 2])), read_whole(("yes", map(abs, [-3]))), read_whole(0.5)
     ([1, 2], ('yes', [3]), 0.5)
     """
-    if type(value) in PLAIN:  # the usual case
+    if type(value) in AS_THEY_ARE:  # the usual case
         return value
     whole = _looked_at(value)
     if whole is value or type(whole) is Failed or type(value) in (list, tuple, dict):
@@ -60,7 +60,7 @@ def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_outp
     if isinstance(outputs, Iterator) or (isinstance(outputs, Iterable) and not isinstance(outputs, Collection)):
         # Validity: held before the next one is asked for, which may be written into the same buffer.
         return [hold(_looked_at(output, 1)) for output in itertools.islice(outputs, size + 1)]
-    if type(outputs) not in (list, tuple) or PLAIN.issuperset(map(type, outputs)):
+    if type(outputs) not in (list, tuple) or AS_THEY_ARE.issuperset(map(type, outputs)):
         return outputs
     return type(outputs)(_looked_at(output, 1) for output in outputs)
 
@@ -78,14 +78,14 @@ def _looked_at(value: Any, depth: int = 0) -> Any:
 def _whole(value: Any, depth: int, left: list[int]) -> Any:
     """The output; `left` is how many pieces of iterators it may still have, in all of its parts together."""
     kind = type(value)
-    if kind in PLAIN or depth > DEEPEST:
+    if kind in AS_THEY_ARE or depth > DEEPEST:
         return value
     if kind is list or kind is tuple:
-        if PLAIN.issuperset(map(type, value)):
+        if AS_THEY_ARE.issuperset(map(type, value)):
             return value
         return kind(_whole(item, depth + 1, left) for item in value)
     if kind is dict:
-        if PLAIN.issuperset(map(type, value.values())):
+        if AS_THEY_ARE.issuperset(map(type, value.values())):
             return value
         return {key: _whole(item, depth + 1, left) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -122,7 +122,7 @@ def _pieces(values: Iterator[Any], depth: int, left: list[int]) -> Any:
             left[0] -= 1
             if left[0] < 0:
                 break
-            found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth, left)))
+            found.append(value if type(value) in AS_THEY_ARE else copied_output(_whole(value, depth, left)))
     except BaseException as error:
         if not is_of_output(error):
             raise

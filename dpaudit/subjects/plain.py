@@ -17,7 +17,6 @@ import itertools
 import math
 import numbers
 import pickle
-import re
 import reprlib
 import sys
 import threading
@@ -31,14 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
-from dpaudit.subjects.foreign import attributes_of, is_standard, own
+from dpaudit.subjects.foreign import AS_THEY_ARE, attributes_of, is_standard, own
 from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
-AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
@@ -56,8 +55,7 @@ READ_AS: tuple[tuple[type, Callable[[Any], int], Callable[[Any], Any]], ...] = (
     (Decimal, lambda value: 0, Decimal),
     (Fraction, lambda value: 0, Fraction),
 )
-ADDRESS = " at 0x"  # in the printed form of an object that shows no more
-PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
+AT_ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 MAX_TEXT = 4_000  # characters of the printed form of an object
 
 
@@ -284,7 +282,7 @@ class Planer:
             return Opaque(name, state=state)
         text = self.text(value)
         self.spend(4 * len(text))
-        return Opaque(name) if ADDRESS in text else Opaque(name, text=text)
+        return Opaque(name) if AT_ADDRESS in text else Opaque(name, text=text)
 
     def text(self, value: Any) -> str:
         """The printed form of an object."""
@@ -334,7 +332,7 @@ class _Seer(Planer):
         try:
             return super().text(value)
         except Exception:  # of this part nothing is seen; of the others there may be more
-            return ADDRESS
+            return AT_ADDRESS
 
     def _numpy(self, value: Any, depth: int) -> Any:
         # Numpy's own numbers do not change, a record of several does; a longer float would lose its digits elsewhere.
@@ -427,7 +425,7 @@ def brief(error: BaseException) -> Failed:
         text = str.__str__(str(error))
     except BaseException:
         text = ""
-    return Failed(kind, PLACE.sub("", text[:MAX_TEXT]))
+    return Failed(kind, ADDRESS.sub("", text[:MAX_TEXT]))
 
 
 def shown(value: Any) -> str:

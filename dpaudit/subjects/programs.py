@@ -40,17 +40,17 @@ from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.isolation.fork_server import ANSWER_SECONDS, ForkServer, ForkServerLost
+from dpaudit.subjects.isolation.limits import OUTPUTS_A_LIMIT
 from dpaudit.subjects.leaving import end_of_time, is_time_over
+from dpaudit.subjects.protocol import WHOLE_DOUBLES
 
 PROTOCOL = 1
 PREFIX = "exec:"
-BATCH = 10_000  # outputs that are asked for at once, unless the program asks for fewer
-PROGRAM_LIMITS = Isolation(seconds_a_call=60.0, memory=4 << 30, output=64 << 20)  # of a batch, a process, a line
+# Of a batch, and at least of the first answer; of a process; of a line.
+PROGRAM_LIMITS = Isolation(seconds_a_call=60.0, memory=4 << 30, output=64 << 20)
 START_ERROR = struct.Struct("!i")
 STDERR_KEPT = 4_096  # characters of what the program wrote to stderr last, which an error shows
-FIRST_ANSWER_SECONDS = 60.0  # at least so long for the program to start
 END_SECONDS = 2.0  # for the program to end after its input is closed, before it is killed
-SEEDS = 2**53  # seeds are below it, so that a program whose numbers are doubles reads them exactly
 HASHED_FILE = 10_000_000  # bytes of a file on the command line, beyond which its content is not in the fingerprint
 GREETING: dict[str, tuple[str, Callable[[Any], bool]]] = {  # what a program may say of itself
     "batch": ("a positive integer", lambda value: type(value) is int and value > 0),
@@ -81,7 +81,7 @@ def exec_subject(
     command: str | Sequence[str],
     *,
     claim: Claim | str | None = None,
-    timeout: float = 60.0,
+    timeout: float = PROGRAM_LIMITS.seconds_a_call,
     name: str | None = None,
 ) -> Subject:
     """The subject of a program that speaks the protocol of docs/exec-protocol.md.
@@ -123,7 +123,7 @@ def exec_subject(
         command=words,
         limits=limits,
         replayable=bool(hello.get("seeds", False)),
-        batch=int(hello.get("batch", BATCH)),
+        batch=int(hello.get("batch", OUTPUTS_A_LIMIT)),
         doubles=hello.get("numbers", "json") == "double",
         claim=as_claim(claim) or own,
         stated=own,
@@ -186,7 +186,7 @@ class ExecMechanism:
             encoded = encoded_input(data)
             for start in range(0, max(size, 1), self.batch):
                 wanted = min(self.batch, size - start)
-                seed = {"seed": int(rng.integers(SEEDS))} if self.replayable else {}
+                seed = {"seed": int(rng.integers(WHOLE_DOUBLES))} if self.replayable else {}
                 message = {"type": "sample", "input": encoded, "size": wanted, **seed}
                 outputs.extend(_outputs(_program(self.command, self.limits), message, wanted, self.doubles))
         except ReportedError as error:
@@ -379,7 +379,7 @@ class _Program:
 
     def _greeting(self) -> dict[str, Any]:
         greeting = {"type": "hello", "protocol": [PROTOCOL], "id": 0}
-        reply = self._exchange(greeting, max(self.limits.seconds_a_call, FIRST_ANSWER_SECONDS))
+        reply = self._exchange(greeting, max(self.limits.seconds_a_call, PROGRAM_LIMITS.seconds_a_call))
         if reply.get("type") != "hello" or reply.get("protocol") != PROTOCOL:
             raise self.broken(f"it must greet with protocol {PROTOCOL}, got {json.dumps(reply)[:100]}")
         for name, (wanted, is_good) in GREETING.items():

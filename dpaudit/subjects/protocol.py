@@ -27,7 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_LOCATION = 2.0**53  # integers are doubles below it
+WHOLE_DOUBLES = 2**53  # below it every whole number is a double
 
 
 @runtime_checkable
@@ -94,4 +94,4 @@ def location_of(mechanism: Any, data: Any) -> NDArray[np.float64] | None:
     if where.dtype.kind not in "iuf" or where.size == 0:
         return None
     location = where.astype(float)
-    return location if bool(np.all(np.abs(location) < MAX_LOCATION)) else None
+    return location if bool(np.all(np.abs(location) < WHOLE_DOUBLES)) else None

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
@@ -46,11 +47,6 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
     tolerance : Claim or str
         How far apart the laws may be: "eps=0.1", "eps=0,delta=0.01" (total variation), or any other claim.
 
-    Raises
-    ------
-    UsageError
-        If a sampler cannot be called so, or the tolerance is no claim.
-
     Examples
     --------
     >>> import numpy as np
@@ -68,7 +64,11 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
 
 def _behind_data(sampler: Callable[..., Any]) -> Callable[..., Any]:
     """The sampler as a function whose first parameter is an input, which it does not look at."""
-    given = inspect.signature(sampler)
+    try:
+        given = inspect.signature(sampler)
+    except (TypeError, ValueError) as error:
+        text = f"samplers must be functions of rng, size or nothing, got {sampler!r:.60} ({error})."
+        raise UsageError(text) from error
 
     @functools.wraps(sampler, updated=())
     def drawn(data: Any, **keywords: Any) -> Any:

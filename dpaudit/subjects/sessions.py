@@ -117,11 +117,6 @@ def as_sessions(
     name : str, optional
         How the subject is named in results.
 
-    Raises
-    ------
-    UsageError
-        If the mechanism has no `start`, or the analyst cannot be asked.
-
     Examples
     --------
     >>> class Counter:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -21,14 +20,15 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
-from dpaudit.privacy.parsing import parse_pairs
+from dpaudit.privacy.parsing import at, parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.programs import PREFIX, exec_subject
@@ -60,19 +60,8 @@ def resolve_target(text: str) -> Subject:
             f"target must be an instance or a function, got the class {name} at {text!r}. "
             f"Instantiate it in the module, for example `mechanism = {name}(...)`, and name that."
         )
-    with _at(text):
+    with at(repr(text)):
         return dataclasses.replace(as_subject(value, target=text), target=text)
-
-
-@contextlib.contextmanager
-def _at(text: str) -> Iterator[None]:
-    """Name the target in the message where what it names is refused."""
-    try:
-        yield
-    except UsageError as error:
-        if text in str(error):
-            raise
-        raise UsageError(f"{str(error).removesuffix('.')} (at {text!r}).") from error
 
 
 def fresh_target(text: str) -> Subject:
@@ -117,7 +106,7 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
         raise UsageError(
             f"pairs must be a function without arguments that returns pairs, got {what_raised(error)} ({text!r})."
         ) from error
-    with _at(text):
+    with at(repr(text)):
         return entries if isinstance(entries, AllPairs) else as_pairs(entries)
 
 
@@ -228,14 +217,12 @@ def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
         return getattr(value, name)
     except AttributeError as error:
         names = [known for known in dir(value) if not known.startswith("_")]
-        close = difflib.get_close_matches(name, names)
-        if close:
-            hint = f"Did you mean {' or '.join(repr(known) for known in close)}?"
-        else:
+        hint = did_you_mean(name, names)
+        if not hint:
             own = [known for known in names if not isinstance(getattr(value, known, None), ModuleType)][:NAMES_SHOWN]
-            hint = f"It has {', '.join(own)}." if own else "It has no public attributes."
+            hint = f" It has {', '.join(own)}." if own else " It has no public attributes."
         where = getattr(value, "__name__", type(value).__name__)
-        raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}. {hint}") from error
+        raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}.{hint}") from error
     except Exception as error:
         raise UsageError(f"{argument} must be readable, got {what_raised(error)} ({text!r}).") from error
 

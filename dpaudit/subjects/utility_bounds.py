@@ -50,11 +50,6 @@ class UtilityBound:
     source : str
         Where the bound is stated.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> tail = UtilityBound("error", lambda data, outputs: np.abs(outputs - data), 3.0, failure_probability=0.05)

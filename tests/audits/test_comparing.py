@@ -62,3 +62,5 @@ def test_a_fixture_takes_them_as_a_mechanism():
     assert both.fingerprint != samplers(by_exponentials, one_laplace, "eps=0,delta=0.1").fingerprint
     assert both.fingerprint == samplers(laplace, one_laplace, "eps=0,delta=0.1").fingerprint
     assert len(both.sample("second", 3, np.random.default_rng(1))) == 3
+    with pytest.raises(dpaudit.UsageError, match=r"samplers must be functions of rng, size or nothing, got 3 "):
+        samplers(laplace, 3)

@@ -19,7 +19,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.inference.protocols import Training
-from dpaudit.privacy.claims import Claim, epsilon_of_broken_line, pure_epsilon
+from dpaudit.privacy.claims import Claim, HockeyStickLine, epsilon_of_broken_line, single_line
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
@@ -236,8 +236,8 @@ def test_a_plan_is_of_an_event_in_which_the_claim_can_be_broken():
 
 
 def test_a_users_line_is_recorded_noise_in_nats():
-    allowed = pure_epsilon(Bits(1.0))
-    assert allowed == np.log(2.0) and pure_epsilon(Slack(0.3)) is pure_epsilon(dpaudit.GaussianDP(1.0)) is None
+    assert single_line(Bits(1.0)) == HockeyStickLine(np.log(2.0), 0.0)
+    assert single_line(dpaudit.GaussianDP(1.0)) is None
     assert compared_claims(Bits(1.0), dpaudit.PureDP(1.0)) == "stronger"
     assert compared_claims(Bits(1.0 / np.log(2.0)), dpaudit.PureDP(1.0)) == "the same"
     for claim, loss, broken in ((Bits(1.0), 0.8, True), (Bits(1.0), 0.6, False), (Slack(0.5), 1.0, False)):

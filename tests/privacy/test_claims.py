@@ -110,6 +110,10 @@ def test_the_pure_profile_of_a_huge_epsilon_does_not_overflow():
     assert PureDP(1.0).profile(math.inf) == 0.0
 
 
+def test_the_pure_profile_far_beyond_its_epsilon_does_not_overflow():
+    assert [ApproxDP(1.0, 0.25).profile(epsilon) for epsilon in (1.0, 800.0, math.inf)] == [0.25] * 3
+
+
 def test_lines_of_an_approximate_claim_vary_epsilon_and_keep_delta():
     epsilon, delta = ApproxDP(1.0, 0.1).lines(np.array([0.5, 2.0]), anchor=9.0)
     assert epsilon.tolist() == [0.5, 2.0]

@@ -1,7 +1,7 @@
 """Claims with a neighbouring relation: the budget of a pair is that of the steps that join its inputs."""
 
 import math
-from collections import Counter
+from collections import Counter, deque
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.conformance.promises import law
 from dpaudit.errors import UsageError
 from dpaudit.privacy import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP, group
-from dpaudit.privacy.inputs import inputs_of
+from dpaudit.privacy.inputs import identity_of, inputs_of
 from dpaudit.privacy.neighbours import (
     MAX_EDITS,
     NeighbourClaim,
@@ -36,6 +36,8 @@ STEPS = [  # x, x_prime, steps of add_remove, replace_one, either
     ([1, 2, 3, 4], [4, 2, 5], 5, math.inf, 3),
     ([1, 1, 2], [1, 1, 1, 2], 1, math.inf, 1),
     ([NAN, 1], [NAN, 2], 2, 1, 1),
+    ([{8, 0}, 1], [{0, 8}, 1], 0, 0, 0),  # printed in another order
+    (Counter({NAN: 1, float("nan"): 1}), Counter(), 2, math.inf, 2),
     ([1, True, np.float64(2)], (1.0, 1, 2), 0, 0, 0),
     ([0.0], ["0.0"], 2, 1, 1),
     (np.zeros((3, 2)), np.ones((2, 2)), 5, math.inf, 3),
@@ -110,9 +112,26 @@ def test_what_cannot_be_told_is_asked():
         profile.for_pair([1], [2])
     with pytest.raises(UsageError, match="one budget for all pairs"):
         NeighbourClaim(MetricDP(lambda x, y: 1.0), "add_remove")
-    with pytest.raises(UsageError, match=r"adjacency must be one of add_remove, .* got 'one' at claim 'eps=1,adj"):
+    with pytest.raises(UsageError, match=r"adjacency must be 'add_remove', .* got 'one' at claim 'eps=1,adj"):
         parse_claim("eps=1,adjacency=one")
     assert NeighbourClaim(PureDP(1.0), "given").for_pair(0, 1) == PureDP(1.0)
+
+
+def test_rows_of_many_numbers_are_compared_by_all_of_them():
+    pandas = pytest.importorskip("pandas")
+    first, second = np.arange(5_000.0), np.arange(5_000.0)
+    second[2_500] += 1e-9  # neither shown, nor in the digits that are
+    for kind in (pandas.Series, lambda row: deque([row])):
+        assert steps_between([kind(first)], [kind(second)], "replace_one") == 1.0
+        assert steps_between([kind(first)], [kind(first.copy())], "replace_one") == 0.0
+    frames = [pandas.DataFrame({"a": [row]}) for row in (first, second, first.copy())]
+    assert identity_of(frames[0]) == identity_of(frames[2]) != identity_of(frames[1])
+
+
+def test_steps_that_are_no_number_are_refused():
+    claim = NeighbourClaim(PureDP(1.0), steps=lambda x, x_prime: math.nan)
+    with pytest.raises(UsageError, match=r"steps of a pair must be in \[0, inf\], got nan"):
+        claim.for_pair(0, 1)
 
 
 def test_searches_plans_and_tables_take_the_budget_of_the_steps():
@@ -193,7 +212,7 @@ def test_a_mechanism_states_its_relation_and_a_claim_may_state_another():
         assert stated_claim(subject, MetricDP(lambda x, y: 3.0)).for_pair(*pair) == PureDP(3)
     assert stated_claim(as_subject(count), "eps=1").for_pair(*pair) == PureDP(1)
     count.dataset_adjacency = "swap"
-    with pytest.raises(UsageError, match=r"adjacency must be one of .*, got 'swap'. This is what .*count states"):
+    with pytest.raises(UsageError, match=r"adjacency must be .* or 'given', got 'swap'. This is what .*count states"):
         stated_claim(as_subject(count), "eps=1")
 
 

@@ -189,7 +189,7 @@ def test_a_byte_order_mark_and_empty_lines_are_passed_over(write):
         (
             "d.json",
             {"matrix": [[0]], "ids": ["a", "b"]},
-            r"`ids` must be as many as rows, got 2 ids for 1 rows at 'd\.json'",
+            r"ids must be as many as points, got 2 ids for 1 points\. This was read from 'd\.json'",
         ),
         ("d.json", {"matrix": [[0]], "scale": 0}, r"scale must be in \(0, inf\), got 0 at 'd\.json'\."),
     ],

@@ -204,6 +204,16 @@ def test_a_fingerprint_changes_with_the_source():
     assert fingerprint(with_rng) != fingerprint(with_data)
 
 
+def test_a_fingerprint_changes_with_every_number_of_an_array():
+    # Evidence of equal fingerprints is added up: weights that differ in one place are another mechanism.
+    kept = dataclasses.make_dataclass("Kept", ["weights"], namespace={"sample": Mechanism.sample})
+    for size in (3, 5_000):
+        weights, others = np.ones(size) / 3.0, np.ones(size) / 3.0
+        others[size // 2] += 1e-12
+        for make in (closing_over, kept):
+            assert fingerprint(make(weights)) == fingerprint(make(weights.copy())) != fingerprint(make(others))
+
+
 def test_a_fingerprint_is_16_hexadecimal_digits_and_the_same_in_another_process(tmp_path):
     (tmp_path / "printed.py").write_text(
         "class Mechanism:\n"

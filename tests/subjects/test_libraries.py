@@ -85,6 +85,13 @@ def test_a_measurement_of_tumult_core_states_what_its_privacy_function_promises(
     subject = tmlt.subject(AddNoise())
     assert str(subject.claim) == "rho=0.5" and not subject.replayable and draws(subject, 2, 3) == [3, 3, 3]
     assert str(tmlt.subject(AddNoise(), claim="eps=1").claim) == "eps=1"
+
+    class SymmetricDifference: ...
+
+    monkeypatch.setattr(AddNoise, "input_metric", SymmetricDifference())
+    for d_in, budgets in ((1, (0.5, 2.0, 8.0)), (2, (0.5, 0.5, 2.0))):  # of zCDP: the square of the steps times rho
+        claim = tmlt.subject(AddNoise(), d_in=d_in).claim
+        assert tuple(claim.for_pair([1, 2, 3, 4], [1, 2, 3, 4][k:]).value for k in (1, 2, 4)) == budgets
     monkeypatch.setattr(AddNoise, "output_measure", AbsoluteDifference())
     with pytest.raises(UsageError, match=r"must be PureDP, ApproxDP or RhoZCDP, got AbsoluteDifference. State claim=."):
         tmlt.subject(AddNoise())
@@ -339,8 +346,11 @@ def test_distances_of_opendp_are_computed_as_its_metrics_say(dp):
         ("HammingDistance", [1, 2], [2, 1], 2.0),
         ("InsertDeleteDistance", [1, 2, 3], [2, 3, 1], 2.0),
         ("L1Distance<f64>", [0], [1, 2], None),
-        ("ChangeOneDistance", [1], [1, 2], None),
-        ("SymmetricDistance", [[1]], [[2]], None),
+        ("L2Distance<f64>", [0], [math.nan], None),
+        ("AbsoluteDistance<f64>", math.inf, math.inf, None),
+        ("ChangeOneDistance", [1], [1, 2], math.inf),
+        ("HammingDistance", [1], [1, 2], math.inf),
+        ("SymmetricDistance", [[1], [math.nan]], [[2], [math.nan]], 2.0),
         ("FrameDistance", [1], [2], None),
     ]
     for kind, x, x_prime, expected in cases:
@@ -464,6 +474,14 @@ def test_models_queries_and_mechanisms_count_steps_too(mechanisms):
     assert str(laplace.claim) == "eps=0.5" and laplace.claim == stated_claim(laplace, "eps=0.5")
     chosen = diffprivlib.selection(mechanisms.Exponential, epsilon=1.0, sensitivity=1.0)
     assert chosen.claim.for_pair([0.0, 2.0], [0.0, 0.0]).value == 2.0
+    # exp(u) / sum of exp(u): from (1, 0) to (0, 1) the odds of the first change by 2 nats, from (1, 1) to (0, 0) by 0.
+    monotonic = diffprivlib.selection(mechanisms.Exponential, epsilon=1.0, sensitivity=1.0, monotonic=True)
+    for pair, steps in ((([1.0, 0.0], [0.0, 1.0]), 2.0), (([1.0, 1.0], [0.0, 0.0]), 1.0)):
+        assert monotonic.claim.for_pair(*pair).value == steps and chosen.claim.for_pair(*pair).value == 1.0
+    # Of a pair with NaN nobody can tell the distance: it is one step.
+    assert laplace.claim.for_pair(0.0, math.nan).value == 0.5
+    for one in (chosen, monotonic):
+        assert one.claim.for_pair([0.0, 2.0], [math.nan, 0.0]).value == 1.0
     query = sql.subject(lambda connection: 0, claim="eps=1", adjacency="add_remove")
     assert query.claim.for_pair([[1], [2]], [[1], [3]]).value == 2.0
     fitted = estimators.subject(Fitted(), ["mean_"], claim="eps=1", adjacency="add_remove")

@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import whole_number
+from dpaudit.privacy.differences import row_key
 from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import (
     MOVES,
     RELATIONS,
+    SHARE,
     Domain,
     Inputs,
     Relation,
     Start,
-    check_among,
     check_ends,
     distinct,
     is_number,
@@ -34,7 +36,6 @@ MAX_TRIED = 24  # values, sizes, and rows of an example to remove or replace tha
 MAX_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
 MAX_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
-SHARE = 0.1  # of the records at random: one that is there; and as many that are any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,8 +208,8 @@ class DatasetDomain(Domain):
         if self.ends is not None:
             record["ends"] = list(self.ends)
         if self.examples:
-            known = distinct([row for example in self.examples for row in spread(example, 200)])
-            beyond = any(not any(is_same(value, row) for row in known) for value in self.values)
+            known = {row_key(row) for example in self.examples for row in spread(example, 200)}
+            beyond = any(row_key(value) not in known for value in self.values)
             record |= {"examples": len(self.examples), "beyond": beyond}
         return record
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from dpaudit.privacy.metrics import is_same
+from dpaudit.privacy.differences import row_key
 
 Inputs = tuple[Any, Any]
 Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 MOVES = 6  # different pairs that `moves` aims at
-PLAIN = (bool, int, float, str, bytes, type(None), np.float64, np.int64, np.bool_)  # whose hash goes with equality
-NOT_A_NUMBER = object()  # the key of every NaN
+SHARE = 0.1  # of what is drawn at random: special values, a record that is there already, any number of a range
 
 
 class Domain(ABC):
@@ -52,12 +50,6 @@ def check_ends(low: Any, high: Any) -> None:
     number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
 
 
-def check_among(name: str, value: Any, known: Sequence[str]) -> None:
-    """Check that an argument is one of some texts."""
-    if value not in known:
-        raise UsageError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
-
-
 def is_number(value: Any) -> bool:
     """Tell whether it is a finite number, and no truth value."""
     is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
@@ -72,31 +64,12 @@ def distinct(values: Iterable[Any], most: int | None = None) -> list[Any]:
     >>> distinct([3, 1.0, float("nan"), True, float("nan"), 3])
     [3, 1.0, nan]
     """
-    found: list[Any] = []
-    others: list[Any] = []  # values whose hash need not go with what they are equal to
-    known: set[Any] = set()
+    found: dict[Hashable, Any] = {}
     for value in values:
         if len(found) == most:
             break
-        has_key = is_plain(value)
-        if has_key:
-            key = NOT_A_NUMBER if value != value else value
-            is_new = key not in known and not any(is_same(value, other) for other in others)
-            known.add(key)
-        else:
-            is_new = not any(is_same(value, other) for other in found)
-        if is_new:
-            found.append(value)
-            if not has_key:
-                others.append(value)
-    return found
-
-
-def is_plain(value: Any) -> bool:
-    """Tell whether it is a number, a text or none of builtin types, or a tuple of such: the hash goes with equality."""
-    if type(value) is tuple:
-        return all(map(is_plain, value))
-    return type(value) in PLAIN
+        found.setdefault(row_key(value), value)
+    return list(found.values())
 
 
 def spread(values: Sequence[Any], most: int) -> list[Any]:

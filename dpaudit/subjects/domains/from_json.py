@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpaudit.arguments import check_names
 from dpaudit.errors import UsageError
 from dpaudit.subjects.domains.datasets import DatasetDomain
 from dpaudit.subjects.domains.domain import Domain
@@ -25,11 +26,6 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
         `kind` and the parameters of its class: "number" (`NumberDomain`), "vector" (`VectorDomain`), "dataset"
         (`DatasetDomain` with `values`, or with `low` and `high`) or "inputs" (`ListedDomain`). NaN and infinities are
         the strings "nan", "inf" and "-inf", in `special`, `values` and `change`.
-
-    Raises
-    ------
-    UsageError
-        If the kind is unknown, or a parameter is missing, unknown or of no use.
 
     Examples
     --------
@@ -63,10 +59,7 @@ def _check_names(kind: str, make: Callable[..., Domain], values: Mapping[str, An
     """Check that the parameters of a JSON object are those that its kind takes, and that none is missing."""
     parameters = dict(inspect.signature(make).parameters)
     parameters.pop("adjacent", None)  # a function: JSON has none
-    unknown = [name for name in values if name not in parameters]
-    if unknown:
-        known = ", ".join(parameters)
-        raise UsageError(f"parameters of a domain of kind {kind!r} must be among {known}, got {unknown[0]!r}.")
+    check_names(f"a domain of kind {kind!r}", values, parameters)
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
             given = ", ".join(values) or "nothing"

@@ -14,18 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.claims import TOLERANCE, FloatArray, number, whole_number
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, Domain, Inputs, Start, check_among, check_ends, is_number
+from dpaudit.subjects.domains.domain import MOVES, SHARE, Domain, Inputs, Start, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
 PARTS = {"half the change": 0.5, "small change": 1e-3}  # families of starts that use a part of the largest change
 INSIDE = 32  # numbers of a range, evenly, that starts move by the largest change
 MIN_PART = 1e-4  # of the largest change, of a pair at random
-SPECIAL_SHARE = 0.1  # of the pairs at random, where there are special values
-SLACK = 1e-9  # of the largest number of the domain: what sums of doubles may add to a change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +79,7 @@ class NumberDomain(Domain):
     def random(self, rng: np.random.Generator) -> Inputs:
         """Anywhere; by the largest change half of the time, else by any part of it."""
         pair = _scalars(self._line.random(rng))
-        if self.special and rng.random() < SPECIAL_SHARE:
+        if self.special and rng.random() < SHARE:
             return self.special[int(rng.integers(len(self.special)))], pair[0]
         return pair
 
@@ -189,7 +188,7 @@ class VectorDomain(Domain):
         kind = rng.random()
         if kind < 0.75 and self.length > 1:
             base = rng.choice(self._levels if kind < 0.5 else base[:2], size=self.length)
-        if self.special and rng.random() < SPECIAL_SHARE:
+        if self.special and rng.random() < SHARE:
             value = self.special[int(rng.integers(len(self.special)))]
             return self._special_pair(base, int(rng.integers(self.length)), value)
         return self.pair(base, base + self._random_change(rng))
@@ -219,7 +218,7 @@ class VectorDomain(Domain):
         first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
         if first.shape != (self.length,) or second.shape != (self.length,):
             return False
-        slack = SLACK * max(abs(self.low), abs(self.high), 1.0)
+        slack = TOLERANCE * max(abs(self.low), abs(self.high), 1.0)
         special = np.array(
             [[any(is_same(v, other) for other in self.special) for v in side] for side in (first, second)]
         )
@@ -306,7 +305,7 @@ class VectorDomain(Domain):
         """The two vectors inside of the range: moved there together, so that the change stays what it is."""
         change = np.clip(x_prime - x, -self.step, self.step)
         if self.integer:
-            change = np.trunc(change + 1e-9 * np.sign(change))  # a sum of doubles may be just below a whole number
+            change = np.trunc(change + TOLERANCE * np.sign(change))  # a sum of doubles may be just below a whole number
             x = np.floor(x)
         low, high = self.low - np.minimum(change, 0.0), self.high - np.maximum(change, 0.0)
         base = np.clip(x, low, np.maximum(low, high))

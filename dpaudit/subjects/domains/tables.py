@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import whole_number
-from dpaudit.privacy.differences import is_frame
-from dpaudit.privacy.metrics import is_same
+from dpaudit.privacy.differences import is_frame, row_key
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.datasets import DatasetDomain, telling_places
 from dpaudit.subjects.domains.domain import (
@@ -29,10 +29,8 @@ from dpaudit.subjects.domains.domain import (
     Inputs,
     Relation,
     Start,
-    check_among,
     distinct,
     is_number,
-    is_plain,
     spread,
 )  # fmt: skip
 
@@ -40,7 +38,6 @@ MAX_VALUES = 40  # of a column
 MAX_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
 MAX_USERS = 12  # of an example that starts remove
 MAX_TELLING = 200  # rows, of one cell each that is another
-MAX_ODD = 500  # cells of a column that are compared two and two: those that are no numbers or texts
 UNSEEN = "never-seen"
 Row = tuple[Any, ...]
 
@@ -100,11 +97,6 @@ class TableDomain(Domain):
         ----------
         example : DataFrame or list of mapping
         adjacency, user : see the class
-
-        Raises
-        ------
-        UsageError
-            If it has no columns, or records have different keys.
         """
         if is_frame(example):
             names = list(example.columns)
@@ -156,16 +148,14 @@ class TableDomain(Domain):
         return {"kind": "table", **shown, **kept}
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        # Rows by their numbers: those that are the same, missing values too, have the same one.
-        known: list[Row] = []
-        first, second = ([_number(row, known) for row in self._rows_of(side)] for side in (x, x_prime))
+        first, second = ([_key(row) for row in self._rows_of(side)] for side in (x, x_prime))
         if self.user is None:
             return self._rows_domain.is_pair(first, second)
         at = list(self.columns).index(self.user)
         shorter, longer = sorted((first, second), key=len)
         left = collections.Counter(longer) - collections.Counter(shorter)
-        owners = {repr(known[number][at]) for number in left}
-        return len(owners) == 1 and shorter == [number for number in longer if repr(known[number][at]) not in owners]
+        owners = {row[at] for row in left}
+        return len(owners) == 1 and shorter == [row for row in longer if row[at] not in owners]
 
     @functools.cached_property
     def _rows_domain(self) -> DatasetDomain:
@@ -209,9 +199,9 @@ class TableDomain(Domain):
             return
         at, rows = list(self.columns).index(self.user), list(self.example)
         for owner in spread(distinct([row[at] for row in rows]), MAX_USERS):
-            yield "user removed", rows, [row for row in rows if repr(row[at]) != repr(owner)]
+            yield "user removed", rows, _without(owner, rows, at)
         new = self.columns[self.user][-1]
-        others = [row for row in rows if repr(row[at]) != repr(new)]
+        others = _without(new, rows, at)
         owned = [(*row[:at], new, *row[at + 1 :]) for row in self._rows_domain.values]
         for count in (1, 2, 5, 20):
             yield "user added", others, [*others, *[owned[0]] * count]
@@ -227,8 +217,7 @@ class TableDomain(Domain):
         owners = self.columns[self.user]
         if rng.random() < 0.5:
             rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
-        gone = repr(rows[int(rng.integers(len(rows)))][at]) if rows else ""
-        return rows, [row for row in rows if repr(row[at]) != gone]
+        return rows, _without(rows[int(rng.integers(len(rows)))][at], rows, at) if rows else []
 
     def _changed(self, rows: list[Row], rng: np.random.Generator) -> Inputs:
         if self.user is not None:
@@ -278,7 +267,7 @@ def column_values(cells: Sequence[Any], kind: str = "O") -> list[Any]:
     >>> column_values(["c", "d"])
     ['c', 'd', 'never-seen', '', None]
     """
-    known = distinct(cells if all(map(is_plain, cells)) else spread(cells, MAX_ODD))
+    known = distinct(cells)
     present = [cell for cell in known if not _is_missing(cell)]
     found: list[Any]
     if present and all(isinstance(cell, bool | np.bool_) for cell in present):
@@ -299,19 +288,14 @@ def column_values(cells: Sequence[Any], kind: str = "O") -> list[Any]:
     return distinct([*found, *known_missing]) or [0.0]
 
 
-def _number(row: Row, known: list[Row]) -> int:
-    """The number of a row among those that are known, to which it is added if it is new."""
-    for number, other in enumerate(known):
-        if all(_is_same_cell(cell, other_cell) for cell, other_cell in zip(row, other, strict=True)):
-            return number
-    known.append(row)
-    return len(known) - 1
+def _without(owner: Any, rows: list[Row], at: int) -> list[Row]:
+    """The rows whose cell at this place is another one."""
+    return [row for row in rows if row_key(row[at]) != row_key(owner)]
 
 
-def _is_same_cell(cell: Any, other: Any) -> bool:
-    if _is_missing(cell) or _is_missing(other):
-        return _is_missing(cell) and _is_missing(other)
-    return is_same(cell, other)
+def _key(row: Row) -> Row:
+    """A key of a row, equal for rows that are the same; missing values are."""
+    return tuple(None if _is_missing(cell) else row_key(cell) for cell in row)
 
 
 def _is_missing(value: Any) -> bool:

@@ -10,10 +10,11 @@ from typing import Any
 
 from dpaudit.arguments import number
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number_text
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SHORT = {"seconds": "seconds_a_call", **{name: name for name in ("memory", "output", "patience", "timing")}}
-OUTPUTS_A_LIMIT = 10_000  # of a vectorised call: it gets the time of a call for each of so many outputs begun
+OUTPUTS_A_LIMIT = 10_000  # outputs for which a vectorised call, or a request to a program, has the time of one call
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)B?", re.IGNORECASE)
 DEFAULTS = ("", "on", "yes", "true", "default")
 
@@ -38,11 +39,6 @@ class Isolation:
     timing : int
         0, or at least 100: calls of each pair by which the time that a call takes is examined, as a finding of its
         own (`AuditResult.side_findings`, kind "timing").
-
-    Raises
-    ------
-    UsageError
-        If a limit is out of its range.
 
     Examples
     --------
@@ -100,8 +96,8 @@ class Isolation:
 
     def __str__(self) -> str:
         return (
-            f"seconds={self.seconds_a_call:g},memory={_size(self.memory)},output={_size(self.output)},"
-            f"patience={self.patience:g},timing={self.timing}"
+            f"seconds={number_text(self.seconds_a_call)},memory={_size(self.memory)},output={_size(self.output)},"
+            f"patience={number_text(self.patience)},timing={self.timing}"
         )
 
     def seconds_for(self, size: int) -> float:

@@ -7,7 +7,9 @@
     sql           any function that queries a table
     tmlt          measurements of Tumult Core
 
-None imports its library before it is used; where the library is absent, one message says what to install. What the
+Every `subject` takes a `claim`, which is audited in the place of what the library promises, and a `name` for results.
+None imports its library before it is used; where the library is absent, one message says what to install. What is no
+object of the library is refused with a `UsageError`. What the
 library's own metadata promise for a pair (`promised(x, x_prime)` of the mechanism) is compared with the claim of the
 audit: the side finding "claim_metadata" (`dpaudit.audits.claim_metadata`).
 """

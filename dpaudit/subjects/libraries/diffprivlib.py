@@ -23,6 +23,7 @@ from dpaudit.subjects.libraries.library_mechanism import (
     import_library,
     library_subject,
     listed,
+    or_unknown,
     real_distance,
     steps_of,
 )
@@ -52,14 +53,6 @@ def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | Non
     ----------
     mechanism : diffprivlib.mechanisms.DPMechanism
         Copied with the same parameters and the audit's randomness for every batch; one call a draw inside.
-    claim : Claim or str, optional
-        Audited instead of its own.
-    name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If it is no mechanism, or the library cannot be imported.
     """
     import_library("diffprivlib.mechanisms", PACKAGE)
     if not callable(getattr(mechanism, "randomise", None)) or not hasattr(mechanism, "epsilon"):
@@ -85,15 +78,10 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     kind : class
         `diffprivlib.mechanisms.Exponential` or `PermuteAndFlip`.
     claim : Claim or str, optional
-        Audited instead of its own epsilon, which holds for lists at most `sensitivity` apart in every utility.
-    name : str, optional
+        Audited instead of its own epsilon. It holds for lists at most `sensitivity` apart in every utility; with
+        `monotonic=True` only where all utilities move in one direction.
     **parameters
         Of the class, without `utility` and `random_state`; `epsilon` and `sensitivity` among them.
-
-    Raises
-    ------
-    UsageError
-        If the class or a parameter makes no sense, or the library cannot be imported.
     """
     import_library("diffprivlib.mechanisms", PACKAGE)
     if not isinstance(kind, type) or "utility" not in inspect.signature(kind).parameters:
@@ -106,7 +94,12 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
         mechanism = kind(utility=[float(value) for value in data], random_state=state, **parameters)
         return [mechanism.randomise() for _ in range(size)]
 
-    steps, own = steps_of(parameters["sensitivity"], _largest_gap), PureDP(parameters["epsilon"])
+    def apart(x: Any, x_prime: Any) -> float | None:
+        # A monotonic mechanism spends its epsilon in one direction: there and back is twice as far.
+        gaps = _gaps(x, x_prime)
+        return None if gaps is None else or_unknown(sum(gaps) if parameters.get("monotonic") else max(gaps))
+
+    steps, own = steps_of(parameters["sensitivity"], apart), PureDP(parameters["epsilon"])
     text = f"{kind.__name__}({listed(parameters)})"
     return library_subject(PACKAGE, text, draw, name or kind.__name__, claim=claim, own=own, steps=steps)
 
@@ -125,13 +118,10 @@ def tool(
     Parameters
     ----------
     function : callable
-    claim : Claim or str, optional
-        Audited instead of its `epsilon`.
     read : callable, optional
         What of its result is the output: all of it by default.
     adjacency : str, optional
         The relation for which it calibrates its noise (`dpaudit.privacy.neighbours`); by default that of `ADJACENCY`.
-    name : str, optional
     **parameters
         Of the function; `epsilon` is its default where it is not given. An input that is a dict is passed by keyword.
     """
@@ -193,6 +183,9 @@ def stated_claim(mechanism: Any) -> Claim:
     return claim_of(epsilon, delta)
 
 
-def _largest_gap(x: Any, x_prime: Any) -> float | None:
+def _gaps(x: Any, x_prime: Any) -> tuple[float, float] | None:
+    """Largest rise and largest fall of a utility from the first list to the second; None for other lengths."""
     first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
-    return float(np.max(np.abs(first - second), initial=0.0)) if first.shape == second.shape else None
+    if first.shape != second.shape:
+        return None
+    return float(np.max(second - first, initial=0.0)), float(np.max(first - second, initial=0.0))

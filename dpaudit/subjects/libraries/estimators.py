@@ -53,20 +53,12 @@ def subject(
     fit : callable, optional
         `fit(estimator, data)`; by default `estimator.fit(*data)` for a tuple, `estimator.fit(**data)` for a dict, and
         `estimator.fit(data)` for anything else.
-    claim : Claim or str, optional
     own : Claim, optional
         What the library promises, and what is audited where `claim` is not given.
     adjacency : str, optional
         The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     fresh : mapping, optional
         Parameters that are made anew for every copy, such as accountants.
-    name : str, optional
-        By default its class.
-
-    Raises
-    ------
-    UsageError
-        If it has no `fit`, or `read` names nothing.
     """
     if isinstance(estimator, type) or not callable(getattr(estimator, "fit", None)):
         raise UsageError(f"estimator must be an object with fit, got {estimator!r:.80}.")

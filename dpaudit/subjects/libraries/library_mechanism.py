@@ -7,10 +7,9 @@ import importlib
 import importlib.metadata
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
@@ -113,7 +112,7 @@ def version_of(package: str) -> str:
 
 def claim_of(epsilon: Any, delta: Any = 0.0) -> Claim:
     """The claim of an epsilon and a delta, which may be no number for none."""
-    has_delta = isinstance(delta, int | float) and bool(delta)
+    has_delta = isinstance(delta, numbers.Real) and bool(delta)  # numpy's too
     return ApproxDP(float(epsilon), float(delta)) if has_delta else PureDP(float(epsilon))
 
 
@@ -124,7 +123,7 @@ def listed(parameters: dict[str, Any]) -> str:
 
 def steps_of(sensitivity: Any, distance: Callable[[Any, Any], float | None]) -> Steps | None:
     """Counts the steps between two inputs: how many times the sensitivity they are apart; None without one."""
-    if not isinstance(sensitivity, int | float | np.number):
+    if not isinstance(sensitivity, numbers.Real):
         return None
 
     def steps(x: Any, x_prime: Any) -> float | None:
@@ -137,8 +136,12 @@ def steps_of(sensitivity: Any, distance: Callable[[Any, Any], float | None]) -> 
 
 
 def real_distance(x: Any, x_prime: Any) -> float | None:
-    """|x - x_prime| of two numbers; None for anything else."""
-    numbers = (int, float, np.integer, np.floating)
-    if not isinstance(x, numbers) or not isinstance(x_prime, numbers):
+    """|x - x_prime| of two numbers; None for anything else, and where one is NaN."""
+    if not isinstance(x, numbers.Real) or not isinstance(x_prime, numbers.Real):
         return None
-    return abs(float(x) - float(x_prime))
+    return or_unknown(abs(float(x) - float(x_prime)))
+
+
+def or_unknown(distance: float) -> float | None:
+    """A distance; None where it is NaN, so that nobody can tell how many steps it is."""
+    return None if math.isnan(distance) else distance

@@ -22,9 +22,16 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, edit_distance
+from dpaudit.privacy.differences import row_key
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, steps_between
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import Promised, import_library, library_subject, real_distance
+from dpaudit.subjects.libraries.library_mechanism import (
+    Promised,
+    import_library,
+    library_subject,
+    or_unknown,
+    real_distance,
+)
 
 RELATIONS: dict[str, Adjacency] = {
     "SymmetricDistance": "add_remove",
@@ -32,6 +39,7 @@ RELATIONS: dict[str, Adjacency] = {
     "ChangeOneDistance": "replace_one",
     "HammingDistance": "replace_one",
 }
+UNORDERED = frozenset({"SymmetricDistance", "ChangeOneDistance"})
 PROFILE_GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)  # epsilons at which two profiles are compared
 WHOLE_NUMBERS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "usize")
 
@@ -64,12 +72,6 @@ def subject(
         Sound only where coordinates have noise of their own, as those of `make_laplace`, `make_gaussian`,
         `make_geometric` and `make_noise` have; its map must promise at `d_in`, which one changed coordinate uses up,
         what that of `measurement` promises.
-    name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If it is no measurement, its map cannot be read, or `batch` promises something else.
     """
     import_library("opendp", "opendp")
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):
@@ -123,11 +125,6 @@ def stated_claim(measurement: Any, d_in: Any = 1, *, order: float | None = None)
     MaxDivergence: `PureDP`. Its approximate form: `ApproxDP`. SmoothedMaxDivergence: the privacy profile that the map
     returns, a `ProfileClaim`. ZeroConcentratedDivergence: `ZeroConcentratedDP`. RenyiDivergence: `RenyiDP` of the
     `order` that is asked for.
-
-    Raises
-    ------
-    UsageError
-        If the map refuses `d_in`, or the output measure is another one.
     """
     measure = str(measurement.output_measure.type)
     kind = "".join(measure.split()).replace("<", "(").replace(">", ")")
@@ -159,7 +156,7 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
     """The distance of two inputs under the measurement's input metric; None where it is not known here.
 
     Known: absolute, l1, l2, l-infinity and discrete distance; symmetric, insert-delete, change-one and Hamming
-    distance of lists.
+    distance of lists, the last two inf where lengths differ.
     """
     kind = str(measurement.input_metric.type).split("<")[0]
     if kind == "AbsoluteDistance":
@@ -176,19 +173,12 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
         if not len(gaps):
             return 0.0
         norms: dict[str, Callable[[Any], Any]] = {"L1Distance": np.sum, "LInfDistance": np.max}
-        return float(norms.get(kind, np.linalg.norm)(gaps))
-    if kind == "HammingDistance":
-        return None if len(first) != len(second) else float(sum(a != b for a, b in zip(first, second, strict=True)))
-    if kind == "InsertDeleteDistance":
-        return float(edit_distance(first, second))
-    try:
-        left, right = Counter(first), Counter(second)
-    except TypeError:  # records that cannot be counted
+        return or_unknown(float(norms.get(kind, np.linalg.norm)(gaps)))
+    if kind not in RELATIONS:
         return None
-    symmetric = float(((left - right) + (right - left)).total())
-    if kind == "ChangeOneDistance" and len(first) == len(second):
-        return symmetric / 2.0
-    return symmetric if kind == "SymmetricDistance" else None
+    if kind in UNORDERED:
+        return steps_between(Counter(map(row_key, first)), Counter(map(row_key, second)), RELATIONS[kind])
+    return steps_between(first, second, RELATIONS[kind])
 
 
 def _adjacency(measurement: Any, d_in: Any) -> Adjacency:
@@ -201,9 +191,7 @@ def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
     """Distance of two inputs in units of `d_in`; None where that is not known, inf where nothing joins them."""
     apart = distance(measurement, x, x_prime)
     if apart is None or isinstance(d_in, tuple):
-        has_lengths = isinstance(x, Sequence | np.ndarray) and isinstance(x_prime, Sequence | np.ndarray)
-        is_joined = _adjacency(measurement, 1) != "replace_one" or not has_lengths or len(x) == len(x_prime)
-        return None if is_joined else math.inf
+        return apart if apart == math.inf else None
     return apart / d_in if d_in else None
 
 

@@ -40,12 +40,6 @@ def subject(
         Draws one output instead, for example with `result` and a part of the budget.
     claim : Claim or str, optional
         Audited instead of its own `epsilon` and `delta`. Needed for partition selections, which state none.
-    name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or the library cannot be imported.
     """
     import_library("pydp", PACKAGE)
     method = next((m for m in ("add_noise", "quick_result", "should_keep") if hasattr(mechanism, m)), None)

@@ -46,18 +46,11 @@ def subject(
     columns : sequence of str
         Of the table, in the order of the values of a row. A row that is no list is a row of one value.
     table : str
-    claim : Claim or str, optional
     connect : callable, optional
         Makes a DB-API connection from the list of rows (a DuckDB or a server of your own); by default one to an SQLite
         database in memory, new for every batch, which queries can read but not write.
     adjacency : str, optional
         The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
-    name : str, optional
-
-    Raises
-    ------
-    UsageError
-        If `query` cannot be called, or a name is no plain SQL name.
     """
     for label, names in (("columns", list(columns)), ("table", [table])):
         if not names or not all(isinstance(one, str) and one.isidentifier() for one in names):

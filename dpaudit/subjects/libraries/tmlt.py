@@ -6,13 +6,14 @@ of numbers need no Spark; those of Spark data frames start a session of their ow
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
-from dpaudit.privacy.neighbours import Adjacency
+from dpaudit.privacy.neighbours import Adjacency, steps_between
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import import_library, library_subject, real_distance, steps_of
 
@@ -30,9 +31,6 @@ def subject(measurement: Any, *, d_in: Any = 1, claim: Claim | str | None = None
     d_in : number
         The distance between neighbouring inputs under the measurement's input metric, in the form that its privacy
         function takes. Inputs further apart are several steps.
-    claim : Claim or str, optional
-        Audited instead of what the privacy function promises at `d_in`.
-    name : str, optional
 
     Raises
     ------
@@ -43,7 +41,9 @@ def subject(measurement: Any, *, d_in: Any = 1, claim: Claim | str | None = None
     if not callable(measurement) or not hasattr(measurement, "privacy_function"):
         raise UsageError(f"measurement must be a measurement of tmlt.core, got {type(measurement).__name__}.")
     own = stated_claim(measurement, d_in)
-    adjacency = RELATIONS.get(type(measurement.input_metric).__name__)
+    relation = RELATIONS.get(type(measurement.input_metric).__name__)
+    adjacency = relation if d_in == 1 else None  # else the promise is of several rows together
+    apart = functools.partial(steps_between, adjacency=relation) if relation else real_distance
     return library_subject(
         PACKAGE,
         f"{type(measurement).__name__} d_in={d_in} promises {own}",
@@ -52,7 +52,7 @@ def subject(measurement: Any, *, d_in: Any = 1, claim: Claim | str | None = None
         claim=claim,
         own=own,
         adjacency=adjacency,
-        steps=None if adjacency else steps_of(_number(d_in), real_distance),
+        steps=None if adjacency else steps_of(_number(d_in), apart),
     )
 
 

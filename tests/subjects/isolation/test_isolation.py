@@ -89,7 +89,7 @@ def by_the_slot(data: Any, rng: np.random.Generator) -> bool:
 
 
 def test_limits_have_a_short_form() -> None:
-    stated = Isolation(seconds_a_call=0.5, memory="512M", output=4096, patience=5, timing=200)
+    stated = Isolation(seconds_a_call=0.1234567, memory="512M", output=4096, patience=5, timing=200)
     assert Isolation.parse(str(stated)) == stated
     assert as_isolation("on") == as_isolation(True) == Isolation()
     assert as_isolation(None) is None and as_isolation(False) is None and as_isolation("off") is None
