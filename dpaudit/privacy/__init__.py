@@ -5,18 +5,27 @@ An argument that breaks a condition of its docstring raises `UsageError`, with t
 
 from dpaudit.privacy.adjacency import (
     add_remove,
+    explicit,
     replace_one,
+    within,
 )
 from dpaudit.privacy.claims import (
     ApproxDP,
+    Budget,
     Claim,
     DirectedProfile,
+    Distance,
+    FloatArray,
     GaussianDP,
+    HockeyStickLine,
+    Inequality,
     MetricDP,
     ProfileClaim,
     PureDP,
     RenyiDP,
+    RenyiInequality,
     ZeroConcentratedDP,
+    epsilon_of_profile,
     gaussian_profile,
 )
 from dpaudit.privacy.composition import (
@@ -28,6 +37,7 @@ from dpaudit.privacy.finite_metrics import (
     MatrixMetric,
     TreeMetric,
     check_metric,
+    shortest_paths,
 )
 from dpaudit.privacy.metrics import (
     AbsoluteMetric,
@@ -44,6 +54,7 @@ from dpaudit.privacy.metrics import (
     SumMetric,
     SupNormMetric,
     ValueMetric,
+    budget_matrix,
     scaled,
 )
 from dpaudit.privacy.pairs import (
@@ -64,15 +75,20 @@ __all__ = [
     "ApproxDP",
     "AttributeMetric",
     "BlowfishMetric",
+    "Budget",
     "Claim",
     "DateMetric",
     "DirectedProfile",
     "DiscreteMetric",
+    "Distance",
     "EuclideanMetric",
+    "FloatArray",
     "GaussianDP",
     "GeoMetric",
     "GraphMetric",
     "HammingMetric",
+    "HockeyStickLine",
+    "Inequality",
     "MatrixMetric",
     "Metric",
     "MetricDP",
@@ -80,6 +96,7 @@ __all__ = [
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
+    "RenyiInequality",
     "ScaledMetric",
     "SmoothBlowfishMetric",
     "SumMetric",
@@ -90,8 +107,11 @@ __all__ = [
     "add_remove",
     "all_pairs",
     "as_pairs",
+    "budget_matrix",
     "check_metric",
     "compose",
+    "epsilon_of_profile",
+    "explicit",
     "gaussian_profile",
     "group",
     "parse_claim",
@@ -99,4 +119,6 @@ __all__ = [
     "read_metric",
     "replace_one",
     "scaled",
+    "shortest_paths",
+    "within",
 ]

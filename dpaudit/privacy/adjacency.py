@@ -4,7 +4,7 @@ Conventions
 -----------
 * A dataset is a sequence of rows (list, tuple or array, first axis the rows); its neighbours have the same type.
 * Rows have an order, which mechanisms may read. `add_remove` lists additions at the end only: those in front and in the
-  middle are neighbours too, which `dpaudit.domains.DatasetDomain` tries.
+  middle are neighbours too, which `dpaudit.domains.DatasetDomain` tries (or list them with `explicit`).
 * The relations are unordered: each pair is listed once, with the given dataset as `x`. A claim is asked of it in both
   directions.
 * `replace_one` keeps the number of rows (the bounded model); `add_remove` changes it by one (the unbounded model).
@@ -14,14 +14,15 @@ Source: `dpaudit_mechanisms/papers/dx-linear-queries.toml`, DX-D10.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.metrics import is_same
-from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.privacy.claims import number
+from dpaudit.privacy.metrics import budget_matrix, is_same
+from dpaudit.privacy.pairs import Pair, as_pairs, input_names, short_form
 
 
 def replace_one(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
@@ -88,6 +89,67 @@ def add_remove(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
         Pair(dataset, typed_rows(dataset, [*rows, value]), x_prime_id=f"with {short_form(value)}") for value in values
     ]
     return as_pairs([*removed, *added])
+
+
+def within(
+    metric: Any,
+    inputs: Sequence[Any],
+    *,
+    at_most: float,
+    at_least: float = 0.0,
+    ids: Sequence[str] | None = None,
+) -> list[Pair]:
+    """Every unordered pair of inputs whose budget lies in [at_least, at_most].
+
+    Parameters
+    ----------
+    metric : Metric
+        Any symmetric callable (x, x_prime) -> budget in nats.
+    inputs : sequence
+        At least two inputs.
+    at_most, at_least : float
+        In [0, inf], nats. At most infinity keeps the pairs that are not asked, too.
+    ids : sequence of str, optional
+        As for `all_pairs`.
+
+    Returns
+    -------
+    list of Pair
+        In the order of the inputs, never empty.
+
+    Examples
+    --------
+    >>> [(pair.x, pair.x_prime) for pair in within(lambda x, y: abs(x - y), [0, 1, 3], at_most=2, at_least=1.5)]
+    [(1, 3)]
+    """
+    most = number("at_most", at_most, "in [0, inf]", lambda value: value >= 0.0)
+    least = number("at_least", at_least, "in [0, at_most]", lambda value: 0.0 <= value <= most)
+    names = input_names(inputs, ids)
+    budgets = budget_matrix(metric, inputs)
+    rows, columns = np.triu_indices(len(inputs), k=1)
+    values = budgets[rows, columns]
+    for k in np.flatnonzero(~(values >= 0.0))[:1].tolist():  # a pair without a budget must not be left out
+        pair = f"{names[rows[k]]}|{names[columns[k]]}"
+        raise UsageError(f"metric must give budgets in [0, inf] nats, got {float(values[k])!r} for {pair}.")
+    kept = (values >= least) & (values <= most)
+    if not kept.any():
+        spread = f"the budgets lie in [{float(values.min())!r}, {float(values.max())!r}]"
+        raise UsageError(f"at_most must leave at least one pair of inputs, got [{least!r}, {most!r}]: {spread}.")
+    return as_pairs(
+        Pair(inputs[i], inputs[j], x_id=names[i], x_prime_id=names[j])
+        for i, j in zip(rows[kept].tolist(), columns[kept].tolist(), strict=True)
+    )
+
+
+def explicit(pairs: Iterable[Any]) -> list[Pair]:
+    """The pairs that the caller lists, each a `Pair` or (x, x_prime).
+
+    Examples
+    --------
+    >>> explicit([(0.0, 1.0)])[0].id
+    '0.0|1.0'
+    """
+    return as_pairs(pairs)
 
 
 def _rows_and_values(dataset: Any, domain: Any, at_least: int) -> tuple[list[Any], list[Any]]:

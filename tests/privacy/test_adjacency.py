@@ -1,12 +1,16 @@
 """Adjacency: neighbours by brute force over small worlds, types kept, and every refusal."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from support.refusals import refusals
 
-from dpaudit.privacy.adjacency import add_remove, replace_one
+from dpaudit.privacy.adjacency import add_remove, explicit, replace_one, within
+from dpaudit.privacy.finite_metrics import MatrixMetric
+from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
+from dpaudit.privacy.pairs import Pair
 
 
 def test_replace_one_lists_every_dataset_at_hamming_distance_one():
@@ -49,6 +53,28 @@ def test_ids_say_what_changed_and_are_unique():
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.parametrize(
+    ("at_most", "at_least", "count"), [(1.0, 0.0, 2), (2.0, 1.5, 1), (math.inf, 0.0, 6), (0.0, 0.0, 1)]
+)
+def test_within_keeps_the_pairs_between_the_bounds(at_most, at_least, count):
+    inputs = [0.0, 1.0, 1.0, 3.0]
+    pairs = within(AbsoluteMetric(1.0), inputs, at_most=at_most, at_least=at_least)
+    expected = [(x, y) for x, y in itertools.combinations(inputs, 2) if at_least <= abs(x - y) <= at_most]
+    assert [(pair.x, pair.x_prime) for pair in pairs] == expected
+    assert len(pairs) >= count
+
+
+def test_within_leaves_out_infinite_budgets_unless_it_is_asked_for_them():
+    metric = MatrixMetric([[0, 1, math.inf], [1, 0, math.inf], [math.inf, math.inf, 0]], "abc")
+    assert [pair.id for pair in within(metric, "abc", at_most=700.0)] == ["'a'|'b'"]
+    assert len(within(metric, "abc", at_most=math.inf)) == 3
+
+
+def test_explicit_pairs_are_the_callers_own():
+    own = Pair(0, 1, id="own")
+    assert explicit([own, (1, 2)])[0] is own
+
+
 test_what_has_no_neighbours_is_refused = refusals(
     (lambda: replace_one((), (0, 1)), "dataset must"),
     (lambda: replace_one((0,), (0,)), "domain must"),
@@ -56,4 +82,11 @@ test_what_has_no_neighbours_is_refused = refusals(
     (lambda: replace_one(5, (0, 1)), "dataset must"),
     (lambda: add_remove((3,), (0, 1)), "dataset must"),
     (lambda: add_remove((), ()), "domain must"),
+    (lambda: within(DiscreteMetric(1.0), [0], at_most=1.0), "inputs must"),
+    (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=-1.0), "at_most must"),
+    (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, at_least=2.0), "at_least must"),
+    (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=0.5), "at_most must"),
+    (lambda: within(lambda x, y: math.nan if x + y == 1 else 1.0, [0, 1, 2], at_most=2.0), r"got nan for 0\|1"),
+    (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a"]), "ids must"),
+    (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a", "a"]), "ids must"),
 )
