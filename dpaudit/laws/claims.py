@@ -182,7 +182,7 @@ def weakest_claim(claims: Sequence[Claim]) -> Claim:
     if is_one_kind and is_one_order and isinstance(parts[0], ZeroConcentratedDP | GaussianDP | RenyiDP):
         return max(parts, key=lambda part: part.value)
     kinds = " and ".join(sorted({str(part) for part in parts}))
-    raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. Convert them first.")
+    raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. State all in one.")
 
 
 def composed_claim(claims: Sequence[Claim]) -> Claim:
@@ -236,7 +236,7 @@ def average_claim(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
     if all(part.family == "hockey-stick" and not isinstance(part, MetricDP) for part in parts):
         return ProfileClaim(_Profile(tuple(parts), tuple(share)), name=f"average of {', '.join(map(str, parts))}")
     kinds = " and ".join(sorted({str(part) for part in parts}))
-    raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. Convert them first.")
+    raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. State all in one.")
 
 
 def conditioned_claim(claim: Claim, mass: float | None = None) -> Claim:
