@@ -145,7 +145,7 @@ def at_level(state: State, level: float, *, keeps_bounds: bool) -> State:
     for use in result["uses"]:
         rejected = 0.0
         for value, wealth in use["wealths"] or []:
-            if wealth < -math.log(level * use["level_share"]):
+            if not wealth >= -math.log(level * use["level_share"]):  # a NaN rejects nothing
                 break
             rejected = value
         use["lower"] = max(use["lower"], rejected) if keeps_bounds else rejected

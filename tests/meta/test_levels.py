@@ -511,6 +511,12 @@ def test_merged_wealth_rejects_at_the_share_of_its_level(factor, level_share):
     assert found["uses"][0]["lower"] == (just_above(1.0) if factor > 1.0 else 0.5)
 
 
+def test_merged_wealth_that_is_no_number_rejects_nothing():
+    state = saved_pair("a", 0, LEVEL, math.nan).state
+    found = at_level(state, LEVEL, keeps_bounds=False)
+    assert not found["violated"] and found["uses"][0]["lower"] == 0.5
+
+
 # --- what is found beside ---
 
 
