@@ -151,12 +151,11 @@ class LowBitTest(ExactTest):
         return self.low_bits
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        super().add(counts_x, counts_x_prime)
         self._sides += np.stack([counts_x, counts_x_prime])
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        right, wrong, idle = super().counts
+        right, wrong, idle = self.rule.record(self._sides[::-1, :N_BINS])
         return right, wrong, idle + int(self._sides[:, N_BINS].sum())
 
     def found(self) -> FloatingPointPair:

@@ -19,7 +19,6 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +34,7 @@ from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, join, repeats_one_real_value, unseen
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
-from dpaudit.inference.pools import Pool, hints_of
-from dpaudit.inference.protocols import Test
+from dpaudit.inference.pools import Pool, Read, hints_of
 from dpaudit.inference.remarks import keys_of, not_read, remarks
 from dpaudit.inference.tasks import Draw, Request
 from dpaudit.privacy.claims import Claim
@@ -127,8 +125,7 @@ class LabelGame(Campaign):
         ]
         self._gone_on: set[int] = set()  # the pairs of earlier runs, which have no pilot
         self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
-        # and for whom each request of an input counts: pair, use and side.
-        self._readers: dict[int, list[tuple[int, int, int]]] = {}
+        self._readers: dict[int, list[tuple[int, int]]] = {}  # and whose each request of an input is: pair and side
 
     @property
     def pilot(self) -> int:
@@ -193,13 +190,13 @@ class LabelGame(Campaign):
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
             for pair in pairs:
-                pair.fit(*self._training(pair), even, tries=self.schedule.trial(drawn) > 0)
+                pair.fit(*self._training(pair), even)
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
             if all(pair.is_sure for pair in pairs):
                 break
         self._call_again(pairs, drawn, even)
-        self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
+        self._shorten_pilot(2 * (drawn + self._try_out(drawn, even)))
         for pair in pairs:
             pair.unseen = self._unseen(pair)
             firsts = (self.draws.joined(i).rows(slice(0, FIRST_DRAWS)) for i in pair.inputs)
@@ -242,33 +239,47 @@ class LabelGame(Campaign):
                 self._note_failures(pair)
         for pair in raised:
             if pair.pilot_more and not pair.is_broken:
-                pair.fit(*self._training(pair), level, tries=self.schedule.trial(drawn) > 0)
+                pair.fit(*self._training(pair), level)
 
     def _note_failures(self, pair: PairGame) -> None:
         pair.failure = common_failure([self.draws.joined(i) for i in pair.inputs])
         pair.failures = [common_failure([self.draws.joined(i) for i in m.inputs]) for m in pair.pool.members]
 
-    def _try_out(self, drawn: int) -> int:
+    def _try_out(self, drawn: int, level: float) -> int:
         """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
         size = self.schedule.trial(drawn)
         # All pairs give up the same draws for it, also those that would have nothing to try.
-        if size == 0 or not all(pair.main.trial for pair in self.pairs):
+        if size == 0 or not all(pair.tries for pair in self.pairs):
             return 0
-        requests: dict[int, list[Request]] = {}
-        tried: dict[int, list[tuple[Test, int]]] = {}
-        for pair in self.pairs:
-            for (_, test), member in itertools.product(pair.uses, pair.pool.members):
-                if test.trial is not None:
-                    for side, i in enumerate(member.inputs):
-                        requests.setdefault(i, []).append(Request(size, test.trial, 0, member.move))
-                        tried.setdefault(i, []).append((test, side))
-        totals: dict[Test, list[Any]] = {}
-        for i, counts in self.draws.learn(RoundPlan(dict.fromkeys(sorted(requests), size), requests)).items():
-            for (test, side), vector in zip(tried[i], counts, strict=True):
-                totals.setdefault(test, [0, 0])[side] += vector
-        for test, sides in totals.items():
-            test.try_out(*sides)
+        reads = [
+            (k, Read(i, side, 0, size, member.move))
+            for k, pair in enumerate(self.pairs)
+            for member in pair.pool.members
+            for side, i in enumerate(member.inputs)
+        ]
+        requests = self._requests(reads)
+        counts = self.draws.learn(RoundPlan(dict.fromkeys(sorted(requests), size), requests))
+        for k, sides in self._totals(counts).items():
+            self.pairs[k].try_out(sides[0], sides[1], level)
         return size
+
+    def _requests(self, reads: Sequence[tuple[int, Read]]) -> dict[int, list[Request]]:
+        """What is counted on each input, of reads of pairs by their positions; `_totals` adds it up."""
+        self._readers = {}
+        requests: dict[int, list[Request]] = {}
+        for k, read in reads:
+            self._readers.setdefault(read.input, []).append((k, read.side))
+            asked = Request(read.quota, self.pairs[k].main.statistic, read.start, read.move)
+            requests.setdefault(read.input, []).append(asked)
+        return requests
+
+    def _totals(self, counts: Counts) -> dict[int, list[Any]]:
+        """The counts on x and on x_prime of each pair that read something."""
+        totals: dict[int, list[Any]] = {}
+        for i, readers in self._readers.items():
+            for (k, side), vector in zip(readers, counts[i], strict=True):
+                totals.setdefault(k, [0, 0])[side] += vector
+        return totals
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
         """Go on with pairs that have a level, as they were after earlier runs: `kept` are outputs that fits may see.
@@ -317,34 +328,21 @@ class LabelGame(Campaign):
     def _freeze(self) -> RoundPlan | None:
         open_pairs = [k for k, pair in enumerate(self.pairs) if self._left(pair) > 0]
         sizes = self.schedule.sizes(self.pairs, open_pairs, self.runs) if open_pairs else {}
-        self._sizes, self._readers = {}, {}
-        needed: dict[int, int] = {}
-        requests: dict[int, list[Request]] = {}
+        self._sizes = {}
+        reads: list[tuple[int, Read]] = []
         for k, size in sizes.items():
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
             self._sizes[k] = left if left - size < MIN_ROUND else size
-            for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
-                needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
-                for use, (_, test) in enumerate(self.pairs[k].uses):
-                    self._readers.setdefault(read.input, []).append((k, use, read.side))
-                    asked = Request(read.quota, test.statistic, read.start, read.move)
-                    requests.setdefault(read.input, []).append(asked)
+            reads += [(k, read) for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k)))]
+        requests = self._requests(reads)
+        needed = {i: max(request.start + request.quota for request in asked) for i, asked in requests.items()}
         keeps_none = self.schedule.looks_once and not self._shows
         return RoundPlan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
-        totals = {
-            (k, use): [test.statistic.zeros(), test.statistic.zeros()]
-            for k in self._sizes
-            for use, (_, test) in enumerate(self.pairs[k].uses)
-        }
-        for i, readers in self._readers.items():
-            for (k, use, side), vector in zip(readers, counts[i], strict=True):
-                totals[k, use][side] = totals[k, use][side] + vector
-        for (k, use), sides in totals.items():
-            self.pairs[k].uses[use][1].add(*sides)
-        for k, size in self._sizes.items():
-            self.pairs[k].labelled += size
+        for k, sides in self._totals(counts).items():
+            self.pairs[k].main.add(*sides)
+            self.pairs[k].labelled += self._sizes[k]
 
     def _look(self) -> None:
         for pair in (self.pairs[k] for k in self._sizes):

@@ -35,7 +35,7 @@ from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
 from dpaudit.features.outcomes import Outcomes, unseen
 from dpaudit.inference import learned_power
-from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.exact import CellTest
 from dpaudit.inference.failures import Failure, Returned, common_failure
 from dpaudit.inference.order import LATER_NUMBERS, MAX_OBJECTS, Change
 from dpaudit.inference.pair_game import PairGame
@@ -262,9 +262,7 @@ class UniverseGame(Campaign):
         if self.broken[pair]:
             game.failure = self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
         correct, wrong, lower = int(self.correct[pair]), int(self.wrong[pair]), float(self.lower[pair])
-        main = ExactTest.on_cells(
-            as_lines(claim), self.labelled, self.rule(pair), self.lines.line(self.record, pair)[0]
-        )
+        main = CellTest(as_lines(claim), self.labelled, self.rule(pair), self.lines.line(self.record, pair)[0])
         main.start(game.level)
         main.take(correct, wrong, lower)
         # Of a claim that is one line the bound on its parameter is one on epsilon, at the delta of the finding.

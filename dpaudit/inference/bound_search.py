@@ -9,7 +9,19 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-MAX_PARAMETER = 1e6  # beyond which no bound is searched
+MAX_PARAMETER = 1e6  # beyond which no bound is searched: no table of counts rejects so much
+
+
+def bisected(
+    is_low: Callable[[float], bool], low: float, high: float, relative: float, absolute: float = 0.0
+) -> tuple[float, float]:
+    """The two ends, this close to each other, of a step between what is low and what is not."""
+    while high - low > relative * high + absolute:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return low, high
 
 
 def largest_rejected(

@@ -16,9 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.features.density import LogRatio
+from dpaudit.features.density import NO_HINTS, Hints, LogRatio
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Memory, Reader
-from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
@@ -48,6 +48,15 @@ class StateSizes:
 SIZES = StateSizes()
 
 
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Earlier draws of a pair, which a test may be fitted on."""
+
+    first: Outcomes  # of x
+    second: Outcomes  # of x_prime
+    hints: Hints = NO_HINTS  # what is known of the pair beside them
+
+
 class LearningState:
     """State of learning of a pair, round by round."""
 
@@ -66,17 +75,16 @@ class LearningState:
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
         self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None  # log likelihoods, over a fair coin's
 
-    @classmethod
-    def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
-        """A state with a mixture that was learned before, and a round of its own."""
-        state = cls()
-        state.counter = BinCounter(mixture)
-        state.rounds.append(Round.of(predicted))
-        state._of_structures = np.full((len(state.foretold), N_BINS), 0.5)
-        return state
+    def open(self, counter: Any, predicted: Predicted) -> None:
+        """Open a round of a counter that is known already."""
+        self.counter = counter
+        self.rounds.append(Round.of(predicted))
 
     def learn(self, training: Training, share: float = 1.0) -> None:
-        """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`."""
+        """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`.
+
+        A test that needs some of them is fitted once: its round is the last.
+        """
         sides = (training.second, training.first)  # label 0, label 1
         total = sum(map(len, sides))
         if self._reader is None or total >= SIZES.reread * self._read_at:
@@ -93,7 +101,7 @@ class LearningState:
         self._views = []
         if len(order) >= SIZES.counted_from and share == 1.0:
             self._views = [_counted(one, mixture, matrix_fit, labels_fit) for one in clues]
-        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
+        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views), is_last=share < 1.0)
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
@@ -146,6 +154,8 @@ class LearningState:
         self.rounds[-1].counts[:] += table
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
+        if not structures:
+            return
         if self._gains is None or self._gains[0] is not self._of_structures:
             scores = (
                 MIXTURE_SIZES.temperatures

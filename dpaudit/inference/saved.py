@@ -71,7 +71,7 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "labelled_at_fit": pair.labelled_at_fit,
         "violated": pair.is_violated,
         "change": None if pair.change is None else dataclasses.asdict(pair.change),
-        "uses": [{"level_share": share, "now": test.log_wealth, **test.saved(origin)} for share, test in pair.uses],
+        "uses": [{"level_share": share, "now": test.log_wealth, **test.saved(origin)} for share, test in pair.bettors],
     }
 
 
@@ -91,7 +91,7 @@ def restored(state: State, pair: PairGame, origin: str = "") -> PairGame:
         pair.labelled_at_fit, change = int(state["labelled_at_fit"]), state["change"]
         pair.change = None if change is None else Change(str(change["what"]), float(change["p_value"]))
         pair.earlier_change = pair.change
-        for (_, test), use in zip(pair.uses, state["uses"], strict=True):
+        for (_, test), use in zip(pair.bettors, state["uses"], strict=True):
             test.restore(use, origin, pair.hints.log_ratio)
         if not 0.0 < pair.level < 1.0 or counted(state) != pair.labelled:
             raise ValueError("level must be in (0, 1), and all draws in the rounds")

@@ -72,16 +72,18 @@ class BinCounter:
         found += [np.bincount(view.cells_of(matrix), minlength=view.size) for view in self.views]
         return np.concatenate(found).astype(np.int64)
 
+    @property
+    def _sizes(self) -> list[int]:
+        return [N_BINS] * (1 if self.is_last else 1 + len(STRUCTURES)) + [view.size for view in self.views]
+
     def zeros(self) -> Counts:
-        tables = 1 if self.is_last else 1 + len(STRUCTURES)
-        return np.zeros(tables * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
+        return np.zeros(sum(self._sizes), dtype=np.int64)
 
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """Counts of both labels, shape (2, size), as those of the table, of structures and of views."""
-        ends = np.cumsum([N_BINS] * (1 + len(STRUCTURES)) + [view.size for view in self.views])
-        parts = np.split(counts, ends[:-1], axis=1)
-        structures = 1 + len(STRUCTURES)
-        return parts[0], parts[1:structures], parts[structures:]
+        table, *parts = np.split(counts, np.cumsum(self._sizes)[:-1], axis=1)
+        structures = len(parts) - len(self.views)
+        return table, parts[:structures], parts[structures:]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,18 +106,6 @@ class CellCounter:
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """The same counts as those of the table, of each structure and of the view."""
         return counts, [counts] * len(STRUCTURES), [counts]
-
-
-@dataclasses.dataclass(frozen=True)
-class EmptyCounter:
-    """Counts nothing: the statistic of a test that reads another one's table."""
-
-    def count(self, outcomes: Outcomes) -> Counts:
-        del outcomes
-        return self.zeros()
-
-    def zeros(self) -> Counts:
-        return np.zeros(0, dtype=np.int64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpaudit.inference.betting import SIZES as GRID
 from dpaudit.inference.betting import Betting
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import MAX_PARAMETER, just_above
 from dpaudit.inference.payoffs import Inequalities, log_factors
 from dpaudit.inference.tables import Predicted, Round, bins_of
 from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
@@ -124,7 +124,7 @@ def grid_of(claim: Claim) -> list[float]:
     budget = claim.value
     values = [share * budget for share in BELOW if budget > 0.0] + [just_above(budget)]
     value = max(budget, GRID.least / GRID.ratio)
-    while value < GRID.max_parameter:
+    while value < MAX_PARAMETER:
         value *= GRID.ratio
         values.append(value)
     return values
