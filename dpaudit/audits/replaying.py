@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
-from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.density import Hints
@@ -34,6 +33,7 @@ from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.inference.order import in_small_batches
 from dpaudit.inference.pools import Member, hints_of
+from dpaudit.inference.tasks import FIRST_DRAWS
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Budget, Claim

@@ -36,12 +36,11 @@ from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pools import Pool, Read, hints_of
 from dpaudit.inference.remarks import keys_of, not_read, remarks
-from dpaudit.inference.tasks import Draw, Request
+from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request
 from dpaudit.privacy.claims import Claim
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-FIRST_DRAWS = 64  # of each input, before the size of an output is known; asked whether they show anything, and differ
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bound on memory
 

@@ -4,19 +4,13 @@ Wealth against a parameter value is the product over rounds of what the bets on 
 keeps the claim at that value it is a non-negative supermartingale with start 1, so it reaches 1 / level with
 probability at most `level`, ever (Ville's inequality).
 
-The bound. Parameter values are tested from below, on a grid that the budget alone fixes; claims are nested, so the true
-value's claim implies that of the first grid value at or above it, which is rejected with probability at most `level`.
-Between two grid values the bets are those that are made for the upper one. With these the wealth falls in the
-parameter, so that the wealth of the upper value is at most that of any value between: each truth is still tested by one
-e-process.
-
-The verdict is the bound: the budget is a grid value, and is rejected where all below it are and it is itself.
+The bound is that of `dpaudit.inference.bound_search`: values are tested from below on a grid, without a union bound.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
+import itertools
 import math
 from typing import Any
 
@@ -25,7 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
-from dpaudit.inference.bound_search import MAX_PARAMETER, bisected, just_above
+from dpaudit.inference.bound_search import bet_bound, bet_grid, bisected, just_above
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
 from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
 from dpaudit.inference.protocols import Test
@@ -37,25 +31,8 @@ from dpaudit.privacy.claims import Claim, FloatArray, PureDP
 class BettingSizes:
     """The grid of parameter values, and how the power is simulated."""
 
-    below: tuple[float, ...] = (
-        0.01,
-        0.02,
-        0.04,
-        0.07,
-        0.12,
-        0.18,
-        0.25,
-        0.33,
-        0.42,
-        0.52,
-        0.62,
-        0.72,
-        0.82,
-        0.91,
-    )  # of the budget: steps of a tenth of it, and of a third of themselves further below
-    ratio: float = 1.1  # of values above the budget
-    least: float = 1e-3  # the first value above a budget of 0
-    precision: float = 1e-3  # of the bound between two grid values, relative to the upper one
+    # Of the budget: steps of a tenth of it, and of a third of themselves further below.
+    below: tuple[float, ...] = (0.01, 0.02, 0.04, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52, 0.62, 0.72, 0.82, 0.91)
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
     simulations: int = 400  # audits by which a power is told from .9 with the share below
     simulations_found: float = 0.945  # below it with probability .002 where the power is .9
@@ -90,46 +67,18 @@ class Betting(Test):
     # --- the draws that are counted ---
 
     def update(self) -> None:
-        value = just_above(self.claim.value)
-        if self._lower < value and self._rejects(value, value):
-            self._raise_bound(with_precision=False)
+        budget = just_above(self.claim.value)
+        if self._lower < budget and self._rejects(budget, budget):
+            rejected = itertools.takewhile(lambda value: self._rejects(value, value), self._grid_to_budget())
+            self._lower = max(self._lower, *rejected, 0.0)
 
     @property
     def lower(self) -> float:
-        counted = self.table.draws
-        if counted != self._counted and not math.isnan(self.level):
-            self._counted = counted
-            self._raise_bound(with_precision=True)
+        if self.table.draws != self._counted and self.has_started:
+            self._counted = self.table.draws
+            grid = bet_grid(self.claim.value, SIZES.below)
+            self._lower = max(self._lower, bet_bound(self._rejects, grid, self.claim.value, self._lower))
         return self._lower
-
-    def _raise_bound(self, *, with_precision: bool) -> None:
-        """Test grid values from below; the bound never falls."""
-        budget = just_above(self.claim.value)
-        rejected, above = 0.0, math.nan
-        for value in self._grid():
-            if not self._rejects(value, value):
-                above = value
-                break
-            rejected = value
-            if not with_precision and value >= budget:
-                break
-        if with_precision and above == above:
-            low = self._lower if rejected < self._lower < above else rejected
-            # Of the upper end of the interval a precision would go on for ever where nothing is rejected.
-            rejects = functools.partial(self._rejects, above)
-            low, _ = bisected(rejects, low, above, 0.0, SIZES.precision * above)
-            rejected = low if low >= budget else min(low, self.claim.value)
-        self._lower = max(self._lower, rejected)
-
-    def _grid(self) -> list[float]:
-        budget = self.claim.value
-        values = [share * budget for share in SIZES.below] if budget > 0.0 else []
-        values.append(just_above(budget))
-        value = max(budget, SIZES.least / SIZES.ratio)
-        while value < MAX_PARAMETER:
-            value *= SIZES.ratio
-            values.append(value)
-        return values
 
     def _rejects(self, made_for: float, value: float) -> bool:
         return self._log_wealth(made_for, value) >= -math.log(self.level)  # a NaN rejects nothing
@@ -249,10 +198,10 @@ class Betting(Test):
             **({"table": self.table.saved(origin)} if self._own_table else {}),
         }
 
-    def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
-        """Go on from what `saved` gave, in the session of these streams; ValueError where it is damaged."""
+    def restore(self, state: dict[str, Any], density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave; ValueError where it is damaged."""
         if self._own_table:
-            self.table.restore(state["table"], origin, density)
+            self.table.restore(state["table"], density)
         self._counted = -1
         self._lower = float(state["lower"])
         self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
@@ -275,7 +224,8 @@ class Betting(Test):
             }
 
     def _grid_to_budget(self) -> list[float]:
-        return [value for value in self._grid() if value <= just_above(self.claim.value)]
+        grid = bet_grid(self.claim.value, SIZES.below)
+        return grid[: grid.index(just_above(self.claim.value)) + 1]
 
 
 def _paid(logs: FloatArray, counts: NDArray[np.int64]) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpaudit.features.density import NO_HINTS, Hints, LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Memory, Reader
-from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
+from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of, mass_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
 from dpaudit.learning.mixture import NO_FORETELLING, Clue, Mixture, Model, fit_mixture, mixture_of, swaps_of, weights_of
@@ -36,7 +36,6 @@ class StateSizes:
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
     max_numbers: int = 10_000  # the same where an output is one number, whose cells go on to be counted
-    prior_draws: float = 0.02  # of each cell, beside the draws that its mass is predicted from
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
@@ -136,8 +135,7 @@ class LearningState:
         view, counts = self._views[best]
         weight = sum(part.weight for part in mixture.shifted if part.view is view.view)
         q = view.probabilities(*fitted[best], weight)
-        draws = counts.sum(axis=0)
-        mass = (draws + SIZES.prior_draws) / (draws.sum() + SIZES.prior_draws * len(draws))
+        mass = mass_of(counts.sum(axis=0))
         predicted = Predicted(mixture.mixed(q), mass)
         if weights[best] >= SIZES.single:
             self._views = [self._views[best]]
@@ -184,7 +182,7 @@ class LearningState:
                 one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
         places = {id(view): k for k, view in enumerate(self.counter.mixture.views)}
         return {
-            "rounds": [one.to_dict(origin) for one in counted],
+            "rounds": [one.to_dict() for one in counted],
             "next": self.rounds[-1].predicted.by_bins().to_dict(),
             "mixture": self._mixture_record(self.counter.mixture),
             "foretold": self.foretold.tolist(),
@@ -207,10 +205,10 @@ class LearningState:
             self._record = mixture, mixture.to_dict()
         return self._record[1]
 
-    def restore(self, record: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
-        """Go on from what `saved` gave, in a round of the session whose streams are named; ValueError where damaged."""
+    def restore(self, record: dict[str, Any], density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave, in a round of its own; ValueError where it is damaged."""
         following = Predicted.from_dict(record["next"])
-        self.rounds = [*(Round.from_dict(one, origin) for one in record["rounds"]), Round.of(following)]
+        self.rounds = [*map(Round.from_dict, record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
         self._views = [_restored(one, mixture) for one in record["views"]]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))

@@ -28,12 +28,10 @@ import math
 import numpy as np
 import scipy
 
-from dpaudit.inference.bound_search import bisected
+from dpaudit.inference.bound_search import MAX_PARAMETER, bisected
 from dpaudit.privacy.claims import FloatArray
 
 MAX_FRACTION = 0.96  # keeps a loss of 0 from ruin
-PRECISION = 1e-9  # of limits
-MAX_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 
 
 def stakes(draws: int, level: float) -> FloatArray:
@@ -85,7 +83,7 @@ def mean_lower(losses: FloatArray, level: float, fractions: FloatArray) -> float
         return math.inf
     mean = float(losses.mean())  # there the wealth is at most 1, by Jensen's inequality
     threshold = -math.log(level)
-    return bisected(lambda m: mean_log_wealth(losses, m, fractions) >= threshold, 0.0, mean, PRECISION)[0]  # outwards
+    return bisected(lambda m: mean_log_wealth(losses, m, fractions) >= threshold, 0.0, mean)[0]  # outwards
 
 
 def mean_upper(
@@ -125,7 +123,7 @@ def mean_upper(
         if math.isinf(step):
             return math.inf
         step *= 2.0
-    return mean + bisected(lambda more: not rejected(mean + more), 0.0, step, PRECISION)[1]
+    return mean + bisected(lambda more: not rejected(mean + more), 0.0, step)[1]
 
 
 def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArray, power: float) -> float:
@@ -146,8 +144,8 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
         growth = ((part.mean(), part.std()) for part in (np.log1p(fraction * excess) for fraction in fractions))
         return all(draws * mean - quantile * math.sqrt(draws) * deviation < threshold for mean, deviation in growth)
 
-    largest = math.log(MAX_RATIO)
-    return math.inf if is_missed(largest) else math.exp(bisected(is_missed, 0.0, largest, PRECISION)[1])
+    largest = math.log(MAX_PARAMETER)
+    return math.inf if is_missed(largest) else math.exp(bisected(is_missed, 0.0, largest)[1])
 
 
 def critical_count(trials: int, probability: float, level: float) -> int:

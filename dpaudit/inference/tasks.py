@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.privacy.claims import FloatArray
 
+FIRST_DRAWS = 64  # of an input, before their size is known; kept however large they are, and asked what they show
+
 
 class Statistic(Protocol):
     """Statistic that is counted on a batch of outcomes: adds up over batches."""

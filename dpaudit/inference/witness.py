@@ -21,6 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
+from dpaudit.inference.failures import MAX_NAMED
 from dpaudit.inference.independence import TOKENS
 from dpaudit.inference.tables import N_BINS, Predicted
 from dpaudit.learning.learned_views import Additive, LearnedView, Linear, Neighbours
@@ -38,7 +39,6 @@ EARLIER = "one made by another version of dpaudit; run the audit again, which fi
 class WitnessSizes:
     """Limits on the words that describe a rule, and on the size of its data."""
 
-    max_named: int = 3  # columns of a learned view, and intervals or texts of a guess: more are no sentence
     resolution: float = 0.025  # of the draws: whose mean guess stands for a value, in a gap that is bridged, in words
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     max_points: int = 300  # of nearest neighbours, a side: with 1,000 records have up to 300 kB
@@ -168,7 +168,7 @@ def _intervals(
         ]
         held = [int(agrees[run[0] : run[-1] + 1].sum()) for run in runs]
         words = []
-        for k in sorted(np.argsort(-np.array(held), kind="stable")[: SIZES.max_named].tolist()):
+        for k in sorted(np.argsort(-np.array(held), kind="stable")[:MAX_NAMED].tolist()):
             if held[k] < max(1.0, SIZES.resolution * float(agrees.sum())):
                 continue
             first, last = runs[k][0], runs[k][-1]
@@ -236,7 +236,7 @@ def _named(view: View | LearnedView, names: list[str]) -> str:
 
 
 def _some(names: list[str]) -> str:
-    some = names[: SIZES.max_named]
+    some = names[:MAX_NAMED]
     more = len(names) - len(some)
     tail = f" and {more} more" if more else ""
     return (", ".join(some) if tail or len(some) < 2 else f"{', '.join(some[:-1])} and {some[-1]}") + tail

@@ -62,14 +62,14 @@ def state_of(claim="eps=1", seed=1, samples=100, mechanism=normal):
 
 def gone_on(mechanism, claim, state, kept, seed=2, samples=200):
     game = game_of(mechanism, claim, seed, samples)
-    restored(state, game.pairs[0], str(seed))
+    restored(state, game.pairs[0])
     game.go_on(kept)
     game.play()
     return game
 
 
 def read(state, claim="eps=1"):
-    return restored(state, game_of(normal, claim, 9).pairs[0], "9")
+    return restored(state, game_of(normal, claim, 9).pairs[0])
 
 
 @pytest.mark.parametrize(
