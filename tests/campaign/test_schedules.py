@@ -8,7 +8,6 @@ import pytest
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import MODES, schedule_of
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import PureDP
 
 each = pytest.mark.parametrize("mode", MODES)
@@ -38,7 +37,7 @@ def draw(tasks):
     for task in tasks:
         rng = np.random.default_rng([task.input, task.round, task.chunk])
         outcomes = read_outputs(0.2 * task.input + rng.laplace(size=task.size), task.size)
-        results.append(TaskResult(tuple(r.count(outcomes) for r in task.requests), task.kept_of(outcomes)))
+        results.append(task.counted(outcomes))
     return results
 
 

@@ -46,7 +46,6 @@ from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.order import ENDS, RATE
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
-from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -170,8 +169,7 @@ def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
     def draw(tasks):
         outputs = [read_outputs(response(float(t.input % 2), t.size, np.random.default_rng(t.input)), t.size)
                    for t in tasks]  # fmt: skip
-        return [TaskResult(tuple(r.count(o) for r in t.requests), t.kept_of(o))
-                for t, o in zip(tasks, outputs, strict=True)]  # fmt: skip
+        return [task.counted(one) for task, one in zip(tasks, outputs, strict=True)]
 
     game = LabelGame([PureDP(1.0)] * 3, [(0, 1), (0, 2), (0, 3)], samples=40, error_rate=LEVEL, mode="sequential",
                      draw=draw, coin=lambda *key: np.random.default_rng(key))  # fmt: skip
