@@ -274,10 +274,12 @@ class LabelGame(Campaign):
 
     def _totals(self, counts: Counts) -> dict[int, list[Any]]:
         """The counts on x and on x_prime of each pair that read something."""
-        totals: dict[int, list[Any]] = {}
+        totals: dict[int, list[Any]] = {
+            k: [0, 0] for k in sorted({k for own in self._readers.values() for k, _ in own})
+        }
         for i, readers in self._readers.items():
             for (k, side), vector in zip(readers, counts[i], strict=True):
-                totals.setdefault(k, [0, 0])[side] += vector
+                totals[k][side] = totals[k][side] + vector
         return totals
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
