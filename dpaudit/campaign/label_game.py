@@ -11,9 +11,8 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
   80% for its parameter (which is the verdict) and 20% for epsilon at the report delta.
 * **Before the test.** Whatever the pilot of a fixed test is, it is a function of the pilot alone. A first part of it is
   enough where every pair has a rule that was never wrong: what more draws could teach is worth less than they are in
-  the test. Nor is it longer than what fits may see. Where the test is far longer than that, and every pair has
-  something to try, a further part is counted in the bins of the predictor, by which the rule is chosen. A pair of which
-  every call raised has a longer pilot, in every mode: until a call returns, or enough have raised to say that all do.
+  the test. Nor is it longer than what fits may see. A pair of which every call raised has a longer pilot, in every
+  mode: until a call returns, or enough have raised to say that all do.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class RefitSizes:
     """
 
     growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
-    coarse: float = 2.0  # where time is worth more than the draws of the last doubling
 
     def growth_at(self, labelled: int) -> float:
         return next(growth for below, growth in self.growth if labelled < below)
@@ -123,8 +121,10 @@ class LabelGame(Campaign):
             for claim, pool in zip(claims, pools, strict=True)
         ]
         self._gone_on: set[int] = set()  # the pairs of earlier runs, which have no pilot
-        self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
-        self._readers: dict[int, list[tuple[int, int]]] = {}  # and whose each request of an input is: pair and side
+        # Of the round that was frozen last: labelled draws of each pair, and whose each request of an input is: the
+        # pair, and its side.
+        self._sizes: dict[int, int] = {}
+        self._readers: dict[int, list[tuple[int, int]]] = {}
 
     @property
     def pilot(self) -> int:
@@ -195,7 +195,7 @@ class LabelGame(Campaign):
             if all(pair.is_sure for pair in pairs):
                 break
         self._call_again(pairs, drawn, even)
-        self._shorten_pilot(2 * (drawn + self._try_out(drawn, even)))
+        self._shorten_pilot(2 * drawn)
         for pair in pairs:
             pair.unseen = self._unseen(pair)
             firsts = (self.draws.joined(i).rows(slice(0, FIRST_DRAWS)) for i in pair.inputs)
@@ -243,44 +243,6 @@ class LabelGame(Campaign):
     def _note_failures(self, pair: PairGame) -> None:
         pair.failure = common_failure([self.draws.joined(i) for i in pair.inputs])
         pair.failures = [common_failure([self.draws.joined(i) for i in m.inputs]) for m in pair.pool.members]
-
-    def _try_out(self, drawn: int, level: float) -> int:
-        """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
-        size = self.schedule.trial(drawn)
-        # All pairs give up the same draws for it, also those that would have nothing to try.
-        if size == 0 or not all(pair.tries for pair in self.pairs):
-            return 0
-        reads = [
-            (k, Read(i, side, 0, size, member.move))
-            for k, pair in enumerate(self.pairs)
-            for member in pair.pool.members
-            for side, i in enumerate(member.inputs)
-        ]
-        requests = self._requests(reads)
-        counts = self.draws.learn(RoundPlan(dict.fromkeys(sorted(requests), size), requests))
-        for k, sides in self._totals(counts).items():
-            self.pairs[k].try_out(sides[0], sides[1], level)
-        return size
-
-    def _requests(self, reads: Sequence[tuple[int, Read]]) -> dict[int, list[Request]]:
-        """What is counted on each input, of reads of pairs by their positions; `_totals` adds it up."""
-        self._readers = {}
-        requests: dict[int, list[Request]] = {}
-        for k, read in reads:
-            self._readers.setdefault(read.input, []).append((k, read.side))
-            asked = Request(read.quota, self.pairs[k].main.statistic, read.start, read.move)
-            requests.setdefault(read.input, []).append(asked)
-        return requests
-
-    def _totals(self, counts: Counts) -> dict[int, list[Any]]:
-        """The counts on x and on x_prime of each pair that read something."""
-        totals: dict[int, list[Any]] = {
-            k: [0, 0] for k in sorted({k for own in self._readers.values() for k, _ in own})
-        }
-        for i, readers in self._readers.items():
-            for (k, side), vector in zip(readers, counts[i], strict=True):
-                totals[k][side] = totals[k][side] + vector
-        return totals
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
         """Go on with pairs that have a level, as they were after earlier runs: `kept` are outputs that fits may see.
@@ -335,13 +297,22 @@ class LabelGame(Campaign):
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
             self._sizes[k] = left if left - size < MIN_ROUND else size
             reads += [(k, read) for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k)))]
-        requests = self._requests(reads)
+        self._readers = {}
+        requests: dict[int, list[Request]] = {}
+        for k, read in reads:
+            self._readers.setdefault(read.input, []).append((k, read.side))
+            asked = Request(read.quota, self.pairs[k].main.statistic, read.start, read.move)
+            requests.setdefault(read.input, []).append(asked)
         needed = {i: max(request.start + request.quota for request in asked) for i, asked in requests.items()}
         keeps_none = self.schedule.looks_once and not self._shows
         return RoundPlan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
-        for k, sides in self._totals(counts).items():
+        totals: dict[int, list[Any]] = {k: [0, 0] for k in self._sizes}
+        for i, readers in self._readers.items():
+            for (k, side), vector in zip(readers, counts[i], strict=True):
+                totals[k][side] = totals[k][side] + vector
+        for k, sides in totals.items():
             self.pairs[k].main.add(*sides)
             self.pairs[k].labelled += self._sizes[k]
 
@@ -381,7 +352,7 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        growth = REFITS.coarse if self._is_coarse else REFITS.growth_at(pair.labelled)
+        growth = REFITS.growth_at(sys.maxsize - 1 if self._is_coarse else pair.labelled)
         if available >= growth * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:

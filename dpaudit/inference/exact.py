@@ -24,6 +24,7 @@ from dpaudit.inference import binomial
 from dpaudit.inference.bound_search import MAX_PARAMETER, just_above, largest_rejected
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.learning_state import Training
 from dpaudit.inference.pair_lines import detectable_losses
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.protocols import Test
@@ -60,8 +61,9 @@ class ExactTest(Test):
             rule = choose_rule(told_by(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
         self.rule = rule if self.claim.anchored else dataclasses.replace(rule, anchor=0)
 
-    def choose(self, level: float) -> None:
-        """Choose the rule and the line of the largest expected bound."""
+    def prepare(self, training: Training, level: float) -> None:
+        """Fit, and choose the rule and the line of the largest expected bound by the counts that the fit held out."""
+        super().prepare(training, level)
         held = self.table.held
         self.rule = choose_rule(held, self._inequalities, level, max(self.draws, 1))
         right, wrong, _ = self.rule.record(held)

@@ -6,7 +6,6 @@ import dataclasses
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.features.density import NO_HINTS, Hints
 from dpaudit.features.outcomes import Outcomes
@@ -98,18 +97,6 @@ class PairGame:
         for _, test in self.uses:
             test.prepare_on_counts()
         self.labelled_at_fit = self.labelled
-
-    @property
-    def tries(self) -> bool:
-        """Tell whether more draws that no test counts could teach its rule something."""
-        return self.main.can_be_sure and not self.main.is_sure
-
-    def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64], level: float) -> None:
-        """Choose rules again by the counts of such draws too: what is sure stays as it is."""
-        self.main.try_out(counts_x, counts_x_prime)
-        for share, test in self.uses:
-            if not test.is_sure:
-                test.choose(level * share)
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""

@@ -5,8 +5,8 @@ the counts of fresh draws, and lets it look. Several tests of a pair read one ta
 counts. What a test must keep, and `tests/inference/test_one_face.py` holds every row
 of `tests/implementations.py` to:
 
-* **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare`, `try_out` and
-  `prepare_on_counts`, which the game calls before the draws that are counted on them, and never by these draws.
+* **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
+  the game calls before the draws that are counted on them, and never by these draws.
 * **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
   most `level`.
 * **One object.** `is_rejected` *is* `lower` above the budget, once that was asked for: before, it may be too mild.
@@ -77,16 +77,9 @@ class Test(ABC):
 
     def prepare(self, training: Training, level: float) -> None:
         """Fix what the next draws are counted in, and how, from earlier ones; `level` is about what it will have."""
+        del level
         if self._own_table:
             self.table.learn(training, self.fitted_share)
-        self.choose(level)
-
-    def choose(self, level: float) -> None:  # noqa: B027 (bets are made of what is predicted)
-        """Choose a rule by the counts that the fit held out."""
-
-    def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        """Hold out the counts of `statistic` on more draws that no test counts, for tests to choose again."""
-        self.table.held = self.table.held + np.stack([counts_x_prime, counts_x])
 
     def prepare_on_counts(self) -> None:
         """Fix the same from what was counted so far, where no more outputs are kept."""

@@ -43,8 +43,7 @@ class WitnessSizes:
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     max_points: int = 300  # of nearest neighbours, a side: with 1,000 records have up to 300 kB
     bins: int = 40  # of a sketch: each has some 50 of 2,000 draws, a standard error of 14%
-    least_bins: int = 12  # of a sketch of few draws: fewer show no form
-    draws_per_bin: int = 12  # from which on a sketch has more bins: a standard error of 29%
+    few: int = 12  # bins of a sketch of few draws, and draws of each: fewer bins show no form; a standard error of 29%
     tails: float = 0.005  # of the draws beyond the outermost edges of a sketch, on either side
     joined: float = 0.1  # nats between steps that are joined; a bin has 0.18
 
@@ -125,7 +124,7 @@ def sketch(mixture: Mixture, shown: Shown, high: float, low: float) -> Sketch | 
             edges = np.concatenate([[2.0 * distinct[0] - middle[0]], middle, [2.0 * distinct[-1] - middle[-1]]])
     else:
         first, last = np.quantile(values, [SIZES.tails, 1.0 - SIZES.tails])
-        n_bins = min(SIZES.bins, max(SIZES.least_bins, len(values) // SIZES.draws_per_bin))
+        n_bins = min(SIZES.bins, max(SIZES.few, len(values) // SIZES.few))
         edges = np.linspace(first, last if last > first else first + 1.0, n_bins + 1)
     if not np.all(np.isfinite(edges)):  # numbers near the largest double have no middle
         return None
