@@ -41,7 +41,7 @@ from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import independence, order, pair_lines
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import bet_grid, just_above
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.order import ENDS, RATE
 from dpaudit.inference.pair_game import PairGame
@@ -343,7 +343,7 @@ def test_bets_on_scores_and_their_band_share_one_rate(monkeypatch, design, facto
 
 def test_the_bound_of_bets_is_the_last_value_below_which_all_are_rejected(monkeypatch):
     """A value that is not rejected ends it, whatever is above; between two values the bets for the upper one count."""
-    grid = bets.grid_of(PureDP(1.0))
+    grid = bet_grid(1.0, bets.BELOW)
     gap = grid[grid.index(0.85)]
     asked = []
 
