@@ -34,9 +34,8 @@ from dpaudit.audits.severity import batch_of
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import join
 from dpaudit.inference.binomial import binomial_lower_each
-from dpaudit.inference.learning_state import LearningState
+from dpaudit.inference.learning_state import LearningState, Training
 from dpaudit.inference.order import change_of
-from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, bins_of
 from dpaudit.inference.tasks import Task
 from dpaudit.inference.witness import describe_score

@@ -47,7 +47,7 @@ from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
-from dpaudit.inference.tasks import Draw, Request, Task, TaskResult, toss
+from dpaudit.inference.tasks import Draw, Request, toss
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
@@ -151,12 +151,11 @@ class LowBitTest(ExactTest):
         return self.low_bits
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        super().add(counts_x, counts_x_prime)
         self._sides += np.stack([counts_x, counts_x_prime])
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        right, wrong, idle = super().counts
+        right, wrong, idle = self.rule.record(self._sides[::-1, :N_BINS])
         return right, wrong, idle + int(self._sides[:, N_BINS].sum())
 
     def found(self) -> FloatingPointPair:
@@ -307,12 +306,4 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
 def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
     """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
-    def carry_out(tasks: Sequence[Task]) -> list[TaskResult]:
-        results = []
-        for task in tasks:
-            outcomes = draw(task.round, task.input, task.chunk, task.size)
-            counts = tuple(request.count(outcomes) for request in task.requests)
-            results.append(TaskResult(counts, task.kept_of(outcomes)))
-        return results
-
-    return carry_out
+    return lambda tasks: [task.counted(draw(task.round, task.input, task.chunk, task.size)) for task in tasks]

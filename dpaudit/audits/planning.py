@@ -291,7 +291,7 @@ class _Planned:
         """The test of one pair, with the draws behind its pilot."""
         schedule = schedule_of(mode, samples, self.pairs, 2)
         least = MIN_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
-        draws = int(least * schedule.planned) - schedule.most_before_test
+        draws = int(least * schedule.planned) - schedule.pilot
         return game_before_draws(claim, draws, mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:

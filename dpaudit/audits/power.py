@@ -43,7 +43,7 @@ def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: floa
 
     def suffices(samples: int) -> bool:
         schedule = schedule_of(mode, samples, 1, 2)
-        draws = schedule.planned - schedule.most_before_test
+        draws = schedule.planned - schedule.pilot
         alone = game_before_draws(game.claim, draws, mode, game.level)
         return power_of(alone, power.event_mass).suffices(inconclusive_factor)
 

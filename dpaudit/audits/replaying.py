@@ -23,17 +23,17 @@ from typing import Any, TypeVar
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
-from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.density import Hints
 from dpaudit.inference.betting import Betting
-from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.exact import CellTest, ExactTest
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.inference.order import in_small_batches
 from dpaudit.inference.pools import Member, hints_of
+from dpaudit.inference.tasks import FIRST_DRAWS
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Budget, Claim
@@ -337,12 +337,14 @@ def _game(claim: Claim, record: dict[str, Any], draws: int, level: float, hints:
         if is_current(record) and "score" in record:
             # A table's rule of a Renyi promise is for the lines that it implies.
             cells = cell_score_from_dict(record["score"])
-            return ExactTest.on_cells(as_lines(claim), draws, cells, float(record["anchor"]))
+            return CellTest(as_lines(claim), draws, cells, float(record["anchor"]))
         mixture, predicted = rule_from_record(record, hints.log_ratio)
         if claim.family == "renyi":
             return Betting.frozen(claim, draws, mixture, predicted)
         rule = GuessRule.from_dict(record["rule"]) if "rule" in record else None
-        return ExactTest.frozen(claim, draws, level, mixture, predicted, rule)
+        test = ExactTest.frozen(claim, draws, mixture, predicted)
+        test.guess(level, rule)
+        return test
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         given = str(error) if isinstance(error, ValueError) else repr(error)
         raise UsageError(f"witness must be one that this version can read, got {given}.") from error

@@ -11,7 +11,7 @@ Validity
   earlier rounds and coins alone. It is cut into tasks before the first draw, so nothing can change it later.
 * **Fresh.** The draws of a round are made after that, by nobody else, and are counted once.
 * **Closed.** Until the round is absorbed and looked at, no fit can see its outcomes (`Draws.joined` refuses).
-* **Levels.** `start` fixes every error rate, before the first round. Draws before it (pilots, trials) are never
+* **Levels.** `start` fixes every error rate, before the first round. Draws before it (pilots) are never
   absorbed: they go to fits alone.
 * **Labels.** `toss` is how draws are labelled: N of m are of x, N ~ binomial(m, 1/2). With a fixed, equal number on
   both sides the correct guesses would be a sum of two binomials, and the binomial test would not be exact.

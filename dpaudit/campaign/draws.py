@@ -27,13 +27,12 @@ from dpaudit.inference.order import (
     change_of,
     dependence_hint,
 )
-from dpaudit.inference.tasks import Draw, Request, Task, TaskResult
+from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
 KEPT_BYTES = 512 << 20  # of all outcomes that fits may see: 16 times what numbers take
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
-MIN_KEPT = 64  # outcomes of an input, however large they are: fewer show nothing
 
 Counts = dict[int, list[NDArray[np.int64]]]
 
@@ -199,7 +198,7 @@ class Draws:
             return 0
         there = sum(len(part) for part in self.kept.get(i, ()))
         inputs = max(len(self.kept), len(plan.needed))
-        most = max(KEPT_BYTES // (inputs * self.size), MIN_KEPT)
+        most = max(KEPT_BYTES // (inputs * self.size), FIRST_DRAWS)
         wanted, room = plan.keeps - there, min(plan.keeps, most) - there
         self.dropped += max(min(wanted, count) - max(room, 0), 0)
         return room
@@ -208,7 +207,7 @@ class Draws:
         """The first outcomes of a chunk, as many as there is room for: they may be larger than the measured ones."""
         there = self.kept.get(i, ())
         self.size = max(self.size, kept.nbytes // max(len(kept), 1))
-        if sum(map(len, there)) + len(kept) <= MIN_KEPT:
+        if sum(map(len, there)) + len(kept) <= FIRST_DRAWS:
             return kept
         most = KEPT_BYTES // max(len(self.kept), inputs)
         return kept.within(max(most - sum(part.nbytes for part in there), 0))

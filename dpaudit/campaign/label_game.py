@@ -11,15 +11,13 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
   80% for its parameter (which is the verdict) and 20% for epsilon at the report delta.
 * **Before the test.** Whatever the pilot of a fixed test is, it is a function of the pilot alone. A first part of it is
   enough where every pair has a rule that was never wrong: what more draws could teach is worth less than they are in
-  the test. Nor is it longer than what fits may see. Where the test is far longer than that, and every pair has
-  something to try, a further part is counted in the bins of the predictor, by which the rule is chosen. A pair of which
-  every call raised has a longer pilot, in every mode: until a call returns, or enough have raised to say that all do.
+  the test. Nor is it longer than what fits may see. A pair of which every call raised has a longer pilot, in every
+  mode: until a call returns, or enough have raised to say that all do.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -35,15 +33,13 @@ from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, join, repeats_one_real_value, unseen
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
-from dpaudit.inference.pools import Pool, hints_of
-from dpaudit.inference.protocols import Test
+from dpaudit.inference.pools import Pool, Read, hints_of
 from dpaudit.inference.remarks import keys_of, not_read, remarks
-from dpaudit.inference.tasks import Draw, Request
+from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request
 from dpaudit.privacy.claims import Claim
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-FIRST_DRAWS = 64  # of each input, before the size of an output is known; asked whether they show anything, and differ
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bound on memory
 
@@ -57,7 +53,6 @@ class RefitSizes:
     """
 
     growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
-    coarse: float = 2.0  # where time is worth more than the draws of the last doubling
 
     def growth_at(self, labelled: int) -> float:
         return next(growth for below, growth in self.growth if labelled < below)
@@ -126,9 +121,10 @@ class LabelGame(Campaign):
             for claim, pool in zip(claims, pools, strict=True)
         ]
         self._gone_on: set[int] = set()  # the pairs of earlier runs, which have no pilot
-        self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
-        # and for whom each request of an input counts: pair, use and side.
-        self._readers: dict[int, list[tuple[int, int, int]]] = {}
+        # Of the round that was frozen last: labelled draws of each pair, and whose each request of an input is: the
+        # pair, and its side.
+        self._sizes: dict[int, int] = {}
+        self._readers: dict[int, list[tuple[int, int]]] = {}
 
     @property
     def pilot(self) -> int:
@@ -193,13 +189,13 @@ class LabelGame(Campaign):
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
             for pair in pairs:
-                pair.fit(*self._training(pair), even, tries=self.schedule.trial(drawn) > 0)
+                pair.fit(*self._training(pair), even)
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
             if all(pair.is_sure for pair in pairs):
                 break
         self._call_again(pairs, drawn, even)
-        self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
+        self._shorten_pilot(2 * drawn)
         for pair in pairs:
             pair.unseen = self._unseen(pair)
             firsts = (self.draws.joined(i).rows(slice(0, FIRST_DRAWS)) for i in pair.inputs)
@@ -242,33 +238,11 @@ class LabelGame(Campaign):
                 self._note_failures(pair)
         for pair in raised:
             if pair.pilot_more and not pair.is_broken:
-                pair.fit(*self._training(pair), level, tries=self.schedule.trial(drawn) > 0)
+                pair.fit(*self._training(pair), level)
 
     def _note_failures(self, pair: PairGame) -> None:
         pair.failure = common_failure([self.draws.joined(i) for i in pair.inputs])
         pair.failures = [common_failure([self.draws.joined(i) for i in m.inputs]) for m in pair.pool.members]
-
-    def _try_out(self, drawn: int) -> int:
-        """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
-        size = self.schedule.trial(drawn)
-        # All pairs give up the same draws for it, also those that would have nothing to try.
-        if size == 0 or not all(pair.main.trial for pair in self.pairs):
-            return 0
-        requests: dict[int, list[Request]] = {}
-        tried: dict[int, list[tuple[Test, int]]] = {}
-        for pair in self.pairs:
-            for (_, test), member in itertools.product(pair.uses, pair.pool.members):
-                if test.trial is not None:
-                    for side, i in enumerate(member.inputs):
-                        requests.setdefault(i, []).append(Request(size, test.trial, 0, member.move))
-                        tried.setdefault(i, []).append((test, side))
-        totals: dict[Test, list[Any]] = {}
-        for i, counts in self.draws.learn(RoundPlan(dict.fromkeys(sorted(requests), size), requests)).items():
-            for (test, side), vector in zip(tried[i], counts, strict=True):
-                totals.setdefault(test, [0, 0])[side] += vector
-        for test, sides in totals.items():
-            test.try_out(*sides)
-        return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
         """Go on with pairs that have a level, as they were after earlier runs: `kept` are outputs that fits may see.
@@ -317,34 +291,30 @@ class LabelGame(Campaign):
     def _freeze(self) -> RoundPlan | None:
         open_pairs = [k for k, pair in enumerate(self.pairs) if self._left(pair) > 0]
         sizes = self.schedule.sizes(self.pairs, open_pairs, self.runs) if open_pairs else {}
-        self._sizes, self._readers = {}, {}
-        needed: dict[int, int] = {}
-        requests: dict[int, list[Request]] = {}
+        self._sizes = {}
+        reads: list[tuple[int, Read]] = []
         for k, size in sizes.items():
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
             self._sizes[k] = left if left - size < MIN_ROUND else size
-            for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
-                needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
-                for use, (_, test) in enumerate(self.pairs[k].uses):
-                    self._readers.setdefault(read.input, []).append((k, use, read.side))
-                    asked = Request(read.quota, test.statistic, read.start, read.move)
-                    requests.setdefault(read.input, []).append(asked)
+            reads += [(k, read) for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k)))]
+        self._readers = {}
+        requests: dict[int, list[Request]] = {}
+        for k, read in reads:
+            self._readers.setdefault(read.input, []).append((k, read.side))
+            asked = Request(read.quota, self.pairs[k].main.statistic, read.start, read.move)
+            requests.setdefault(read.input, []).append(asked)
+        needed = {i: max(request.start + request.quota for request in asked) for i, asked in requests.items()}
         keeps_none = self.schedule.looks_once and not self._shows
         return RoundPlan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
-        totals = {
-            (k, use): [test.statistic.zeros(), test.statistic.zeros()]
-            for k in self._sizes
-            for use, (_, test) in enumerate(self.pairs[k].uses)
-        }
+        totals: dict[int, list[Any]] = {k: [0, 0] for k in self._sizes}
         for i, readers in self._readers.items():
-            for (k, use, side), vector in zip(readers, counts[i], strict=True):
-                totals[k, use][side] = totals[k, use][side] + vector
-        for (k, use), sides in totals.items():
-            self.pairs[k].uses[use][1].add(*sides)
-        for k, size in self._sizes.items():
-            self.pairs[k].labelled += size
+            for (k, side), vector in zip(readers, counts[i], strict=True):
+                totals[k][side] = totals[k][side] + vector
+        for k, sides in totals.items():
+            self.pairs[k].main.add(*sides)
+            self.pairs[k].labelled += self._sizes[k]
 
     def _look(self) -> None:
         for k in self._sizes:  # Validity: an exact test is looked at once, as `Fixed` has one round
@@ -380,7 +350,7 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        growth = REFITS.coarse if self._is_coarse else REFITS.growth_at(pair.labelled)
+        growth = REFITS.growth_at(sys.maxsize - 1 if self._is_coarse else pair.labelled)
         if available >= growth * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:

@@ -404,5 +404,4 @@ class _Replay:
         own = self._outcomes[task.input]
         start = self._taken[task.input] % (len(own) - task.size + 1)
         self._taken[task.input] = start + task.size
-        drawn = own.rows(slice(start, start + task.size))
-        return TaskResult(tuple(request.count(drawn) for request in task.requests), task.kept_of(drawn))
+        return task.counted(own.rows(slice(start, start + task.size)))

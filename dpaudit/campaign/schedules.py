@@ -19,7 +19,7 @@ from dpaudit.inference.pair_game import PairGame
 Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
-# Of all labelled draws: before many pairs' bets; before a fixed test, with its trial where fits cannot see as many.
+# Of all labelled draws: before many pairs' bets; before a fixed test, where fits see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 # A fixed rule is learned once. Up to so many draws the pilot is this share of all: what takes many cells to see is then
@@ -60,16 +60,6 @@ class Schedule:
     def _at_most(self, share: int, most: int) -> int:
         return 2 * max(1, min(share, 2 * TRAINING_DRAWS[self.mode], most) // 2)
 
-    @property
-    def most_before_test(self) -> int:
-        """Labelled draws of a pair that are not counted, at most."""
-        return self.pilot
-
-    def trial(self, drawn: int) -> int:
-        """Draws of each input of a trial behind a pilot of so many; 0 for none."""
-        del drawn
-        return 0
-
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         """The labelled draws of the next round, of each pair that plays in it.
 
@@ -96,19 +86,6 @@ class Fixed(Schedule):
     def first_pilot(self) -> int:
         most = int(FIXED_SHARE * self.planned)
         return self._at_most(max(int(PILOT_SHARE[self.mode] * self.planned), min(FIXED_PILOT, most), 64), most)
-
-    @property
-    def before_trial(self) -> int:
-        """Draws of each input before a fixed test that has a trial."""
-        return int(PILOT_SHARE[self.mode] * self.planned) // 2
-
-    @property
-    def most_before_test(self) -> int:
-        return max(self.pilot, 2 * self.before_trial)
-
-    def trial(self, drawn: int) -> int:
-        size = self.before_trial - drawn
-        return size if size >= drawn else 0  # held where it is far longer than what fits may see
 
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         del runs

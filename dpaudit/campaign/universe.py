@@ -31,16 +31,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
-from dpaudit.campaign.draws import Counts, Draws, RoundPlan
-from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
+from dpaudit.campaign.draws import CHUNK_NUMBERS, Counts, Draws, RoundPlan
+from dpaudit.campaign.label_game import TRAINING_NUMBERS
+from dpaudit.campaign.schedules import FIXED_SHARE
 from dpaudit.features.outcomes import Outcomes, unseen
 from dpaudit.inference import learned_power
-from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.exact import CellTest
 from dpaudit.inference.failures import Failure, Returned, common_failure
 from dpaudit.inference.order import LATER_NUMBERS, MAX_OBJECTS, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import WAYS, PairLines, Record
-from dpaudit.inference.tasks import Draw, Request, toss
+from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request, toss
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.renyi_lines import as_lines
@@ -48,13 +49,11 @@ from dpaudit.privacy.renyi_lines import as_lines
 
 @dataclasses.dataclass(frozen=True)
 class TableSizes:
-    """Division of the draws of a table, and the thresholds that are tried."""
+    """Thresholds that are tried."""
 
-    pilot_share: float = 0.35  # of an input's draws
     steps_per_nat: int = 8  # thresholds are 1/8 nat apart: half of that costs a rule about 1% of its bound
     n_steps: int = 48  # thresholds from 0 up to 6 nats, which few pilots tell from more
     smoothing: float = 0.5  # added to the count of each cell before a ratio is taken
-    block_numbers: int = 1 << 19  # cells of a block of pairs worked on at a time: a bound on memory
 
 
 SIZES = TableSizes()
@@ -107,7 +106,7 @@ class UniverseGame(Campaign):
         self.first, self.second, self.lines = first, second, lines
         self.error_rate, self.samples, self._coin, self._inputs = error_rate, samples, coin, inputs
         self.used = np.unique(np.concatenate([first, second]))
-        self.pilot = max(4, int(SIZES.pilot_share * samples) // 2 * 2)  # of each input
+        self.pilot = max(4, int(FIXED_SHARE * samples) // 2 * 2)  # of each input
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
@@ -262,9 +261,7 @@ class UniverseGame(Campaign):
         if self.broken[pair]:
             game.failure = self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
         correct, wrong, lower = int(self.correct[pair]), int(self.wrong[pair]), float(self.lower[pair])
-        main = ExactTest.on_cells(
-            as_lines(claim), self.labelled, self.rule(pair), self.lines.line(self.record, pair)[0]
-        )
+        main = CellTest(as_lines(claim), self.labelled, self.rule(pair), self.lines.line(self.record, pair)[0])
         main.start(game.level)
         main.take(correct, wrong, lower)
         # Of a claim that is one line the bound on its parameter is one on epsilon, at the delta of the finding.
@@ -277,7 +274,7 @@ class UniverseGame(Campaign):
     def _blocks(self) -> Iterator[tuple[IntArray, int, IntArray]]:
         """Blocks of pairs with one x: their positions, x, and their x_primes."""
         order = np.argsort(self.first, kind="stable")
-        most = max(1, SIZES.block_numbers // self.partition.size)
+        most = max(1, CHUNK_NUMBERS // self.partition.size)
         for own in np.split(order, np.flatnonzero(np.diff(self.first[order])) + 1):
             for begin in range(0, len(own), most):
                 pairs = own[begin : begin + most]

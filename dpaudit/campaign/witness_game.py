@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.inference.order import MAX_OBJECTS
-from dpaudit.inference.tasks import Draw, Request, Statistic, toss
+from dpaudit.inference.protocols import Test
+from dpaudit.inference.tasks import Draw, Request, toss
 from dpaudit.privacy.claims import FloatArray
 
 MAX_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
-
-
-class FixedRule(Protocol):
-    """Interface of a `Test`, or of the test of low bits, behind its fit."""
-
-    @property
-    def statistic(self) -> Statistic: ...
-
-    def start(self, level: float) -> None: ...
-
-    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None: ...
-
-    def update(self) -> None: ...
 
 
 class WitnessGame(Campaign):
@@ -37,7 +22,7 @@ class WitnessGame(Campaign):
 
     def __init__(
         self,
-        test: FixedRule,
+        test: Test,
         level: float,
         labelled: int,
         draw: Draw,

@@ -4,18 +4,13 @@ Wealth against a parameter value is the product over rounds of what the bets on 
 keeps the claim at that value it is a non-negative supermartingale with start 1, so it reaches 1 / level with
 probability at most `level`, ever (Ville's inequality).
 
-The bound. Parameter values are tested from below, on a grid that the budget alone fixes; claims are nested, so the true
-value's claim implies that of the first grid value at or above it, which is rejected with probability at most `level`.
-Between two grid values the bets are those that are made for the upper one. With these the wealth falls in the
-parameter, so that the wealth of the upper value is at most that of any value between: each truth is still tested by one
-e-process.
-
-The verdict is the bound: the budget is a grid value, and is rejected where all below it are and it is itself.
+The bound is that of `dpaudit.inference.bound_search`: values are tested from below on a grid, without a union bound.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -24,45 +19,21 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import bet_bound, bet_grid, bisected, just_above
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
-from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
-from dpaudit.inference.protocols import Test, Training
-from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bins_of
-from dpaudit.inference.tasks import Statistic
-from dpaudit.inference.witness import describe, rule_record, sketch
-from dpaudit.learning.mixture import Mixture
+from dpaudit.inference.protocols import Test
+from dpaudit.inference.tables import N_BINS, Predicted, Round, bins_of
 from dpaudit.privacy.claims import Claim, FloatArray, PureDP
-from dpaudit.results.model import Sketch
 
 
 @dataclasses.dataclass(frozen=True)
 class BettingSizes:
     """The grid of parameter values, and how the power is simulated."""
 
-    below: tuple[float, ...] = (
-        0.01,
-        0.02,
-        0.04,
-        0.07,
-        0.12,
-        0.18,
-        0.25,
-        0.33,
-        0.42,
-        0.52,
-        0.62,
-        0.72,
-        0.82,
-        0.91,
-    )  # of the budget: steps of a tenth of it, and of a third of themselves further below
-    ratio: float = 1.1  # of values above the budget
-    least: float = 1e-3  # the first value above a budget of 0
-    precision: float = 1e-3  # of the bound between two grid values, relative to the upper one
+    # Of the budget: steps of a tenth of it, and of a third of themselves further below.
+    below: tuple[float, ...] = (0.01, 0.02, 0.04, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52, 0.62, 0.72, 0.82, 0.91)
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
-    rounding: float = 1e-9  # a loss below it is none
-    max_parameter: float = 1e6  # the grid ends: no table of counts rejects so much
     simulations: int = 400  # audits by which a power is told from .9 with the share below
     simulations_found: float = 0.945  # below it with probability .002 where the power is .9
 
@@ -71,51 +42,18 @@ SIZES = BettingSizes()
 
 
 class Betting(Test):
-    """One use of the error rate on one pair, bet on round by round.
+    """One use of the error rate on one pair, bet on round by round."""
 
-    Parameters
-    ----------
-    claim : Claim
-    draws : int
-        Labelled draws that may be counted.
-    table_of : Betting, optional
-        Another test of the same draws, whose table this one reads: it counts nothing itself.
-    """
-
-    def __init__(self, claim: Claim, draws: int, table_of: Betting | None = None) -> None:
-        super().__init__(claim, draws)
-        self.state: LearningState = LearningState() if table_of is None else table_of.state
-        self._own_table = table_of is None
-        self._inequalities = Inequalities(claim)
+    def __init__(self, claim: Claim, draws: int, table_of: Test | None = None) -> None:
+        super().__init__(claim, draws, table_of)
         self._counted = -1  # draws at the last computation of the bound
         self._ruled: tuple[int, GuessRule] | None = None  # draws at the choice of the witness's rule, and the rule
         self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
 
-    @classmethod
-    def frozen(cls, claim: Claim, draws: int, mixture: Mixture, predicted: Predicted) -> Betting:
-        """The test of one round of bets on a predictor that is known already."""
-        test = cls(claim, draws)
-        test.state = LearningState.frozen(mixture, predicted)
-        return test
-
     @property
     def rounds(self) -> list[Round]:
         """Tables of all rounds so far."""
-        return self.state.rounds
-
-    # --- before the draws that are counted ---
-
-    def prepare(self, training: Training, level: float) -> None:
-        del level
-        if self._own_table:
-            self.state.learn(training)
-
-    def prepare_on_counts(self) -> None:
-        if self._own_table:
-            self.state.learn_from_counts()
-
-    def start(self, level: float) -> None:
-        self.level = level
+        return self.table.rounds
 
     @property
     def merit(self) -> tuple[int, float]:
@@ -128,58 +66,22 @@ class Betting(Test):
 
     # --- the draws that are counted ---
 
-    @property
-    def statistic(self) -> Statistic:
-        return self.state.counter if self._own_table else EmptyCounter()
-
-    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        if self._own_table:
-            self.state.add(np.stack([counts_x_prime, counts_x]))
-
     def update(self) -> None:
-        value = just_above(self.claim.value)
-        if self._lower < value and self._log_wealth(value, value) >= -math.log(self.level):
-            self._raise_bound(with_precision=False)
+        budget = just_above(self.claim.value)
+        if self._lower < budget and self._rejects(budget, budget):
+            rejected = itertools.takewhile(lambda value: self._rejects(value, value), self._grid_to_budget())
+            self._lower = max(self._lower, *rejected, 0.0)
 
     @property
     def lower(self) -> float:
-        counted = self.state.draws
-        if counted != self._counted and not math.isnan(self.level):
-            self._counted = counted
-            self._raise_bound(with_precision=True)
+        if self.table.draws != self._counted and self.has_started:
+            self._counted = self.table.draws
+            grid = bet_grid(self.claim.value, SIZES.below)
+            self._lower = max(self._lower, bet_bound(self._rejects, grid, self.claim.value, self._lower))
         return self._lower
 
-    def _raise_bound(self, *, with_precision: bool) -> None:
-        """Test grid values from below; the bound never falls."""
-        need = -math.log(self.level)
-        budget = just_above(self.claim.value)
-        rejected, above = 0.0, math.nan
-        for value in self._grid():
-            if not self._log_wealth(value, value) >= need:  # a NaN rejects nothing
-                above = value
-                break
-            rejected = value
-            if not with_precision and value >= budget:
-                break
-        if with_precision and above == above:
-            low, high = rejected, above
-            if low < self._lower < high:
-                low = self._lower
-            while high - low > SIZES.precision * above:  # of `high` it would go on for ever where nothing is rejected
-                middle = 0.5 * (low + high)
-                low, high = (middle, high) if self._log_wealth(above, middle) >= need else (low, middle)
-            rejected = low if low >= budget else min(low, self.claim.value)
-        self._lower = max(self._lower, rejected)
-
-    def _grid(self) -> list[float]:
-        budget = self.claim.value
-        values = [share * budget for share in SIZES.below] if budget > 0.0 else []
-        values.append(just_above(budget))
-        value = max(budget, SIZES.least / SIZES.ratio)
-        while value < SIZES.max_parameter:
-            value *= SIZES.ratio
-            values.append(value)
-        return values
+    def _rejects(self, made_for: float, value: float) -> bool:
+        return self._log_wealth(made_for, value) >= -math.log(self.level)  # a NaN rejects nothing
 
     def _log_wealth(self, made_for: float, value: float) -> float:
         """Log wealth against a value, of bets that are made for this one or one above it."""
@@ -200,30 +102,18 @@ class Betting(Test):
         value = just_above(self.claim.value)
         return self._log_wealth(value, value)
 
-    @property
-    def p_value(self) -> float | None:
-        return None
+    def _found_loss(self, event_mass: float, probability: float, at_budget: float) -> float:
+        """By simulation of bets with a fixed generator, at the end of all draws.
 
-    def power(self, event_mass: float, probability: float) -> tuple[float, float]:
-        """The smallest loss of randomised-response type found with this probability, and that at the budget.
-
-        The witness is taken to know the two events, and bets on all of its draws as is best for it. By simulation with
-        a fixed generator: 94.5% of 400 audits must be found, which for a true power of .9 or less has probability below
-        .002 (binomial).
+        94.5% of 400 audits must be found, which for a true power of .9 or less has probability below .002 (binomial).
         """
         del probability  # the shares above are for .9, the one that reports use
-        at_budget = self._loss_at_budget(event_mass)
-        if not self.has_started:
-            return math.inf, at_budget
         low, high = min(at_budget, 20.0), max(2.0 * at_budget, 0.1)
         while not self._finds(high, event_mass):
             low, high = high, 2.0 * high
             if high > 40.0:
-                return math.inf, at_budget
-        while high - low > 0.01 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._finds(middle, event_mass) else (middle, high)
-        return high, at_budget
+                return math.inf
+        return bisected(lambda loss: not self._finds(loss, event_mass), low, high, 0.01)[1]
 
     def _finds(self, loss: float, event_mass: float) -> bool:
         up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
@@ -240,35 +130,6 @@ class Betting(Test):
         counts = rng.multinomial(max(self.draws, 0), shares / shares.sum(), size=SIZES.simulations)
         logs = np.nan_to_num(np.concatenate([first[own], second[own]]), neginf=-1e6)
         return bool(np.mean(counts @ logs >= -math.log(self.level)) >= SIZES.simulations_found)
-
-    def _loss_at_budget(self, event_mass: float) -> float:
-        """The loss at which randomised response inside the event leaves the claim, by bisection."""
-
-        def exceeds(loss: float) -> bool:
-            up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
-            if self.claim.family == "renyi":
-                exponents = self._inequalities.renyi_exponents(self.claim.value).min(axis=0)
-                for order, exponent in zip(self.claim.orders, exponents.tolist(), strict=True):
-                    powers = [
-                        math.log(max(up, 1e-300)) + (order - 1.0) * loss,
-                        math.log(max(down, 1e-300)) - (order - 1.0) * loss,
-                    ]
-                    outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
-                    if float(np.logaddexp.reduce([*powers, outside])) > exponent:
-                        return True
-                return False
-            epsilons, deltas = self._inequalities.lines(self.claim.value)  # of each order of the pair
-            return bool(np.any(up - np.exp(epsilons) * down > deltas))
-
-        low, high = 0.0, 1.0
-        while not exceeds(high):
-            low, high = high, 2.0 * high
-            if high > 40.0:
-                return math.inf
-        while high - low > 1e-6 * high and high > SIZES.rounding:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if exceeds(middle) else (middle, high)
-        return low if low > SIZES.rounding else 0.0
 
     # --- the witness ---
 
@@ -290,17 +151,17 @@ class Betting(Test):
         """
         first = next((one for one in self.rounds if one.counts.any()), self.rounds[-1])
         held = counts if counts.any() else told_by(first.predicted.by_bins())
-        draws = max(self.state.draws, 1)
+        draws = max(self.table.draws, 1)
         if self.claim.family == "renyi":  # by the odds of its guesses alone: lines of a Renyi promise take seconds
             return choose_rule(held, Inequalities(PureDP(1.0)), self.level, draws)
         anchors = [self._budget_bets(self.rounds[-1]).strongest] if self.claim.anchored else None
         return choose_rule(held, self._inequalities, self.level, draws, anchors)
 
     @property
-    def rule(self) -> GuessRule:
+    def rule(self) -> GuessRule:  # type: ignore[override]
         """The guessing rule of the witness, by all rounds."""
-        if self._ruled is None or self._ruled[0] != self.state.draws:
-            self._ruled = self.state.draws, self._rule(np.sum(self._tables, axis=0))
+        if self._ruled is None or self._ruled[0] != self.table.draws:
+            self._ruled = self.table.draws, self._rule(np.sum(self._tables, axis=0))
         return self._ruled[1]
 
     @property
@@ -321,32 +182,26 @@ class Betting(Test):
         correct, wrong, idle = (sum(both) for both in of_halves)
         return correct, wrong, idle
 
-    def describe(self, x: str, x_prime: str) -> str:
+    @property
+    def thresholds(self) -> tuple[float, float]:
         tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
-        thresholds = self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
-        return describe(self.state.counter.mixture, self.state.shown, *thresholds, x, x_prime)
-
-    def sketch(self) -> Sketch | None:
-        return sketch(self.state.counter.mixture, self.state.shown, *self.rule.thresholds)
-
-    def rule_record(self) -> dict[str, Any]:
-        predicted = self.rounds[-1].predicted.by_bins()
-        rule = dataclasses.asdict(self.rule.apart(predicted.mass))
-        return rule_record(self.state.counter.mixture, predicted, rule=rule)
+        return self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
 
     # --- evidence that goes on in a later session ---
 
     def saved(self, origin: str) -> dict[str, Any]:
+        """The state as JSON values; `origin` names the streams of the draws that are counted now."""
         return {
             "lower": self._lower,
             "wealths": [[value, self._log_wealth(value, value)] for value in self._grid_to_budget()],
             "offsets": [[value, offset] for value, offset in self._offsets.items()],
-            **({"table": self.state.saved(origin)} if self._own_table else {}),
+            **({"table": self.table.saved(origin)} if self._own_table else {}),
         }
 
-    def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
+    def restore(self, state: dict[str, Any], density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave; ValueError where it is damaged."""
         if self._own_table:
-            self.state.restore(state["table"], origin, density)
+            self.table.restore(state["table"], density)
         self._counted = -1
         self._lower = float(state["lower"])
         self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
@@ -369,7 +224,8 @@ class Betting(Test):
             }
 
     def _grid_to_budget(self) -> list[float]:
-        return [value for value in self._grid() if value <= just_above(self.claim.value)]
+        grid = bet_grid(self.claim.value, SIZES.below)
+        return grid[: grid.index(just_above(self.claim.value)) + 1]
 
 
 def _paid(logs: FloatArray, counts: NDArray[np.int64]) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.subjects.call_outcomes import Failed
 
-KINDS = 3  # of exceptions that a sentence names
+MAX_NAMED = 3  # kinds of exceptions, columns, intervals or texts: more are no sentence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:
         first.setdefault(output.kind, output)
     kinds = [first[kind].described for kind in sorted(first)]
     traceback = next((first[kind].traceback for kind in sorted(first) if first[kind].traceback), "")
-    more = f" or {len(kinds) - KINDS:,} more kinds" if len(kinds) > KINDS else ""
+    more = f" or {len(kinds) - MAX_NAMED:,} more kinds" if len(kinds) > MAX_NAMED else ""
     calls = sum(len(outcomes) for outcomes in inputs)
     took_process = any(output.took_process for output in outputs)
-    return Failure(" or ".join(kinds[:KINDS]) + more, calls, took_process, traceback)
+    return Failure(" or ".join(kinds[:MAX_NAMED]) + more, calls, took_process, traceback)

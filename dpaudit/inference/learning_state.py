@@ -16,10 +16,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.features.density import LogRatio
+from dpaudit.features.density import NO_HINTS, Hints, LogRatio
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Memory, Reader
-from dpaudit.inference.protocols import Training
-from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
+from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of, mass_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
 from dpaudit.learning.mixture import NO_FORETELLING, Clue, Mixture, Model, fit_mixture, mixture_of, swaps_of, weights_of
@@ -36,7 +36,6 @@ class StateSizes:
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
     max_numbers: int = 10_000  # the same where an output is one number, whose cells go on to be counted
-    prior_draws: float = 0.02  # of each cell, beside the draws that its mass is predicted from
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
@@ -46,6 +45,15 @@ class StateSizes:
 
 
 SIZES = StateSizes()
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Earlier draws of a pair, which a test may be fitted on."""
+
+    first: Outcomes  # of x
+    second: Outcomes  # of x_prime
+    hints: Hints = NO_HINTS  # what is known of the pair beside them
 
 
 class LearningState:
@@ -66,17 +74,16 @@ class LearningState:
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
         self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None  # log likelihoods, over a fair coin's
 
-    @classmethod
-    def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
-        """A state with a mixture that was learned before, and a round of its own."""
-        state = cls()
-        state.counter = BinCounter(mixture)
-        state.rounds.append(Round.of(predicted))
-        state._of_structures = np.full((len(state.foretold), N_BINS), 0.5)
-        return state
+    def open(self, counter: Any, predicted: Predicted) -> None:
+        """Open a round of a counter that is known already."""
+        self.counter = counter
+        self.rounds.append(Round.of(predicted))
 
     def learn(self, training: Training, share: float = 1.0) -> None:
-        """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`."""
+        """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`.
+
+        A test that needs some of them is fitted once: its round is the last.
+        """
         sides = (training.second, training.first)  # label 0, label 1
         total = sum(map(len, sides))
         if self._reader is None or total >= SIZES.reread * self._read_at:
@@ -93,7 +100,7 @@ class LearningState:
         self._views = []
         if len(order) >= SIZES.counted_from and share == 1.0:
             self._views = [_counted(one, mixture, matrix_fit, labels_fit) for one in clues]
-        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
+        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views), is_last=share < 1.0)
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
@@ -128,8 +135,7 @@ class LearningState:
         view, counts = self._views[best]
         weight = sum(part.weight for part in mixture.shifted if part.view is view.view)
         q = view.probabilities(*fitted[best], weight)
-        draws = counts.sum(axis=0)
-        mass = (draws + SIZES.prior_draws) / (draws.sum() + SIZES.prior_draws * len(draws))
+        mass = mass_of(counts.sum(axis=0))
         predicted = Predicted(mixture.mixed(q), mass)
         if weights[best] >= SIZES.single:
             self._views = [self._views[best]]
@@ -146,6 +152,8 @@ class LearningState:
         self.rounds[-1].counts[:] += table
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
+        if not structures:
+            return
         if self._gains is None or self._gains[0] is not self._of_structures:
             scores = (
                 MIXTURE_SIZES.temperatures
@@ -174,7 +182,7 @@ class LearningState:
                 one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
         places = {id(view): k for k, view in enumerate(self.counter.mixture.views)}
         return {
-            "rounds": [one.to_dict(origin) for one in counted],
+            "rounds": [one.to_dict() for one in counted],
             "next": self.rounds[-1].predicted.by_bins().to_dict(),
             "mixture": self._mixture_record(self.counter.mixture),
             "foretold": self.foretold.tolist(),
@@ -197,10 +205,10 @@ class LearningState:
             self._record = mixture, mixture.to_dict()
         return self._record[1]
 
-    def restore(self, record: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
-        """Go on from what `saved` gave, in a round of the session whose streams are named; ValueError where damaged."""
+    def restore(self, record: dict[str, Any], density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave, in a round of its own; ValueError where it is damaged."""
         following = Predicted.from_dict(record["next"])
-        self.rounds = [*(Round.from_dict(one, origin) for one in record["rounds"]), Round.of(following)]
+        self.rounds = [*map(Round.from_dict, record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
         self._views = [_restored(one, mixture) for one in record["views"]]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))

@@ -24,15 +24,14 @@ References: Waudby-Smith and Ramdas (2024), *Estimating means of bounded random 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy
 
+from dpaudit.inference.bound_search import MAX_PARAMETER, bisected
 from dpaudit.privacy.claims import FloatArray
 
 MAX_FRACTION = 0.96  # keeps a loss of 0 from ruin
-MAX_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 
 
 def stakes(draws: int, level: float) -> FloatArray:
@@ -44,16 +43,6 @@ def stakes(draws: int, level: float) -> FloatArray:
     """
     smallest = min(0.1, 0.15 * math.sqrt(2.0 * max(1.0, -math.log(level)) / max(draws, 1)))
     return np.asarray(np.geomspace(smallest, MAX_FRACTION, 1 + math.ceil(math.log2(MAX_FRACTION / smallest))))
-
-
-def _bisected(is_low: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """The two ends, close to each other, of a step between what is low and what is not."""
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if is_low(middle) else (low, middle)
-    return low, high
 
 
 def mean_log_wealth(losses: FloatArray, limit: float, fractions: FloatArray) -> float:
@@ -94,7 +83,7 @@ def mean_lower(losses: FloatArray, level: float, fractions: FloatArray) -> float
         return math.inf
     mean = float(losses.mean())  # there the wealth is at most 1, by Jensen's inequality
     threshold = -math.log(level)
-    return _bisected(lambda m: mean_log_wealth(losses, m, fractions) >= threshold, 0.0, mean)[0]  # outwards
+    return bisected(lambda m: mean_log_wealth(losses, m, fractions) >= threshold, 0.0, mean)[0]  # outwards
 
 
 def mean_upper(
@@ -134,7 +123,7 @@ def mean_upper(
         if math.isinf(step):
             return math.inf
         step *= 2.0
-    return mean + _bisected(lambda more: not rejected(mean + more), 0.0, step)[1]
+    return mean + bisected(lambda more: not rejected(mean + more), 0.0, step)[1]
 
 
 def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArray, power: float) -> float:
@@ -155,8 +144,8 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
         growth = ((part.mean(), part.std()) for part in (np.log1p(fraction * excess) for fraction in fractions))
         return all(draws * mean - quantile * math.sqrt(draws) * deviation < threshold for mean, deviation in growth)
 
-    largest = math.log(MAX_RATIO)
-    return math.inf if is_missed(largest) else math.exp(_bisected(is_missed, 0.0, largest)[1])
+    largest = math.log(MAX_PARAMETER)
+    return math.inf if is_missed(largest) else math.exp(bisected(is_missed, 0.0, largest)[1])
 
 
 def critical_count(trials: int, probability: float, level: float) -> int:

@@ -12,9 +12,10 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.failures import Failure
+from dpaudit.inference.learning_state import Training
 from dpaudit.inference.order import Change
 from dpaudit.inference.pools import Pool
-from dpaudit.inference.protocols import Test, Training
+from dpaudit.inference.protocols import Test
 from dpaudit.privacy.claims import LARGEST_EPSILON, ApproxDP, Claim, epsilon_of_broken_line
 from dpaudit.results.model import Keys, Look, Sketch
 
@@ -37,14 +38,9 @@ def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Te
     """
     epsilon = min(own.epsilon_at(claim.report_delta) for own in claim.directions)  # values near it are bet on
     at = ApproxDP(min(epsilon, LARGEST_EPSILON), claim.report_delta)
-    main: Test
-    second: Test
-    if sequential or claim.family == "renyi":
-        main = betting = Betting(claim, draws)
-        second = Betting(at, draws, betting)
-    else:
-        main = exact = ExactTest(claim, draws)
-        second = ExactTest(at, draws, exact)
+    kind: type[Betting | ExactTest] = Betting if sequential or claim.family == "renyi" else ExactTest
+    main = kind(claim, draws)
+    second = kind(at, draws, main)
     return [(1.0, main)] if claim.is_one_line else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
 
 
@@ -85,10 +81,10 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, tries: bool = False) -> None:
-        """Fit every use on earlier draws of x and x_prime; `tries` where a trial may follow."""
+    def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
+        """Fit every use on earlier draws of x and x_prime; `level` is about what the pair will have."""
         self.hints = self.hints.fitting(first, second)
-        training = Training(first, second, self.hints, tries)
+        training = Training(first, second, self.hints)
         for share, test in self.uses:
             test.prepare(training, level * share)
         self.trained_on = min(len(first), len(second))
@@ -122,6 +118,11 @@ class PairGame:
             _ = test.lower
         if self.looks:
             self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
+
+    @property
+    def bettors(self) -> list[tuple[float, Betting]]:
+        """The uses that bet, which alone can go on in a later run."""
+        return [(share, test) for share, test in self.uses if isinstance(test, Betting)]
 
     @property
     def inputs(self) -> tuple[int, ...]:

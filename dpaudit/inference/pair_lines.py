@@ -269,7 +269,13 @@ def log_tails(correct: FloatArray, guesses: FloatArray, limit: FloatArray, spent
 
 
 def detectable_losses(
-    epsilon: FloatArray, cost: FloatArray, draws: int, level: float, mass: float, probability: float, spent: float
+    epsilon: FloatArray,
+    cost: FloatArray,
+    draws: int,
+    level: float,
+    mass: float,
+    probability: float,
+    spent: FloatArray | float,
 ) -> FloatArray:
     """The smallest loss of randomised-response type that is found with this probability, of each line; inf for none.
 
@@ -279,7 +285,7 @@ def detectable_losses(
     if not guesses >= 1.0:
         return np.full_like(epsilon, np.inf)
     n = np.full_like(epsilon, guesses)
-    s = SIZES.down * binomial_lower_each(n, np.full_like(n, draws), np.full_like(n, spent)) if spent else 1.0
+    s = SIZES.down * binomial_lower_each(n, np.full_like(n, draws), np.broadcast_to(spent, n.shape))
     limit = largest_accuracy(epsilon, cost, s)
     low, high = np.full_like(epsilon, -1.0), n + 1.0
     while np.any(high - low > 1.0):

@@ -249,7 +249,7 @@ def _capped(stakes: FloatArray, epsilons: FloatArray, q: FloatArray, mass: Float
     """Caps on the stakes of one order, and the growth at each without prices; both of shape (lines, caps)."""
     shares = np.concatenate([[0.0], np.geomspace(0.01, 1.0, SIZES.caps)])
     caps = stakes.max(axis=1)[:, None] * shares
-    own = np.flatnonzero(stakes.any(axis=0) & (mass > SIZES.min_mass * 1e-3))
+    own = np.flatnonzero(stakes.any(axis=0))
     capped = np.minimum(stakes[:, None, own], caps[:, :, None])  # (lines, caps, bins)
     lost = np.log1p(-np.minimum(np.exp(epsilons)[:, None, None] * capped, 1.0 - 1e-12))
     return caps, np.log1p(capped) @ (mass[own] * q[own]) + lost @ (mass[own] * (1.0 - q[own]))

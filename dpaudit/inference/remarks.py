@@ -14,14 +14,14 @@ import numpy as np
 
 from dpaudit.features.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
 from dpaudit.features.unread import unread
-from dpaudit.inference.failures import KINDS
+from dpaudit.inference.failures import MAX_NAMED
+from dpaudit.inference.tasks import FIRST_DRAWS
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 MIN_EQUAL_OUTPUTS = 20  # fewer equal outputs can be chance: no warning
-N_READ_OUTPUTS = 64  # first outputs of each input that are searched for unread parts
 TEXTS_DIFFER = (
     "The texts of the exceptions on x are none of those on x′. Look at them: a text that names a record gives it away, "
     "and no rule may have seen it."
@@ -41,8 +41,8 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     on = "both inputs" if len(inputs) == 2 else f"all {len(inputs):,} inputs"
     raised = Counter(output.token for part in parts for output in part.raw if isinstance(output, Failed))
     if raised:
-        kinds = [f"{number:,} {kind}" for kind, number in raised.most_common(KINDS)]
-        more = f" and {len(raised) - KINDS:,} more kinds" if len(raised) > KINDS else ""
+        kinds = [f"{number:,} {kind}" for kind, number in raised.most_common(MAX_NAMED)]
+        more = f" and {len(raised) - MAX_NAMED:,} more kinds" if len(raised) > MAX_NAMED else ""
         what = "was an exception" if raised.total() == 1 else "were exceptions"
         if any(isinstance(output, Ended) for part in parts for output in part.raw):
             what += " or did not come back"
@@ -59,7 +59,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
 
 def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     """A sentence on what of the first outputs of a pair's inputs nobody looks at; none where that is nothing."""
-    looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:N_READ_OUTPUTS])
+    looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:FIRST_DRAWS])
     kinds = unread(looked_at, forms={form for of_input in inputs for part in of_input for form in part.forms})
     if not kinds:
         return ()

@@ -6,10 +6,9 @@ so far; and what says that draws depended on each other, since wealth that was w
 later. States are plain values that JSON can hold, and reading one runs nothing that was written there.
 
 Validity: wealth is a product over rounds, each predicted before the draws that it counts. It stays an e-process when
-later draws are counted in new rounds, as each session does in rounds of its own. Each count belongs to one session,
-which draws from streams of its own and only adds to it; so `joined` takes the union of rounds and sessions, and no draw
-counts twice. The wealth of two states of disjoint draws multiplies, since the draws of one are independent of the bets
-and draws of the other.
+later draws are counted in new rounds, as each session does in rounds of its own. A session draws from streams of its
+own and only adds to what it counted; so `joined` takes the union of rounds, and no draw counts twice. The wealth of two
+states of disjoint draws multiplies, since the draws of one are independent of the bets and draws of the other.
 """
 
 from __future__ import annotations
@@ -71,15 +70,12 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "labelled_at_fit": pair.labelled_at_fit,
         "violated": pair.is_violated,
         "change": None if pair.change is None else dataclasses.asdict(pair.change),
-        "uses": [{"level_share": share, "now": test.log_wealth, **test.saved(origin)} for share, test in pair.uses],
+        "uses": [{"level_share": share, "now": test.log_wealth, **test.saved(origin)} for share, test in pair.bettors],
     }
 
 
-def restored(state: State, pair: PairGame, origin: str = "") -> PairGame:
-    """`pair`, as it was when its state was taken; StateError if that is of another format or claim, or damaged.
-
-    `origin` names the streams of the draws that are counted from here on.
-    """
+def restored(state: State, pair: PairGame) -> PairGame:
+    """`pair`, as it was when its state was taken; StateError if that is of another format or claim, or damaged."""
     if state.get("format") != FORMAT:
         raise StateError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
     if state.get("claim") != claim_digest(pair.claim):
@@ -91,8 +87,8 @@ def restored(state: State, pair: PairGame, origin: str = "") -> PairGame:
         pair.labelled_at_fit, change = int(state["labelled_at_fit"]), state["change"]
         pair.change = None if change is None else Change(str(change["what"]), float(change["p_value"]))
         pair.earlier_change = pair.change
-        for (_, test), use in zip(pair.uses, state["uses"], strict=True):
-            test.restore(use, origin, pair.hints.log_ratio)
+        for (_, test), use in zip(pair.bettors, state["uses"], strict=True):
+            test.restore(use, pair.hints.log_ratio)
         if not 0.0 < pair.level < 1.0 or counted(state) != pair.labelled:
             raise ValueError("level must be in (0, 1), and all draws in the rounds")
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -111,11 +107,8 @@ def joined(state: State, other: State) -> State:
     result = copy.deepcopy(state)
     own = {one["name"]: one for one in result["uses"][0]["table"]["rounds"]}
     theirs = {one["name"]: one for one in other["uses"][0]["table"]["rounds"]}
-    for name in own.keys() & theirs.keys():
-        for session, counts in theirs[name]["counts"].items():
-            known = own[name]["counts"].get(session)
-            if known is None or _total(known) < _total(counts):  # a session only adds to what it counted
-                own[name]["counts"][session] = counts
+    for name in own.keys() & theirs.keys():  # a session only adds to what it counted
+        own[name]["counts"] = max(own[name]["counts"], theirs[name]["counts"], key=_total)
     result["uses"][0]["table"]["rounds"] += [one for name, one in theirs.items() if name not in own]
     is_apart = not own.keys() & theirs.keys()
     for use, more in zip(result["uses"], other["uses"], strict=True):
@@ -145,7 +138,7 @@ def at_level(state: State, level: float, *, keeps_bounds: bool) -> State:
     for use in result["uses"]:
         rejected = 0.0
         for value, wealth in use["wealths"] or []:
-            if wealth < -math.log(level * use["level_share"]):
+            if not wealth >= -math.log(level * use["level_share"]):  # a NaN rejects nothing
                 break
             rejected = value
         use["lower"] = max(use["lower"], rejected) if keeps_bounds else rejected
@@ -156,11 +149,12 @@ def at_level(state: State, level: float, *, keeps_bounds: bool) -> State:
 
 def counted(state: State) -> int:
     """Labelled draws in the rounds of a state."""
-    return sum(_total(one) for round_ in state["uses"][0]["table"]["rounds"] for one in round_["counts"].values())
+    return sum(_total(one["counts"]) for one in state["uses"][0]["table"]["rounds"])
 
 
-def _total(counts: list[list[int]]) -> int:
-    return sum(map(sum, counts[1:]))
+def _total(counts: dict[str, list[list[int]]]) -> int:
+    """The draws of a round, by the session that counted them."""
+    return sum(sum(map(sum, of_session[1:])) for of_session in counts.values())
 
 
 def _of(offsets: dict[float, float], value: float) -> float:

@@ -30,7 +30,7 @@ class BinSizes:
     per_side: int = 40  # neighbours differ by 18%: a stake that is off by so much loses 1% of its growth
     nearest: float = 0.02  # nats: a loss that 100,000 draws tell from none
     farthest: float = 12.0  # nats: odds that nobody learns from fewer than 100,000 draws
-    prior_draws: float = 0.02  # of each bin, beside the draws that its mass is predicted from
+    prior_draws: float = 0.02  # of each bin or cell, beside the draws that its mass is predicted from
     max_cells: int = 1 << 14  # of a saved table: several times what views have
 
 
@@ -40,6 +40,11 @@ EDGES = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])  # of bins, in nats
 N_BINS = len(EDGES) + 1  # between and beyond the edges
 _MIDDLE = np.concatenate([[EDGES[0] - 0.5], (EDGES[1:] + EDGES[:-1]) / 2.0, [EDGES[-1] + 0.5]])  # of each bin, in nats
 MIDDLES = 1.0 / (1.0 + np.exp(-_MIDDLE))  # what is predicted of a bin that no earlier draw fell into
+
+
+def mass_of(draws: Counts) -> FloatArray:
+    """The mass of each bin or cell, from earlier draws in it."""
+    return np.asarray((draws + SIZES.prior_draws) / (draws.sum() + SIZES.prior_draws * len(draws)), dtype=float)
 
 
 def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
@@ -72,16 +77,18 @@ class BinCounter:
         found += [np.bincount(view.cells_of(matrix), minlength=view.size) for view in self.views]
         return np.concatenate(found).astype(np.int64)
 
+    @property
+    def _sizes(self) -> list[int]:
+        return [N_BINS] * (1 if self.is_last else 1 + len(STRUCTURES)) + [view.size for view in self.views]
+
     def zeros(self) -> Counts:
-        tables = 1 if self.is_last else 1 + len(STRUCTURES)
-        return np.zeros(tables * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
+        return np.zeros(sum(self._sizes), dtype=np.int64)
 
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """Counts of both labels, shape (2, size), as those of the table, of structures and of views."""
-        ends = np.cumsum([N_BINS] * (1 + len(STRUCTURES)) + [view.size for view in self.views])
-        parts = np.split(counts, ends[:-1], axis=1)
-        structures = 1 + len(STRUCTURES)
-        return parts[0], parts[1:structures], parts[structures:]
+        table, *parts = np.split(counts, np.cumsum(self._sizes)[:-1], axis=1)
+        structures = len(parts) - len(self.views)
+        return table, parts[:structures], parts[structures:]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,18 +113,6 @@ class CellCounter:
         return counts, [counts] * len(STRUCTURES), [counts]
 
 
-@dataclasses.dataclass(frozen=True)
-class EmptyCounter:
-    """Counts nothing: the statistic of a test that reads another one's table."""
-
-    def count(self, outcomes: Outcomes) -> Counts:
-        del outcomes
-        return self.zeros()
-
-    def zeros(self) -> Counts:
-        return np.zeros(0, dtype=np.int64)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predicted:
     """Predictions of each bin before a round: its probability of label 1 and its mass, shape (bins,) each."""
@@ -134,8 +129,7 @@ class Predicted:
         bins = bins_of(probabilities)
         count = np.bincount(bins, minlength=N_BINS)
         mean = np.bincount(bins, probabilities, minlength=N_BINS) / np.maximum(count, 1)
-        mass = (count + SIZES.prior_draws) / (len(bins) + SIZES.prior_draws * N_BINS)
-        return cls(np.where(count > 0, mean, MIDDLES), np.asarray(mass, dtype=float))
+        return cls(np.where(count > 0, mean, MIDDLES), mass_of(count))
 
     def by_bins(self) -> Predicted:
         """The same by bins of the predicted probability, of cells of any kind; what is by bins stays as it is."""
@@ -186,38 +180,29 @@ class Round:
     counts : ndarray of int, shape (2, bins)
         Row 0 is label 0 (x_prime), row 1 label 1 (x).
     name : str
-        Names the round in saved evidence: the streams of the session that opened it, and its number there.
-    earlier : dict of str to ndarray of int
-        What other sessions have counted of `counts`, by their streams.
+        Names the round in saved evidence: the streams of the session that counted it, "#" and its number there.
     """
 
     predicted: Predicted
     counts: Counts
     name: str = ""
-    earlier: dict[str, Counts] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, predicted: Predicted) -> Round:
         """A round that has counted nothing."""
         return cls(predicted, np.zeros((2, len(predicted.q)), dtype=np.int64))
 
-    def to_dict(self, origin: str) -> dict[str, Any]:
-        """The round as JSON values, exact; `origin` names the streams of what is counted now."""
-        by_origin = {**self.earlier, origin: self.counts - sum(self.earlier.values(), np.zeros_like(self.counts))}
-        return {
-            "name": self.name,
-            **self.predicted.to_dict(),
-            "counts": {name: _sparse(counts) for name, counts in by_origin.items() if counts.any()},
-        }
+    def to_dict(self) -> dict[str, Any]:
+        """The round as JSON values, exact."""
+        origin = self.name.rpartition("#")[0]
+        return {"name": self.name, **self.predicted.to_dict(), "counts": {origin: _sparse(self.counts)}}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any], origin: str) -> Round:
-        """The round that `to_dict` wrote, for the session whose streams are named; ValueError for other values."""
+    def from_dict(cls, record: dict[str, Any]) -> Round:
+        """The round that `to_dict` wrote; ValueError for other values."""
         predicted = Predicted.from_dict(record)
-        size = len(predicted.q)
-        by_origin = {str(name): _dense(counts, size) for name, counts in record["counts"].items()}
-        total = sum(by_origin.values(), np.zeros((2, size), dtype=np.int64))
-        return cls(predicted, total, str(record["name"]), {k: v for k, v in by_origin.items() if k != origin})
+        (counts,) = record["counts"].values()
+        return cls(predicted, _dense(counts, len(predicted.q)), str(record["name"]))
 
 
 def _sparse(counts: Counts) -> list[list[int]]:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.privacy.claims import FloatArray
 
+FIRST_DRAWS = 64  # of an input, before their size is known; kept however large they are, and asked what they show
+
 
 class Statistic(Protocol):
     """Statistic that is counted on a batch of outcomes: adds up over batches."""
@@ -64,12 +66,11 @@ class Task:
     keep: int
     is_last: bool = False
 
-    def kept_of(self, outcomes: Outcomes) -> Outcomes | None:
-        """Those of the chunk's outcomes that are kept; None for none."""
-        if not self.keep:
-            return None
+    def counted(self, outcomes: Outcomes) -> TaskResult:
+        """The counts of the requests on the chunk's outcomes, and those of them that are kept."""
         rows = slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep)
-        return outcomes.rows(rows).within(KEPT_BYTES_A_TASK)
+        kept = outcomes.rows(rows).within(KEPT_BYTES_A_TASK).kept() if self.keep else None
+        return TaskResult(tuple(request.count(outcomes) for request in self.requests), kept)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
+from dpaudit.inference.failures import MAX_NAMED
 from dpaudit.inference.independence import TOKENS
 from dpaudit.inference.tables import N_BINS, Predicted
 from dpaudit.learning.learned_views import Additive, LearnedView, Linear, Neighbours
@@ -38,13 +39,11 @@ EARLIER = "one made by another version of dpaudit; run the audit again, which fi
 class WitnessSizes:
     """Limits on the words that describe a rule, and on the size of its data."""
 
-    max_named: int = 3  # columns of a learned view, and intervals or texts of a guess: more are no sentence
     resolution: float = 0.025  # of the draws: whose mean guess stands for a value, in a gap that is bridged, in words
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     max_points: int = 300  # of nearest neighbours, a side: with 1,000 records have up to 300 kB
     bins: int = 40  # of a sketch: each has some 50 of 2,000 draws, a standard error of 14%
-    least_bins: int = 12  # of a sketch of few draws: fewer show no form
-    draws_per_bin: int = 12  # from which on a sketch has more bins: a standard error of 29%
+    few: int = 12  # bins of a sketch of few draws, and draws of each: fewer bins show no form; a standard error of 29%
     tails: float = 0.005  # of the draws beyond the outermost edges of a sketch, on either side
     joined: float = 0.1  # nats between steps that are joined; a bin has 0.18
 
@@ -125,7 +124,7 @@ def sketch(mixture: Mixture, shown: Shown, high: float, low: float) -> Sketch | 
             edges = np.concatenate([[2.0 * distinct[0] - middle[0]], middle, [2.0 * distinct[-1] - middle[-1]]])
     else:
         first, last = np.quantile(values, [SIZES.tails, 1.0 - SIZES.tails])
-        n_bins = min(SIZES.bins, max(SIZES.least_bins, len(values) // SIZES.draws_per_bin))
+        n_bins = min(SIZES.bins, max(SIZES.few, len(values) // SIZES.few))
         edges = np.linspace(first, last if last > first else first + 1.0, n_bins + 1)
     if not np.all(np.isfinite(edges)):  # numbers near the largest double have no middle
         return None
@@ -168,7 +167,7 @@ def _intervals(
         ]
         held = [int(agrees[run[0] : run[-1] + 1].sum()) for run in runs]
         words = []
-        for k in sorted(np.argsort(-np.array(held), kind="stable")[: SIZES.max_named].tolist()):
+        for k in sorted(np.argsort(-np.array(held), kind="stable")[:MAX_NAMED].tolist()):
             if held[k] < max(1.0, SIZES.resolution * float(agrees.sum())):
                 continue
             first, last = runs[k][0], runs[k][-1]
@@ -236,7 +235,7 @@ def _named(view: View | LearnedView, names: list[str]) -> str:
 
 
 def _some(names: list[str]) -> str:
-    some = names[: SIZES.max_named]
+    some = names[:MAX_NAMED]
     more = len(names) - len(some)
     tail = f" and {more} more" if more else ""
     return (", ".join(some) if tail or len(some) < 2 else f"{', '.join(some[:-1])} and {some[-1]}") + tail

@@ -127,7 +127,7 @@ class Journal:
             position += len(frame)
             length, crc = FRAME.unpack(frame) if len(frame) == FRAME.size else (self.end, 0)
             content = self.read(position, length) if length <= self.end - position else b""
-            if len(content) != length or zlib.crc32(content) != crc:
+            if not length or len(content) != length or zlib.crc32(content) != crc:  # zeros are no empty record
                 return
             yield position, content
             position += length

@@ -209,7 +209,7 @@ class AccumulatingAudit:
     def _restore(self, pair: PairGame, state: State) -> None:
         """Let a pair go on from a state of its claim."""
         try:
-            restored(state, pair, self.night.origin)
+            restored(state, pair)
         except StateError as error:
             raise self._unreadable(error) from error
 

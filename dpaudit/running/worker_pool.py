@@ -54,14 +54,6 @@ def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[],
     return lambda: bool(state() != before)
 
 
-def counted(outputs: Any, task: Task) -> TaskResult:
-    """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
-    outcomes = read_outputs(outputs, task.size)
-    counts = tuple(request.count(outcomes) for request in task.requests)
-    kept = task.kept_of(outcomes)
-    return TaskResult(counts, kept.kept() if kept is not None else None)
-
-
 @dataclasses.dataclass(frozen=True)
 class DrawJob:
     """Carries out tasks of one purpose: what is sent to workers.
@@ -83,7 +75,7 @@ class DrawJob:
         with until(self.until if self.machine == socket.gethostname() else math.inf):
             outputs = self.subject.observe(self.data[task.input], task.size, rng)
         self.moved.setdefault(task.input, moved())
-        return counted(outputs, task)
+        return task.counted(read_outputs(outputs, task.size))
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
         """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""
@@ -100,7 +92,7 @@ class DrawJob:
                 if left:
                     yield None
             self.moved.setdefault(task.input, moved())
-            yield k, counted(outputs, task)
+            yield k, task.counted(read_outputs(outputs, task.size))
 
     def stream_of(self, task: Task) -> np.random.Generator:
         """That of a task's chunk."""
@@ -224,7 +216,10 @@ class WorkerPool:
             outputs = job.subject.together(parts)
         except DpauditError as error:
             return [(min(missing), Raised(error))]
-        return [(k, counted(batch, task)) for (k, task), batch in zip(missing.items(), outputs, strict=True)]
+        return [
+            (k, task.counted(read_outputs(batch, task.size)))
+            for (k, task), batch in zip(missing.items(), outputs, strict=True)
+        ]
 
     def _is_interleaved(self, job: DrawJob, missing: dict[int, Task]) -> bool:
         """Tell whether calls on several inputs are made in one random order, where they are made here.

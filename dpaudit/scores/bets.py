@@ -8,9 +8,8 @@ on the following scores, each time their number has grown by a quarter.
 
 Validity. Tree, bins and stakes are made of earlier scores. Under the claim at some value of its parameter, each factor
 that is paid has mean at most 1 given the past, so that the product ever reaches 1 / level with probability at most
-`level` (Ville's inequality), score by score. The bound is that of `dpaudit.inference.betting`: values are tested from
-below on a grid that the budget fixes, and between two of them by the bets for the upper one, whose factors fall in the
-parameter. No union over values, and none over looks.
+`level` (Ville's inequality), score by score. The bound is that of `dpaudit.inference.bound_search`. No union over
+values, and none over looks.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.inference.betting import SIZES as GRID
 from dpaudit.inference.betting import Betting
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import bet_bound, bet_grid, just_above
 from dpaudit.inference.payoffs import Inequalities, log_factors
 from dpaudit.inference.tables import Predicted, Round, bins_of
 from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
@@ -80,7 +78,7 @@ class ScoreBets:
         """
         course, last = [np.zeros(0)], 0.0
         for stage in self._stages:
-            if made_for is None:
+            if made_for in (None, value):
                 first, second = self._inequalities.log_factors(value, stage.predicted)
             else:
                 first, second = log_factors(self._inequalities.bets(made_for, stage.predicted), value)
@@ -107,27 +105,8 @@ class ScoreBets:
 
     def lower(self, level: float) -> float:
         """The largest value that is rejected together with all smaller ones; 0 if none."""
-        budget, rejected = just_above(self.claim.value), 0.0
-        for value in grid_of(self.claim):
-            if not self.rejects(value, level):
-                low, high = rejected, value
-                while high - low > GRID.precision * value:
-                    middle = 0.5 * (low + high)
-                    low, high = (middle, high) if self.rejects(middle, level, value) else (low, middle)
-                return low if low >= budget else min(low, self.claim.value)
-            rejected = value
-        return rejected
-
-
-def grid_of(claim: Claim) -> list[float]:
-    """The grid of the claim's parameter, which depends on the claim alone: just above the budget is one of it."""
-    budget = claim.value
-    values = [share * budget for share in BELOW if budget > 0.0] + [just_above(budget)]
-    value = max(budget, GRID.least / GRID.ratio)
-    while value < GRID.max_parameter:
-        value *= GRID.ratio
-        values.append(value)
-    return values
+        grid = bet_grid(self.claim.value, BELOW)
+        return bet_bound(lambda made_for, value: self.rejects(value, level, made_for), grid, self.claim.value)
 
 
 def labelled(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:

@@ -58,7 +58,7 @@ HELD_OUT_CASES, HELD_OUT_SEEDS = ((5_000, 0.5), (20_000, 2.0), (60_000, 1.0)), 2
 def tested_draws(draws: int, mode: Mode) -> int:
     """Labelled draws of the test in an audit of so many in all."""
     schedule = schedule_of(mode, draws // 2, 1, 2)
-    return schedule.planned - schedule.most_before_test
+    return schedule.planned - schedule.pilot
 
 
 def loss_known(epsilon: float, draws: int, mode: Mode, times: float) -> float:

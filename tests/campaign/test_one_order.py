@@ -22,7 +22,7 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
-from dpaudit.inference.tasks import Request, TaskResult, toss
+from dpaudit.inference.tasks import Request, toss
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -45,7 +45,7 @@ class Deck:
             rng = np.random.default_rng([task.input, task.round, task.chunk])
             values = self.sign * (task.input + rng.laplace(size=task.size))
             outcomes = read_outputs(np.round(values / self.step) * self.step if self.step else values, task.size)
-            results.append(TaskResult(tuple(r.count(outcomes) for r in task.requests), task.kept_of(outcomes)))
+            results.append(task.counted(outcomes))
         return results
 
 

@@ -73,17 +73,6 @@ def test_a_sequential_round_is_a_share_of_the_draws_so_far(open_pairs):
     assert schedule.sizes(pairs, asked, 0) == rounds(growth)
 
 
-def test_a_fixed_trial_takes_what_15_in_100_leave_behind_the_first_fit_or_is_not_held():
-    schedule = schedule_of("fixed", 10**6, 1, 2)
-    assert schedule.before_trial == 150_000  # draws of each input
-    assert [schedule.trial(drawn) for drawn in (1_000, 75_000, 75_001, 150_000)] == [149_000, 75_000, 0, 0]
-    # The largest pilot cuts what fits may see, and never the trial.
-    longer = schedule_of("fixed", 10**7, 1, 2)
-    assert (longer.pilot, longer.most_before_test, longer.trial(200_000)) == (100_000, 3_000_000, 1_300_000)
-    assert schedule_of("fixed", 1_000, 1, 2).most_before_test == 700
-    assert schedule_of("sequential", 10**6, 1, 2).trial(10) == 0
-
-
 def adaptive(pairs=4, samples=1_000):
     schedule = schedule_of("adaptive", samples, pairs, 2 * pairs)
     schedule.pilot = 64

@@ -151,8 +151,7 @@ def test_blocks_of_pairs_change_nothing(monkeypatch, pairs_at_once):
     whole.start()
     whole.play()
     parted = made(response, list(range(6)), 0.03)
-    sizes = dataclasses.replace(SIZES, block_numbers=pairs_at_once * whole.partition.size)
-    monkeypatch.setattr(universe, "SIZES", sizes)
+    monkeypatch.setattr(universe, "CHUNK_NUMBERS", pairs_at_once * whole.partition.size)
     parted.start()
     parted.play()
     for name in ("way", "step", "merit", "level", "correct", "wrong", "lower", "log_p"):

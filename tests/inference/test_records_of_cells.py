@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.exact import CellTest
 from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import PureDP
 
 
 @pytest.mark.parametrize(("plus", "minus"), [((1,), ()), ((), (2,)), ((1,), (2,))])
 def test_the_counts_and_the_p_value_are_those_of_the_record(plus, minus):
-    test = ExactTest.on_cells(PureDP(1.0), 400, CellScore(None, plus, minus), 0.0)
+    test = CellTest(PureDP(1.0), 400, CellScore(None, plus, minus), 0.0)
     test.start(0.05)
     test.take(90, 2, 2.5)
     assert test.counts == (90, 2, 308) and test.lower == 2.5

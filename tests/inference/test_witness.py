@@ -109,7 +109,8 @@ def test_a_rule_that_was_frozen_counts_as_the_test_that_it_is_of():
     result = dpaudit.audit(laplace, "eps=1", [(1.0, 0.0)], samples=1_000, seed=1, mode="fixed", floating_point=False)
     record = result.findings[0].witness.rule
     mixture, predicted = witness.rule_from_record(record)
-    test = ExactTest.frozen(PureDP(1.0), 2_000, 0.05, mixture, predicted)
+    test = ExactTest.frozen(PureDP(1.0), 2_000, mixture, predicted)
+    test.guess(0.05)
     assert 0 < test.rule.first_up <= N_BINS and test.rule.sides != (False, False)
     test.start(0.05)
     rng = np.random.default_rng(3)

@@ -41,12 +41,11 @@ from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import independence, order, pair_lines
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import bet_grid, just_above
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.order import ENDS, RATE
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
-from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -170,8 +169,7 @@ def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
     def draw(tasks):
         outputs = [read_outputs(response(float(t.input % 2), t.size, np.random.default_rng(t.input)), t.size)
                    for t in tasks]  # fmt: skip
-        return [TaskResult(tuple(r.count(o) for r in t.requests), t.kept_of(o))
-                for t, o in zip(tasks, outputs, strict=True)]  # fmt: skip
+        return [task.counted(one) for task, one in zip(tasks, outputs, strict=True)]
 
     game = LabelGame([PureDP(1.0)] * 3, [(0, 1), (0, 2), (0, 3)], samples=40, error_rate=LEVEL, mode="sequential",
                      draw=draw, coin=lambda *key: np.random.default_rng(key))  # fmt: skip
@@ -345,7 +343,7 @@ def test_bets_on_scores_and_their_band_share_one_rate(monkeypatch, design, facto
 
 def test_the_bound_of_bets_is_the_last_value_below_which_all_are_rejected(monkeypatch):
     """A value that is not rejected ends it, whatever is above; between two values the bets for the upper one count."""
-    grid = bets.grid_of(PureDP(1.0))
+    grid = bet_grid(1.0, bets.BELOW)
     gap = grid[grid.index(0.85)]
     asked = []
 
@@ -509,6 +507,12 @@ def test_merged_wealth_rejects_at_the_share_of_its_level(factor, level_share):
     found = at_level(state, LEVEL, keeps_bounds=False)
     assert found["violated"] == (factor > 1.0)
     assert found["uses"][0]["lower"] == (just_above(1.0) if factor > 1.0 else 0.5)
+
+
+def test_merged_wealth_that_is_no_number_rejects_nothing():
+    state = saved_pair("a", 0, LEVEL, math.nan).state
+    found = at_level(state, LEVEL, keeps_bounds=False)
+    assert not found["violated"] and found["uses"][0]["lower"] == 0.5
 
 
 # --- what is found beside ---

@@ -96,7 +96,6 @@ def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"\2\0\0\0[]",
         b"\1\0\0\0{",
         block({"tasks": []}),

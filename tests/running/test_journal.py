@@ -15,7 +15,7 @@ from dpaudit.running.journal import FRAME, Journal, _framed, lock, open_private
 
 FORM = b"a journal 3\n"
 HEADER = {"of": "this" * 99, "seed": 7}
-CONTENTS = [b"first", b"", b"a longer one" * 30, b"\xff" * 9]
+CONTENTS = [b"first", b"\0", b"a longer one" * 30, b"\xff" * 9]
 
 
 def written(stream):
@@ -44,6 +44,16 @@ def test_torn_at_any_byte_it_ends_with_the_last_whole_record():
         assert torn.cut(ends[kept]) == (size > ends[kept])
         torn.append(b"next")
         assert [content for _, content in torn.records()] == [*CONTENTS[:kept], b"next"]
+
+
+def test_zeros_behind_the_last_record_are_torn():
+    # As a power cut leaves a file whose size was noted before its bytes: a frame of zeros is no empty record.
+    stream = io.BytesIO()
+    _, ends = written(stream)
+    for zeros in (1, FRAME.size, 4_096):
+        torn = Journal(io.BytesIO(stream.getvalue() + bytes(zeros)), FORM, HEADER)
+        assert [content for _, content in torn.records()] == CONTENTS
+        assert torn.cut(ends[-1])
 
 
 def test_a_changed_byte_ends_it_there():
