@@ -77,10 +77,8 @@ class Runner:
         tracer = Tracer(path, heaviest_other, self.lazy, deadline)
         tracer.depends = self.depends
         draws = ExactDraws(tracer)
-        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:
-            with watched(tracer):
-                output = self.subject.held_output(x, rng, lambda value: value)
+            output = self._output(x, tracer, draws)
             if tracer.refusal:
                 raise Untraceable(tracer.refusal)
             leaf = None if tracer.is_suspended else read_output(tracer, output)
@@ -93,7 +91,28 @@ class Runner:
             raise Untraceable(tracer.refusal)
         if not tracer.is_replayed and not tracer.is_suspended:
             raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
+        if leaf is not None and (tracer.has_uniforms or tracer.has_wholes):
+            self._hold_against_numbers(x, leaf, draws.numbers(), deadline)
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
+
+    def _output(self, x: Any, tracer: Tracer, draws: ExactDraws) -> Any:
+        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
+        with watched(tracer):
+            return self.subject.held_output(x, rng, lambda value: value)
+
+    def _hold_against_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> None:
+        """Run a path once with numbers that are on it: what symbols do otherwise than numbers may seldom show."""
+        if numbers is None:
+            return
+        tracer = Tracer(OpenPath(Fraction(1)), deadline=deadline)
+        try:
+            found = read_output(tracer, self._output(x, tracer, ExactDraws(tracer, numbers))).token
+        except Suspended:
+            return
+        if tracer.is_suspended:  # which the program may have caught
+            return
+        if tracer.refusal or found != leaf.at(1):
+            raise Untraceable(tracer.refusal or "With numbers in the place of its draws a run gives another output.")
 
     def check(self) -> None:
         """Refuse the runs so far if they used other generators.

@@ -82,6 +82,12 @@ class Leaf:
     token: str
     tails: tuple[Tail, ...] = ()
 
+    def at(self, count: int) -> str:
+        """The token where every variable of a tail is `count`."""
+        first, *pieces = self.token.split(MARK)
+        shown = [f"{tail.start + tail.sign * count}.0{piece}" for tail, piece in zip(self.tails, pieces, strict=True)]
+        return "".join([first, *shown])
+
 
 def read_output(tracer: Tracer, output: Any) -> Leaf:
     """The leaf that an output is.
