@@ -91,6 +91,7 @@ AS_TEXT = "it makes a text, which may have an address in memory"
 AS_SET = "it makes a set, whose order may depend on the process"
 INPUT = "an input"
 _MISSING = object()
+HOOKS = ("__del__", "__getattribute__", "__dict__")  # of an own class, by which its state is not as it is read
 UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})  # of a class: no program names them
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
@@ -152,7 +153,7 @@ class State:
         if kind in (types.MethodType, staticmethod, classmethod, types.MethodWrapperType):
             return [(name, getattr(value, part, None)) for part in ("__self__", "__func__")]
         if kind is functools.cached_property:
-            return [(name, value.func)]
+            return self._hold(name, lambda: [part for key, part in vars(value).items() if key != "lock"])
         if kind is operator.itemgetter:
             return [(name, part) for part in value.__reduce__()[1]]
         if isinstance(value, np.dtype):
@@ -161,7 +162,7 @@ class State:
             return [(name, part) for part in (value.__origin__, *value.__args__)]
         if kind is functools._lru_cache_wrapper:
             self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
-            return [(name, value.__wrapped__)]
+            return [(name, value.__wrapped__), *self._of_instance(value)]
         if isinstance(value, types.BuiltinFunctionType):
             own = value.__self__
             if not isinstance(own, types.ModuleType) and own is not None:
@@ -173,7 +174,7 @@ class State:
         if isinstance(value, type):
             return self._of_class(value)
         if isinstance(value, WATCHED):
-            return []
+            return self._hold(name, lambda: list(getattr(value, "__dict__", {}).values()))
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
             return []
@@ -189,7 +190,7 @@ class State:
         """What a container holds, beside attributes."""
         if isinstance(value, np.ndarray | np.void) and not isinstance(value, SymbolArray):
             self._bytes += value.nbytes
-            self._hold(name, lambda: [value.tobytes(), str(value.shape), value.flags.num])
+            self._hold(name, lambda: [value.tobytes(), str((value.shape, value.dtype)), value.flags.num])
             self._doubt_if(isinstance(value, np.void) and value.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (value.dtype, *(value.ravel().tolist() if value.dtype.hasobject else ()))]
         if isinstance(value, collections.OrderedDict):  # which has an order beside that of a dictionary
@@ -201,7 +202,7 @@ class State:
         if isinstance(value, types.MappingProxyType):
             return self._hold(name, lambda: [*value.keys(), *value.values()])
         if isinstance(value, set | frozenset):
-            self._doubt_if(len(value) > 1 and not all(map(_has_one_hash, value)), "it holds a set" + AS_SET[12:])
+            self._doubt_if(not _has_one_order(value), "it holds a set" + AS_SET[12:])
         if isinstance(value, list | tuple | set | frozenset | collections.deque | bytearray | array.array):
             return self._hold(name, lambda: list(value))
         return []
@@ -239,7 +240,9 @@ class State:
         if not is_own and (not kind.__flags__ & OF_HEAP or kind.__flags__ & FIXED):
             return []
         found = self._hold(f"an attribute of {name}", read)
-        self._doubt_if(is_own and "__del__" in vars(kind), f"{name} has a __del__")
+        for hook in HOOKS:
+            is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
+            self._doubt_if(is_own and not is_plain, f"{name} has a {hook}")
         return [*found, *((name, base) for base in (type(kind), *kind.__bases__))] if is_own else []
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
@@ -260,8 +263,9 @@ class State:
         return found
 
 
-def _is_own(module: str) -> bool:
+def _is_own(module: Any) -> bool:
     """Tell whether a module is the program's own: of no library, nor of Python, nor one of `MODULES`."""
+    module = str(module)  # of some classes in C it is a descriptor
     top = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return top not in MODULES and top not in sys.stdlib_module_names and top != "builtins" and is_users(file)
@@ -269,7 +273,7 @@ def _is_own(module: str) -> bool:
 
 def _is_seen(kind: type) -> bool:
     """Tell whether the state of instances is in their attributes, or in what a container of Python's holds."""
-    top = kind.__module__.partition(".")[0]
+    top = str(kind.__module__).partition(".")[0]
     is_listed = _is_own(kind.__module__) or top in MODULES or top == "builtins" or kind in PLAIN
     # What is written in C may hold more; a class of Python's adds a dictionary, slots or nothing to its base.
     adds_nothing = kind.__base__ is not None and kind.__basicsize__ == kind.__base__.__basicsize__
@@ -433,6 +437,9 @@ class Code:
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
             is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
             is_set = is_set and any(other.argval == "keys" for other in listed[max(place - 12, 0) : place])
+            is_set |= (
+                type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not _has_one_order(one.argval)
+            )
             said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"
@@ -486,6 +493,10 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return call
+
+
+def _has_one_order(value: Set[Any]) -> bool:
+    return len(value) < 2 or all(map(_has_one_hash, value))
 
 
 def _has_one_hash(item: Any) -> bool:

@@ -739,6 +739,48 @@ def hits_of_a_cache():
     return of(lambda: known(0) == 0 and known.cache_info().hits % EVERY == 0)
 
 
+def attribute_of_a_cache():
+    @functools.lru_cache
+    def known(value):
+        return value
+
+    known.calls = known(0)
+
+    def is_due():
+        known.calls += 1
+        return known.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def attribute_of_a_generator():
+    own = random.Random(1)
+    own.calls = 0
+
+    def is_due():
+        own.calls += 1
+        return own.calls % EVERY == 0
+
+    return of(is_due)
+
+
+class Hides:
+    __dict__ = property(lambda self: {})
+
+    def __call__(self, x, rng):
+        self.calls = getattr(self, "calls", 0) + 1
+        return x if self.calls % EVERY == 0 else honest(x, rng)
+
+
+def order_of_a_set_in_the_code():
+    def is_due():
+        for one in {"a", "b", "c", "d"}:  # noqa: B007
+            break
+        return one == "a"
+
+    return of(is_due)
+
+
 def address_in_a_template():
     text = string.Template("$one")
     return of(lambda: int(text.substitute(one=Counts())[-4:-2], 16) % EVERY == 0)
@@ -999,5 +1041,5 @@ PROGRAMS = [
     *map(attribute_of_a, (int, str, tuple, frozenset, fractions.Fraction)), attribute_of_a_member, slots_of_a_list,
     ufunc_of_a_method, getter_made_before, caller_made_before, arguments_of_an_exception, view_of_a_dictionary,
     registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
-    order_of_keys_together,
+    order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, order_of_a_set_in_the_code,
 ]  # fmt: skip
