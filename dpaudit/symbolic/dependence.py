@@ -26,7 +26,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any
 
@@ -84,6 +84,7 @@ PLAIN = frozenset({
     bytearray, array.array, collections.deque, collections.defaultdict, types.MappingProxyType, np.ndarray,
     np.void,
 })  # fmt: skip
+CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
 FUNCTIONS = (types.FunctionType, type(np.mean))  # the latter asks its arguments first
 WATCHED = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random, Symbol)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
@@ -91,7 +92,12 @@ AS_TEXT = "it makes a text, which may have an address in memory"
 AS_SET = "it makes a set, whose order may depend on the process"
 INPUT = "an input"
 _MISSING = object()
-HOOKS = ("__del__", "__getattribute__", "__dict__")  # of an own class, by which its state is not as it is read
+HOOKS = (
+    "__del__",
+    "__getattribute__",
+    "__dict__",
+    "__class__",
+)  # of an own class, by which its state is not as it is read
 UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})  # of a class: no program names them
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
@@ -156,7 +162,7 @@ class State:
             return self._hold(name, lambda: [part for key, part in vars(value).items() if key != "lock"])
         if kind is operator.itemgetter:
             return [(name, part) for part in value.__reduce__()[1]]
-        if isinstance(value, np.dtype):
+        if issubclass(kind, np.dtype):
             return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
         if kind is types.GenericAlias:
             return [(name, part) for part in (value.__origin__, *value.__args__)]
@@ -171,9 +177,11 @@ class State:
             return []
         if kind is types.CellType:
             return self._hold(name, lambda: _of_cell(value))
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return self._of_class(value)
-        if isinstance(value, WATCHED):
+        if kind is SymbolArray:
+            return []
+        if issubclass(kind, WATCHED):
             return self._hold(name, lambda: list(getattr(value, "__dict__", {}).values()))
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
@@ -187,25 +195,24 @@ class State:
         return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
-        """What a container holds, beside attributes."""
-        if isinstance(value, np.ndarray | np.void) and not isinstance(value, SymbolArray):
-            self._bytes += value.nbytes
-            self._hold(name, lambda: [value.tobytes(), str((value.shape, value.dtype)), value.flags.num])
-            self._doubt_if(isinstance(value, np.void) and value.dtype.hasobject, "it holds objects in a record")
-            return [(name, part) for part in (value.dtype, *(value.ravel().tolist() if value.dtype.hasobject else ()))]
-        if isinstance(value, collections.OrderedDict):  # which has an order beside that of a dictionary
-            return self._hold(
-                name, lambda: [p for key in collections.OrderedDict.keys(value) for p in (key, value[key])]
-            )
-        if isinstance(value, dict):
-            return self._hold(name, lambda: [*dict.keys(value), *dict.values(value)])
-        if isinstance(value, types.MappingProxyType):
+        """What a container holds, beside attributes; by Python's own methods, which a class cannot replace."""
+        kind = type(value)
+        if issubclass(kind, np.ndarray | np.void):
+            plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
+            self._bytes += plain.nbytes
+            self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype)), value.flags.num])
+            self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
+            return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
+        if issubclass(kind, dict):  # an ordered one has an order of its own
+            keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
+            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
+        if kind is types.MappingProxyType:
             return self._hold(name, lambda: [*value.keys(), *value.values()])
-        if isinstance(value, set | frozenset):
-            self._doubt_if(not _has_one_order(value), "it holds a set" + AS_SET[12:])
-        if isinstance(value, list | tuple | set | frozenset | collections.deque | bytearray | array.array):
-            return self._hold(name, lambda: list(value))
-        return []
+        base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
+        found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
+        is_ordered = base not in (set, frozenset) or _has_one_order([part for _, part in found])
+        self._doubt_if(not is_ordered, f"it holds {AS_SET[9:]}")
+        return found
 
     def _doubt_if(self, is_so: bool, doubt: str) -> None:
         self.doubt = self.doubt or doubt * is_so
@@ -224,11 +231,11 @@ class State:
         found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in _globals_of(function.__code__, function.__globals__):
             read = functools.partial(_global, place, variable)
-            # No code that is asked for its names gives a name of a library another value.
-            own = (
-                self._hold(f"the global {variable}", read) if _is_own(str(place.get("__name__"))) else [("", read()[0])]
-            )
-            found += [(f"the global {variable}", part) for _, part in own if not isinstance(part, types.ModuleType)]
+            if _is_own(
+                place.get("__name__")
+            ):  # no code that is asked for its names gives one of a library another value
+                self._hold(f"the global {variable}", read)
+            found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
@@ -246,8 +253,6 @@ class State:
         return [*found, *((name, base) for base in (type(kind), *kind.__bases__))] if is_own else []
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
-        if isinstance(value, np.ndarray | np.void) and type(value).__module__.startswith("numpy"):
-            return []
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
         found, own = [], getattr(value, "__dict__", None)
         if type(own) is dict:
@@ -282,7 +287,7 @@ def _is_seen(kind: type) -> bool:
 
 def _fields(kind: type) -> tuple[str, ...]:
     """The names of what instances hold beside their dictionary: slots, and members of what is written in C."""
-    if issubclass(kind, np.ndarray):
+    if issubclass(kind, np.ndarray | np.generic):
         return ()
     return tuple(name for name, part in vars(kind).items() if isinstance(part, FIELDS) and not name.startswith("__"))
 
@@ -495,7 +500,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _has_one_order(value: Set[Any]) -> bool:
+def _has_one_order(value: Collection[Any]) -> bool:
     return len(value) < 2 or all(map(_has_one_hash, value))
 
 

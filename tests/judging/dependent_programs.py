@@ -772,6 +772,28 @@ class Hides:
         return x if self.calls % EVERY == 0 else honest(x, rng)
 
 
+class Empty(list):
+    def __iter__(self):
+        return iter(())
+
+
+def list_that_seems_empty():
+    calls = Empty()
+    return of(lambda: calls.append(0) or len(calls) % EVERY == 0)
+
+
+class Poses:
+    __slots__ = ("calls",)
+    __class__ = np.random.Generator
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        return self.calls % EVERY == 0
+
+
 def order_of_a_set_in_the_code():
     def is_due():
         for one in {"a", "b", "c", "d"}:  # noqa: B007
@@ -1041,5 +1063,6 @@ PROGRAMS = [
     *map(attribute_of_a, (int, str, tuple, frozenset, fractions.Fraction)), attribute_of_a_member, slots_of_a_list,
     ufunc_of_a_method, getter_made_before, caller_made_before, arguments_of_an_exception, view_of_a_dictionary,
     registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
-    order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, order_of_a_set_in_the_code,
+    order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
+    lambda: of(Poses()), order_of_a_set_in_the_code,
 ]  # fmt: skip
