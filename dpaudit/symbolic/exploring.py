@@ -21,7 +21,7 @@ from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
-from dpaudit.symbolic.leaves import Leaf, read_output
+from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import Watch, watched
 
@@ -92,7 +92,11 @@ class Runner:
         if not tracer.is_replayed and not tracer.is_suspended:
             raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
         if leaf is not None and (tracer.has_uniforms or tracer.has_wholes):
-            self._hold_against_numbers(x, leaf, draws.numbers(), deadline)
+            reason = self._unlike_numbers(x, leaf, draws.numbers(), deadline)
+            if reason and tracer.has_wholes:
+                raise NeedsNumbers(reason)
+            if reason:
+                raise Untraceable(f"{reason[:1].upper()}{reason[1:]}.")
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
 
     def _output(self, x: Any, tracer: Tracer, draws: ExactDraws) -> Any:
@@ -100,19 +104,20 @@ class Runner:
         with watched(tracer):
             return self.subject.held_output(x, rng, lambda value: value)
 
-    def _hold_against_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> None:
-        """Run a path once with numbers that are on it: what symbols do otherwise than numbers may seldom show."""
+    def _unlike_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> str:
+        """How a path with symbols differs from a run with numbers that are on it, which may seldom show; or empty."""
+        # Validity: an error that the symbols led to would be an outcome of every input, and look perfectly private.
         if numbers is None:
-            return
+            return "an exception is raised where rounding decides" * leaf.token.startswith("raised ")
         tracer = Tracer(OpenPath(Fraction(1)), deadline=deadline)
         try:
             found = read_output(tracer, self._output(x, tracer, ExactDraws(tracer, numbers))).token
         except Suspended:
-            return
-        if tracer.is_suspended:  # which the program may have caught
-            return
-        if tracer.refusal or found != leaf.at(1):
-            raise Untraceable(tracer.refusal or "With numbers in the place of its draws a run gives another output.")
+            return ""
+        if tracer.refusal:
+            raise Untraceable(tracer.refusal)
+        is_unlike = not tracer.is_suspended and found != leaf.at(1)  # a program may have caught the suspension
+        return f"with numbers in the place of its draws a run gives {readable(found)[:80]}" * is_unlike
 
     def check(self) -> None:
         """Refuse the runs so far if they used other generators.

@@ -157,7 +157,7 @@ REFUSED = {
     reads_the_date: "the clock is read",
     reads_a_clock: "the clock is read",
     absorbs_the_draw: "a uniform number is added to one so large that its digits are lost",
-    writes_to_an_alias: "With numbers in the place of its draws a run gives another output.",
+    writes_to_an_alias: "With numbers in the place of its draws a run gives ",
     wraps_far_out: "an integer draw is computed with so that it may exceed 2**53",
     rounds_above_two_to_the_53: "an integer draw is computed with so that it may exceed 2**53",
     absorbs_a_whole_number: "an integer draw is computed with so that it may exceed 2**53",
