@@ -56,7 +56,7 @@ from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
 from dpaudit.subjects.leaving import within
 from dpaudit.subjects.stated import stated_claim
-from dpaudit.symbolic.certificate import Certificate, event_text
+from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
 from dpaudit.symbolic.certifying import certify
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.recorded_noise import RecordedPair
@@ -309,7 +309,8 @@ class _Judging:
             return None
         worst = self.certificate.worst
         pair = next(pair for pair in pairs if pair.id == worst.id)
-        statement = f"The loss is at least {worst.epsilon_lower:.6g}, by running through all outcomes of its draws. "
+        said = loss_text(worst)
+        statement = f"{said[:1].upper()}{said[1:]}, by running through all outcomes of its draws. "
         return self._judgement(
             "refuted", "certificate", statement + event_text(worst), pair=pair, loss=worst.epsilon_lower
         )
@@ -561,7 +562,7 @@ class _Judging:
             count = counted_pairs(len(self.listed or ()))
             return f"This speaks of the {count} that {'was' if count == '1 pair' else 'were'} given, and of no others."
         if self.is_whole:
-            return "Every pair of neighbours of the domain was tried; inputs outside of it were not."
+            return "This speaks of every pair of neighbours of the domain, and of no inputs outside of it."
         domain = {"kind": "strategy"} if self.domain is None else self.domain.to_dict()
         count = f"{self.climbed.tried:,} pairs were tried without sampling. " if self.climbed is not None else ""
         return f"{count}{place_sentence(domain)}"

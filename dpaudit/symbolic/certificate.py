@@ -176,7 +176,9 @@ class Certificate(Saved):
         if self.verdict == "violated":
             number = sum(pair.verdict == "violated" for pair in self.pairs)
             of = f"{number:,} of {count}, " if len(self.pairs) > 1 else "the pair "
-            return f"Violated: {self.claim} is disproved on {of}{pair.id}: {_shown(pair)}"
+            return (
+                f"Violated: {self.claim} is disproved on {of}{pair.id}: {loss_text(pair)}. {event_text(pair)}".rstrip()
+            )
         number = sum(pair.verdict == "open" for pair in self.pairs)
         return f"Open: nothing is proved of {number:,} of {count}. {pair.id}: {pair.reason}"
 
@@ -208,13 +210,13 @@ def _excess(pair: CertifiedPair) -> float:
     return pair.value_lower - pair.claimed
 
 
-def _shown(pair: CertifiedPair) -> str:
-    """The loss of a pair and the event that shows it, as a sentence."""
+def loss_text(pair: CertifiedPair) -> str:
+    """The loss of a pair in the parameter of its claim, and what is claimed, as a clause."""
     loss = f"{pair.value_lower:.6g}" if math.isfinite(pair.value_lower) else "infinite"
     claimed = f"{pair.claimed:.6g}"
-    at = f" at delta {pair.delta:.6g}" if pair.delta > 0 else ""
-    text = f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {claimed}."
-    return f"{text} {event_text(pair)}".rstrip()
+    # A Renyi divergence is at no delta.
+    at = f" at delta {pair.delta:.6g}" if pair.delta > 0 and pair.value_lower == pair.epsilon_lower else ""
+    return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {claimed}"
 
 
 def event_text(pair: CertifiedPair) -> str:

@@ -197,7 +197,7 @@ class _Certifying:
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:
-                exploration.repeat(deadline)
+                exploration.repeat(deadline - 0.5 * REAL_SHARE * self.seconds)
         runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
         judged = self._judged(explorations, sides, deadline)

@@ -19,15 +19,15 @@ import builtins
 import collections
 import dataclasses
 import dis
-import enum
 import functools
 import itertools
+import operator
+import random
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,10 @@ MODULES = frozenset(_MODULES.split())
 HARMFUL = {
     "numpy": "empty empty_like memmap load loadtxt genfromtxt fromfile fromregex save savez savez_compressed "
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
-    "shares_memory may_share_memory show_config show_runtime info test get_include",
+    "shares_memory may_share_memory show_config show_runtime info test get_include "
+    "array_repr array_str array2string mod",
     "operator": "attrgetter methodcaller",
+    "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
     "functools": "singledispatch singledispatchmethod",
@@ -60,10 +62,11 @@ _BUILTINS = (
     "slice sorted staticmethod sum super tuple type zip Ellipsis NotImplemented"
 )
 BUILTINS = frozenset(_BUILTINS.split())
+_TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
 OF_PROCESS = (RecursionError, MemoryError, OSError, SystemError, Warning)  # exceptions
 _ATTRIBUTES = (
     "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format "
-    "format_map func_globals"
+    "format_map func_globals register cache_info"
 )
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
@@ -71,17 +74,32 @@ _DUNDERS = (
     "__floor__ __ceil__ __trunc__ __abs__ __int__ __float__ __neg__ __add__ __sub__ __mul__ __lt__ __le__ __gt__ __ge__"
 )
 DUNDERS = frozenset(_DUNDERS.split())
-ATOMS = (
-    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, slice, np.generic,
-    np.dtype, Fraction, Decimal, enum.Enum, re.Pattern, types.CodeType, types.GenericAlias, np.ufunc,
-    types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
-    types.ClassMethodDescriptorType, types.MethodWrapperType,
-)  # fmt: skip
-PLAIN = (BaseException, dict, list, set, tuple, int, float, str, types.SimpleNamespace)
+ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing that changes
+    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, Decimal, re.Pattern,
+    types.CodeType, types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.ClassMethodDescriptorType, _TUPLEGETTER,
+})  # fmt: skip
+PLAIN = frozenset({
+    object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
+    bytearray, array.array, collections.deque, collections.defaultdict, types.MappingProxyType, np.ndarray,
+    np.void,
+})  # fmt: skip
+CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
+FUNCTIONS = (types.FunctionType, type(np.mean))  # the latter asks its arguments first
+WATCHED = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random, Symbol)
+FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 AS_TEXT = "it makes a text, which may have an address in memory"
 AS_SET = "it makes a set, whose order may depend on the process"
 INPUT = "an input"
 _MISSING = object()
+HOOKS = (
+    "__del__",
+    "__getattribute__",
+    "__dict__",
+    "__class__",
+)  # of an own class, by which its state is not as it is read
+UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})  # of a class: no program names them
+OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
 
 class State:
@@ -92,25 +110,41 @@ class State:
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
-        known: dict[int, Any] = {}
+        self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
+        self._known: dict[Any, Any] = {}
+        self._look(roots)
+
+    def _look(self, roots: Iterable[tuple[str, Any]]) -> None:
         waiting = list(roots)
         while waiting and not self.doubt:
             name, value = waiting.pop()
-            if isinstance(value, ATOMS) or id(value) in known:
+            if _is_atom(value) or id(value) in self._known:
                 self.has_formats |= isinstance(value, str) and "%" in value
                 continue
-            known[id(value)] = value  # kept, so that its number stays its own
+            self._known[id(value)] = value  # kept, so that its number stays its own
             waiting += self._parts(name, value)
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                 self.doubt = "it holds more than is looked at after each call"
+        # A value that is worked out once, of what does not change by code that is asked for its names, is no state
+        # until it is there; from then on it is, with what it holds.
+        for label, own, name in self._cached:
+            if name in own and (label, id(own), name) not in self._known:
+                self._known[label, id(own), name] = own
+                self._look(self._hold(label, functools.partial(_global, own, name)))
 
     def changed(self) -> str:
         """The name of something that is not as it was; empty where all is."""
+        self._look(())
         for name, read, before in self._holders:
             now = read()
             if len(now) != len(before) or not all(map(_is_same, now, before)):
                 return name
         return ""
+
+    @property
+    def cached(self) -> set[str]:
+        """The names of values that are worked out once."""
+        return {name for _, _, name in self._cached}
 
     def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
         """Look at a holder from now on; gives what it holds. Of inputs calls get copies (`dpaudit.subjects.copies`)."""
@@ -120,17 +154,21 @@ class State:
 
     def _parts(self, name: str, value: Any) -> list[tuple[str, Any]]:
         kind = type(value)
-        if kind is types.FunctionType:
+        if kind in FUNCTIONS:
             return self._of_function(value)
-        if kind in (types.MethodType, staticmethod, classmethod):
-            return [(name, getattr(value, "__self__", None)), (name, value.__func__)]
-        if kind in (property, functools.cached_property):
-            return [(name, getattr(value, part, None)) for part in ("fget", "fset", "func")]
-        if kind is functools.partial:
-            return [(name, part) for part in (value.func, *value.args, *value.keywords.values(), value.__dict__)]
+        if kind in (types.MethodType, staticmethod, classmethod, types.MethodWrapperType):
+            return [(name, getattr(value, part, None)) for part in ("__self__", "__func__")]
+        if kind is functools.cached_property:
+            return self._hold(name, lambda: [part for key, part in vars(value).items() if key != "lock"])
+        if kind is operator.itemgetter:
+            return [(name, part) for part in value.__reduce__()[1]]
+        if issubclass(kind, np.dtype):
+            return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
+        if kind is types.GenericAlias:
+            return [(name, part) for part in (value.__origin__, *value.__args__)]
         if kind is functools._lru_cache_wrapper:
             self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
-            return [(name, value.__wrapped__)]
+            return [(name, value.__wrapped__), *self._of_instance(value)]
         if isinstance(value, types.BuiltinFunctionType):
             own = value.__self__
             if not isinstance(own, types.ModuleType) and own is not None:
@@ -139,88 +177,126 @@ class State:
             return []
         if kind is types.CellType:
             return self._hold(name, lambda: _of_cell(value))
-        if kind in (tuple, frozenset):
-            return [(name, part) for part in value]
-        if isinstance(value, np.ndarray) and not isinstance(value, SymbolArray):
-            self._bytes += value.nbytes
-            self._hold(name, lambda: [value.tobytes(), str(value.shape), value.dtype])
-            return [(name, part) for part in value.ravel().tolist()] if value.dtype.hasobject else []
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return self._of_class(value)
-        if isinstance(value, dict | types.MappingProxyType):
-            own = self._hold(name, lambda: [*dict.keys(value), *dict.values(value)]) if isinstance(value, dict) else []
-            return own + self._of_instance(name, value) if kind not in (dict, types.MappingProxyType) else own
-        if isinstance(value, list | set | collections.deque | bytearray | array.array):
-            return self._hold(name, lambda: list(value)) + self._of_instance(name, value)
-        if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator | Symbol):
-            return []  # which are watched
+        if kind is SymbolArray:
+            return []
+        if issubclass(kind, WATCHED):
+            return self._hold(name, lambda: list(getattr(value, "__dict__", {}).values()))
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
             return []
+        if kind is np.ufunc:
+            self._doubt_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
+            return []
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
-        return [(name, kind), *self._of_instance(name, value)]
+        self._doubt_if(not _is_harmless(value) and not _is_own(kind.__module__), f"it holds a {kind.__qualname__}")
+        return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
+
+    def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        """What a container holds, beside attributes; by Python's own methods, which a class cannot replace."""
+        kind = type(value)
+        if issubclass(kind, np.ndarray | np.void):
+            plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
+            self._bytes += plain.nbytes
+            self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype)), value.flags.num])
+            self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
+            return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
+        if issubclass(kind, dict):  # an ordered one has an order of its own
+            keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
+            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
+        if kind is types.MappingProxyType:
+            return self._hold(name, lambda: [*value.keys(), *value.values()])
+        base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
+        found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
+        is_ordered = base not in (set, frozenset) or _has_one_order([part for _, part in found])
+        self._doubt_if(not is_ordered, f"it holds {AS_SET[9:]}")
+        return found
 
     def _doubt_if(self, is_so: bool, doubt: str) -> None:
         self.doubt = self.doubt or doubt * is_so
 
     def _of_function(self, function: Any) -> list[tuple[str, Any]]:
-        module, name = str(function.__globals__.get("__name__", "")), function.__name__
-        if not _is_own(module):
+        is_python, name = type(function) is types.FunctionType, function.__name__
+        module = str(function.__globals__.get("__name__", "")) if is_python else function.__module__
+        attributes = self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True) if is_python else ()
+        found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
+        if not is_python or not _is_own(module):
             self._doubt_if(not _is_listed(module), f"it holds {module}.{name}()")
-            return []
+            return found
+        found += attributes
         self.codes.update((code.co_filename, code.co_firstlineno) for code in _nested(function.__code__))
-        found = self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
-        found += self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
-        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            found.append((f"the variable {variable} of {name}", cell))
+        found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in _globals_of(function.__code__, function.__globals__):
-            own = self._hold(f"the global {variable}", functools.partial(_global, place, variable))
-            found += [(f"the global {variable}", part) for _, part in own if not isinstance(part, types.ModuleType)]
+            read = functools.partial(_global, place, variable)
+            if _is_own(
+                place.get("__name__")
+            ):  # no code that is asked for its names gives one of a library another value
+                self._hold(f"the global {variable}", read)
+            found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
-        if not _is_own(kind.__module__):
-            return []
-        name = kind.__qualname__
+        name, is_own = kind.__qualname__, _is_own(kind.__module__)
 
         def read() -> list[Any]:
-            return [part for key, part in vars(kind).items() if key not in ("__dict__", "__weakref__", "_abc_impl")]
+            return [part for key, part in vars(kind).items() if key not in UNREAD]
 
-        self._doubt_if("__del__" in vars(kind), f"{name} has a __del__")
-        return [*self._hold(f"an attribute of {name}", read), *((name, base) for base in (type(kind), *kind.__bases__))]
+        if not is_own and (not kind.__flags__ & OF_HEAP or kind.__flags__ & FIXED):
+            return []
+        found = self._hold(f"an attribute of {name}", read)
+        for hook in HOOKS:
+            is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
+            self._doubt_if(is_own and not is_plain, f"{name} has a {hook}")
+        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))] if is_own else []
 
-    def _of_instance(self, name: str, value: Any) -> list[tuple[str, Any]]:
+    def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
-        # A value that is worked out once, of what does not change by code that is asked for its names, is no state.
-        cached = {k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)}
         found, own = [], getattr(value, "__dict__", None)
         if type(own) is dict:
+            cached = {
+                k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)
+            }
+            self._cached += [(label, own, key) for key in cached]
             found += self._hold(
                 label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
             )
-        if slots := [slot for one in kinds for slot in _slots(one)]:
-            found += self._hold(label, lambda: [getattr(value, slot, None) for slot in slots])
+        if fields := [name for one in kinds for name in _fields(one)]:
+            found += self._hold(label, lambda: [getattr(value, name, None) for name in fields])
         return found
 
 
-def _is_own(module: str) -> bool:
+def _is_own(module: Any) -> bool:
     """Tell whether a module is the program's own: of no library, nor of Python, nor one of `MODULES`."""
+    module = str(module)  # of some classes in C it is a descriptor
     top = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return top not in MODULES and top not in sys.stdlib_module_names and top != "builtins" and is_users(file)
 
 
 def _is_seen(kind: type) -> bool:
-    """Tell whether the state of instances is in their attributes."""
-    top = kind.__module__.partition(".")[0]
-    is_plain = kind is object or issubclass(kind, PLAIN)
-    return _is_own(kind.__module__) or (top in MODULES and top not in ("itertools", "types")) or is_plain
+    """Tell whether the state of instances is in their attributes, or in what a container of Python's holds."""
+    top = str(kind.__module__).partition(".")[0]
+    is_listed = _is_own(kind.__module__) or top in MODULES or top == "builtins" or kind in PLAIN
+    # What is written in C may hold more; a class of Python's adds a dictionary, slots or nothing to its base.
+    adds_nothing = kind.__base__ is not None and kind.__basicsize__ == kind.__base__.__basicsize__
+    return is_listed and (kind in PLAIN or "__dict__" in vars(kind) or "__slots__" in vars(kind) or adds_nothing)
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ())
-    return tuple({*([slots] if isinstance(slots, str) else slots)} - {"__dict__", "__weakref__"})
+def _fields(kind: type) -> tuple[str, ...]:
+    """The names of what instances hold beside their dictionary: slots, and members of what is written in C."""
+    if issubclass(kind, np.ndarray | np.generic):
+        return ()
+    return tuple(name for name, part in vars(kind).items() if isinstance(part, FIELDS) and not name.startswith("__"))
+
+
+def _is_atom(value: Any) -> bool:
+    """Tell whether a value is, by its class, nothing that can be changed."""
+    return type(value) in ATOMS or (
+        isinstance(value, np.generic) and not isinstance(value, np.void | Symbol) and type(value).__module__ == "numpy"
+    )
 
 
 def _global(place: Mapping[str, Any], name: str) -> list[Any]:
@@ -237,7 +313,7 @@ def _of_cell(cell: Any) -> list[Any]:
 def _is_same(now: Any, before: Any) -> bool:
     if now is before:
         return True
-    is_known = type(now) is type(before) and isinstance(now, ATOMS)
+    is_known = type(now) is type(before) and _is_atom(now)
     return is_known and bool(now == before or (now != now and before != before))
 
 
@@ -246,13 +322,13 @@ def _is_listed(module: str) -> bool:
 
 
 def _globals_of(code: types.CodeType, own: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The globals that a code names, with the variables of the module that they are in."""
+    """The globals that a code names, with the variables of the module that they are in, of libraries too."""
     for names in itertools.chain.from_iterable(map(chains, _nested(code))):
         place = own
         for name in names:
-            yield name, place
             value = place.get(name, _MISSING)
-            if not isinstance(value, types.ModuleType) or _is_listed(value.__name__):
+            yield name, place
+            if not isinstance(value, types.ModuleType):
                 break
             place = vars(value)
 
@@ -266,8 +342,9 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME"})
-LOADED = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATTR", "DELETE_ATTR"})
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -335,9 +412,9 @@ class Dependence:
     def doubt(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         for one in self.codes:
-            if (one.code.co_filename, one.code.co_firstlineno) not in self.state.codes:
+            if not self.state.doubt and (one.code.co_filename, one.code.co_firstlineno) not in self.state.codes:
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
-        found = (one.doubt(self.state.has_formats) for one in self.codes)
+        found = (one.doubt(self.state.has_formats, self.state.cached) for one in self.codes)
         return next(filter(None, found), self.state.doubt or (UNSURE[-1] if len(UNSURE) > self._before else ""))
 
 
@@ -349,10 +426,11 @@ class Code:
     own: Mapping[str, Any]
     cells: Mapping[str, Any]
 
-    def doubt(self, has_formats: bool) -> str:
+    def doubt(self, has_formats: bool, cached: Set[str]) -> str:
         """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
-        `has_formats` says whether texts with a percent sign are among the state.
+        `has_formats` says whether texts with a percent sign are among the state, `cached` which attributes are values
+        that are worked out once.
         """
         line, listed = self.code.co_firstlineno, list(_instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
@@ -362,7 +440,14 @@ class Code:
             is_text = one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE") and not (one.arg or 0) & 4  # without a form
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
-            said = AS_TEXT if is_text and not _is_raised(after) else self._named(one, after, asked)
+            is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
+            is_set = is_set and any(other.argval == "keys" for other in listed[max(place - 12, 0) : place])
+            is_set |= (
+                type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not _has_one_order(one.argval)
+            )
+            said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
+            if not said and one.opname in SETTING and one.argval in cached:
+                said = f"it sets the attribute {one.argval}, which is worked out once"
             if said:
                 return f"{said} ({self.code.co_filename.rpartition('/')[2]}:{line})"
         return ""
@@ -373,7 +458,7 @@ class Code:
             rest = itertools.takewhile(lambda other: other.opname in LOADED, after)
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
             return self._of_chain([name, *(other.argval for other in rest)], is_asked)
-        if kind in (*LOADED, "STORE_ATTR"):
+        if kind in LOADED | SETTING:
             is_hidden = name.startswith("__") and name.endswith("__") and name not in DUNDERS
             return f"it names the attribute {name}" if is_hidden or name in ATTRIBUTES else ""
         if kind == "IMPORT_NAME":
@@ -415,6 +500,10 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _has_one_order(value: Collection[Any]) -> bool:
+    return len(value) < 2 or all(map(_has_one_hash, value))
+
+
 def _has_one_hash(item: Any) -> bool:
     return (
         all(map(_has_one_hash, item)) if type(item) is tuple else isinstance(item, int | float | np.number | np.bool_)
@@ -431,7 +520,7 @@ def _is_harmless(value: Any) -> bool:
     """Tell whether a value is of the program itself, or listed here."""
     is_code = isinstance(value, types.BuiltinFunctionType | types.FunctionType | type)
     module = str((value.__module__ if is_code else type(value).__module__) or "")
-    top, name = module.partition(".")[0].removeprefix("_"), getattr(value, "__name__", "")
+    top, name = module.partition(".")[0].removeprefix("_"), getattr(value, "__name__", type(value).__name__)
     if top == "builtins":
         return not isinstance(value, types.BuiltinFunctionType) or name in BUILTINS
     return _is_own(module) or (top in MODULES and name not in HARMFUL.get(top, "").split())

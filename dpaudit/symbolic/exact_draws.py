@@ -7,7 +7,7 @@ real-valued laws are refused by their line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,12 +19,56 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
+NARROW = Fraction(1, 2**30)  # of an interval of a uniform number: at its ends rounding may decide
+
 
 class ExactDraws(FiniteDraws):
-    """The choices of one traced run."""
+    """The choices of one traced run.
 
-    def __init__(self, tracer: Tracer) -> None:
+    Parameters
+    ----------
+    tracer : Tracer
+    numbers : iterable, optional
+        What is drawn, in the place of choices and symbols.
+
+    Attributes
+    ----------
+    drawn : list
+        What was drawn so far.
+    """
+
+    def __init__(self, tracer: Tracer, numbers: Iterable[Any] | None = None) -> None:
         self._tracer = tracer
+        self._numbers: Iterator[Any] | None = None if numbers is None else iter(numbers)
+        self.drawn: list[Any] = []
+
+    def _made(self, make: Callable[[], Any]) -> Any:
+        if self._numbers is None:
+            self.drawn.append(make())
+        else:
+            self.drawn.append(next(self._numbers, None))
+            if self.drawn[-1] is None:
+                self.refuse("with numbers in the place of its draws the program draws more")
+        return self.drawn[-1]
+
+    def numbers(self) -> list[Any] | None:
+        """Numbers that what was drawn may be, at the end of the run; None where rounding may decide of one.
+
+        A variable of which nothing more is known is 1.
+        """
+        found: list[Any] = []
+        for one in self.drawn:
+            if type(one) is WholeNumber:
+                constant, terms = one.parts()
+                found.append(constant + sum(terms.values()))
+            elif type(one) is UniformNumber:
+                low, high = one.ends
+                if high - low < NARROW:
+                    return None
+                found.append(float((low + high) / 2))
+            else:
+                found.append(one)
+        return found
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         if not hasattr(self, f"_{method}"):
@@ -35,10 +79,10 @@ class ExactDraws(FiniteDraws):
         return getattr(self, f"_{method}")(**given)
 
     def choose(self, weights: Sequence[Fraction]) -> int:
-        return self._tracer.choose(weights)
+        return int(self._made(lambda: self._tracer.choose(weights)))
 
     def below(self, count: int) -> int:
-        return self._tracer.uniform_integer(count)
+        return int(self._made(lambda: self._tracer.uniform_integer(count)))
 
     def refuse(self, reason: str) -> Any:
         self._tracer.refuse(reason)
@@ -52,7 +96,7 @@ class ExactDraws(FiniteDraws):
     def integer(self, low: int, count: int, dtype: Any) -> Any:
         if np.dtype(dtype) != np.int64:  # it wraps around elsewhere than a symbol would
             return low + self.below(count)
-        return uniform(self._tracer, low, count)
+        return self._made(lambda: uniform(self._tracer, low, count))
 
     def _random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None or np.dtype(dtype) != np.float64:
@@ -66,8 +110,10 @@ class ExactDraws(FiniteDraws):
         return self._drawn(draw, "uniform", low, high, size=size)
 
     def _unit(self) -> Any:
-        self._tracer.has_uniforms = True
-        return UniformNumber(UniformSource(self._tracer))
+        return self._made(lambda: UniformNumber(UniformSource(self._tracer)))
 
     def _geometric(self, p: Any, size: Any = None) -> Any:
-        return self._drawn(lambda p: geometric(self._tracer, exact_probability(p)), "geometric", p, size=size)
+        def draw(p: Any) -> Any:
+            return self._made(lambda: geometric(self._tracer, exact_probability(p)))
+
+        return self._drawn(draw, "geometric", p, size=size)

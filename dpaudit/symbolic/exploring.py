@@ -21,7 +21,7 @@ from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
-from dpaudit.symbolic.leaves import Leaf, read_output
+from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import Watch, watched
 
@@ -77,10 +77,8 @@ class Runner:
         tracer = Tracer(path, heaviest_other, self.lazy, deadline)
         tracer.depends = self.depends
         draws = ExactDraws(tracer)
-        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:
-            with watched(tracer):
-                output = self.subject.held_output(x, rng, lambda value: value)
+            output = self._output(x, tracer, draws)
             if tracer.refusal:
                 raise Untraceable(tracer.refusal)
             leaf = None if tracer.is_suspended else read_output(tracer, output)
@@ -93,7 +91,33 @@ class Runner:
             raise Untraceable(tracer.refusal)
         if not tracer.is_replayed and not tracer.is_suspended:
             raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
+        if leaf is not None and (tracer.has_uniforms or tracer.has_wholes):
+            reason = self._unlike_numbers(x, leaf, draws.numbers(), deadline)
+            if reason and tracer.has_wholes:
+                raise NeedsNumbers(reason)
+            if reason:
+                raise Untraceable(f"{reason[:1].upper()}{reason[1:]}.")
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
+
+    def _output(self, x: Any, tracer: Tracer, draws: ExactDraws) -> Any:
+        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
+        with watched(tracer):
+            return self.subject.held_output(x, rng, lambda value: value)
+
+    def _unlike_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> str:
+        """How a path with symbols differs from a run with numbers that are on it, which may seldom show; or empty."""
+        # Validity: an error that the symbols led to would be an outcome of every input, and look perfectly private.
+        if numbers is None:
+            return "an exception is raised where rounding decides" * leaf.token.startswith("raised ")
+        tracer = Tracer(OpenPath(Fraction(1)), deadline=deadline)
+        try:
+            found = read_output(tracer, self._output(x, tracer, ExactDraws(tracer, numbers))).token
+        except Suspended:
+            return ""
+        if tracer.refusal:
+            raise Untraceable(tracer.refusal)
+        is_unlike = not tracer.is_suspended and found != leaf.at(1)  # a program may have caught the suspension
+        return f"with numbers in the place of its draws a run gives {readable(found)[:80]}" * is_unlike
 
     def check(self) -> None:
         """Refuse the runs so far if they used other generators.

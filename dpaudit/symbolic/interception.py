@@ -45,6 +45,7 @@ STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_OPEN, _REAL_OS_OPEN = OPENING
 STATES = ("get_state", "set_state", "getstate", "setstate")
 OF_CLASSES = ("floor", "ceil", "trunc")  # which `math` asks a number for
+_INHERITED = object()
 Replaced = tuple[Any, str, Any]  # owner, name, and what stands there meanwhile
 
 
@@ -58,11 +59,12 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
         if not hasattr(owner, name):
             return
         old = getattr(owner, name)
+        is_own = name in vars(owner)
         try:
             setattr(owner, name, value)
         except (AttributeError, TypeError):  # of a compiled class that cannot be changed
             return
-        changed.append((owner, name, old))
+        changed.append((owner, name, old if is_own else _INHERITED))
         instead[id(old)] = (old, value)
 
     try:
@@ -79,7 +81,7 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
             yield NumpyFace(NoiseDraws(tape))
     finally:
         for owner, name, old in reversed(changed):
-            setattr(owner, name, old)
+            delattr(owner, name) if old is _INHERITED else setattr(owner, name, old)
 
 
 def _of_files(tape: Tape) -> Iterator[Replaced]:

@@ -25,7 +25,7 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
-from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
@@ -37,15 +37,6 @@ BEYOND = 64  # single values beyond the common points, where the ratios of two i
 MARK = "\x00"
 # An integer as a token has it; -0.0 is none.
 INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
-# Exceptions that a program may raise because of a symbol, and would not have raised because of the number.
-OF_SYMBOLS = (
-    "TypeError",
-    "AttributeError",
-    "UFuncTypeError",
-    "_UFuncNoLoopError",
-    "LinAlgError",
-    "NotImplementedError",
-)
 
 
 class NeedsNumbers(BaseException):
@@ -82,6 +73,12 @@ class Leaf:
     token: str
     tails: tuple[Tail, ...] = ()
 
+    def at(self, count: int) -> str:
+        """The token where every variable of a tail is `count`."""
+        first, *pieces = self.token.split(MARK)
+        shown = [f"{tail.start + tail.sign * count}.0{piece}" for tail, piece in zip(self.tails, pieces, strict=True)]
+        return "".join([first, *shown])
+
 
 def read_output(tracer: Tracer, output: Any) -> Leaf:
     """The leaf that an output is.
@@ -95,7 +92,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     """
     tails: list[Tail] = []
     try:
-        if isinstance(output, Failed) or tracer.has_wholes or tracer.has_uniforms:
+        if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)
         else:
             plain = seen(output)
@@ -119,15 +116,6 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     if sorted(order) != list(range(len(tails))):
         raise NeedsNumbers("an output holds a draw in several places, or where it cannot be followed")
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
-
-
-def _check_failure(tracer: Tracer, failed: Failed) -> None:
-    """Refuse an exception that symbols may have caused."""
-    # Validity: a mistake that the symbols led to would be an outcome of every input, and look perfectly private.
-    if tracer.has_wholes:
-        raise NeedsNumbers(f"{failed.described}, which a draw that stands for a number may have led to")
-    if tracer.has_uniforms and (failed.kind in OF_SYMBOLS or failed.kind.startswith("UFunc")):
-        tracer.refuse(f"{failed.described}, which a draw that is only compared may have led to")
 
 
 def _depth(value: Any) -> int:
@@ -164,9 +152,6 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
     if depth > DEEPEST:
         return seen(output)
     kind = type(output)
-    if isinstance(output, Failed):
-        _check_failure(tracer, output)
-        return output
     if kind is UniformNumber:
         tracer.refuse("an output holds a uniform number itself")
     if kind is WholeNumber:

@@ -63,6 +63,7 @@ class UniformSource:
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer, self.low, self.high = tracer, Fraction(0), Fraction(1)
+        tracer.has_uniforms = True
 
     def is_below(self, cut: Fraction) -> bool:
         """Tell whether U < cut; splits the interval where both are possible."""
@@ -99,6 +100,11 @@ class UniformNumber(Symbol):
         if PYTHONS[kind] is int:
             return kind(int(self))
         return UniformNumber(self._source, self._scale, self._offset, self._is_drawn, kind)
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Between which the draw is known to lie."""
+        return self._source.low, self._source.high
 
     def number(self, use: str = "as it is") -> NoReturn:
         self._refuse(f"a uniform number is {USES.get(use, f'used as a number ({use})')}")

@@ -34,7 +34,7 @@ from dpaudit.symbolic.uniform_numbers import UniformNumber, exact
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles
-ENDLESS = 2**10  # values of a variable without an end that sums are guarded for
+ENDLESS = 89  # as many mean distances hold all of a variable without an end but a mass of 2^-128
 MAX_DIGITS = 2**22  # binary digits of a probability: more take seconds, and 2^40 no computer has room for
 ROUNDED: type = type(round(np.int64(1)))  # which depends on numpy's version
 
@@ -47,6 +47,13 @@ class Variable:
     def __init__(self, ratio: Fraction, size: int | None = None) -> None:
         self.ratio, self.size = ratio, size
         self.value: tuple[int, dict[Variable, int]] | None = None
+
+    @property
+    def reach(self) -> int:
+        """A number that it exceeds with probability 0, or at most 2^-128."""
+        ends = self.ratio.denominator
+        # ratio^k <= e^(-k (1 - ratio))
+        return self.size - 1 if self.size is not None else ENDLESS * ends // (ends - self.ratio.numerator) + 1
 
     def become(self, shift: int, parts: dict[Variable, int] | None = None) -> None:
         """Note that X is shift + parts."""
@@ -192,7 +199,7 @@ class WholeNumber(Symbol):
     def _with(self, constant: int, terms: dict[Variable, int], kind: type) -> Any:
         terms = {variable: factor for variable, factor in terms.items() if factor}
         # Validity: numpy's integers wrap around beyond 2**63, and a sum with a double is rounded beyond 2**53.
-        reach = abs(constant) + sum(abs(f) * ((v.size or ENDLESS) - 1) for v, f in terms.items())
+        reach = abs(constant) + sum(abs(f) * v.reach for v, f in terms.items())
         if terms and reach > EXACT:
             self._run.refuse("an integer draw is computed with so that it may exceed 2**53")
         return WholeNumber(self._run, constant, terms, kind) if terms else kind(constant)

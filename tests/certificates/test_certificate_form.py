@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import time
 from fractions import Fraction
 from importlib import resources
 from typing import Any
@@ -26,6 +27,7 @@ from dpaudit.symbolic.divergences import (
     log_bounds,
     ratio_at,
 )
+from dpaudit.symbolic.exploring import Exploration
 from dpaudit.symbolic.renyi import renyi_bounds
 
 MODULE = """
@@ -71,6 +73,7 @@ def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
         (["m.py:response", "--claim", "eps=1.1", "--pairs", "0,1"], 0, "Kept: eps=1.1 is proved for this pair"),
         (["m.py:response", "--claim", "eps=1", "--pairs", "0,1"], 1, "probability 3/4 on 0 and 1/4 on 1"),
         (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "a loss of infinite, claimed 1"),
+        (["m.py:response", "--claim", "rho=0.2", "--pairs", "0,1"], 1, "a loss of 0.544304, claimed 0.2."),
         (["m.py:draws", "--claim", "eps=1", "--pairs", "0,1"], 5, "normal draws a number from infinitely many"),
         (["m.py:response", "--claim", "mu=1", "--pairs", "0,1"], 2, ""),
         (["m.py:response", "--pairs", "0,1"], 2, ""),
@@ -90,6 +93,14 @@ def test_a_number_of_the_table_is_never_cut_off(project):
     assert "4.9" not in none and "\u2026" not in none
     small = CliRunner().invoke(main, ["certify", "m.py:g", "--claim", "eps=1", "--pairs", "0,1"]).output
     assert "e-08" in small and "\u2026" not in small
+
+
+def test_runs_that_are_made_again_leave_time_for_the_bounds(monkeypatch):
+    ends = []
+    monkeypatch.setattr(Exploration, "repeat", lambda self, deadline: ends.append(deadline))
+    begun = time.monotonic()
+    assert dpaudit.certify(response, "eps=1.1", [(0, 1)], seconds=1_000.0).verdict == "kept"
+    assert len(ends) == 2 and max(ends) < begun + 900.0
 
 
 def test_the_command_saves_and_prints_json(project):

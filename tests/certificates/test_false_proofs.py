@@ -138,6 +138,18 @@ def rounds_above_two_to_the_53(x, rng):
     return float(k) == float(k + x)
 
 
+def wraps_far_out(x, rng):
+    return x + 1 if rng.geometric(2.0**-16, size=1)[0] * 2**42 < 0 else 0  # with probability e^-32
+
+
+def writes_to_an_alias(x, rng):
+    draws = rng.random(2)
+    also = np.asarray(draws)
+    if draws[1] < 1e-6:
+        also[0] = 2.0 * x
+    return "x" if draws[0] > 1.0 else bool(draws[0] < 0.5)
+
+
 VIOLATED = [is_above_nan, is_at_least_nan_in_an_array, has_a_whole_number_above_nan, takes_the_largest_of_nan]
 REFUSED = {
     leaves_int64: "an integer draw is computed with so that it may exceed 2**53",
@@ -145,6 +157,8 @@ REFUSED = {
     reads_the_date: "the clock is read",
     reads_a_clock: "the clock is read",
     absorbs_the_draw: "a uniform number is added to one so large that its digits are lost",
+    writes_to_an_alias: "With numbers in the place of its draws a run gives ",
+    wraps_far_out: "an integer draw is computed with so that it may exceed 2**53",
     rounds_above_two_to_the_53: "an integer draw is computed with so that it may exceed 2**53",
     absorbs_a_whole_number: "an integer draw is computed with so that it may exceed 2**53",
     cancels_exactly_in_real_numbers: "two forms of one uniform number cancel, up to their rounding",

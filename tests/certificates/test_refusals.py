@@ -125,7 +125,7 @@ REFUSED = [
     (takes_a_logarithm_of_an_array, "used as a number"),
     (compares_two, "two uniform numbers are compared"),
     (catches_everything, "used as a number"),
-    (asks_for_a_type_error, "a draw that is only compared may have led to|used as a number|two uniform numbers"),
+    (asks_for_a_type_error, "[Ww]ith numbers in the place of its draws|used as a number|two uniform numbers"),
     (prints_it, "printed"),
     (stores_it, "looked up by its value"),
     (draws_laplace, "laplace draws a number from infinitely many"),

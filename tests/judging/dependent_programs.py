@@ -6,16 +6,20 @@ an address, the order of a set, a setting of the process. `PROGRAMS` makes each 
 
 from __future__ import annotations
 
+import abc
 import collections
 import contextlib
 import copy
 import dataclasses
 import datetime
 import decimal
+import enum
+import fractions
 import functools
 import gc
 import itertools
 import json
+import operator
 import os
 import platform
 import random
@@ -451,6 +455,369 @@ def a_subclass_of_dict():
     return of(lambda: known["x"])
 
 
+# Kept where attributes and containers do not show it, or in what a library holds.
+
+
+def attribute_of_a_librarys_function():
+    copy.copy.calls = 0
+
+    def is_due():
+        copy.copy.calls = (copy.copy.calls + 1) % EVERY
+        return copy.copy.calls == 0
+
+    return of(is_due)
+
+
+def attribute_of_numpys_function():
+    np.mean.calls = 0
+
+    def is_due():
+        np.mean.calls = (np.mean.calls + 1) % EVERY
+        return np.mean.calls == 0
+
+    return of(is_due)
+
+
+def attribute_of_a_librarys_class():
+    half = fractions.Fraction(1, 2)
+    fractions.Fraction.calls = 0
+
+    def is_due():
+        type(half).calls = (half.calls + 1) % EVERY
+        return half.calls == 0
+
+    return of(is_due)
+
+
+def dictionary_of_a_library():
+    copy._copy_dispatch["calls"] = 0
+
+    def is_due():
+        copy._copy_dispatch["calls"] = (copy._copy_dispatch["calls"] + 1) % EVERY
+        return copy._copy_dispatch["calls"] == 0
+
+    return of(is_due)
+
+
+def registry_of_a_class():
+    class Base(abc.ABC):  # noqa: B024
+        pass
+
+    kinds = [type(f"K{n}", (), {}) for n in range(3 * EVERY)]
+
+    def is_due():
+        for kind in kinds:
+            if not issubclass(kind, Base):
+                Base.register(kind)
+                return False
+        return True
+
+    return of(is_due)
+
+
+class WritesCached:
+    @functools.cached_property
+    def calls(self):
+        return 0
+
+    def __call__(self, x, rng):
+        self.calls = (self.calls + 1) % EVERY
+        return x if self.calls == 0 else honest(x, rng)
+
+
+class ChangesCached:
+    @functools.cached_property
+    def calls(self):
+        return [0]
+
+    def __call__(self, x, rng):
+        self.calls[0] += 1
+        return x if self.calls[0] % EVERY == 0 else honest(x, rng)
+
+
+def order_of_an_ordered_dictionary():
+    turns = collections.OrderedDict.fromkeys(range(EVERY))
+
+    def is_due():
+        turn = next(iter(turns))
+        turns.move_to_end(turn)
+        return turn == 7
+
+    return of(is_due)
+
+
+def default_of_a_dictionary():
+    known = collections.defaultdict(int)
+    makes = [functools.partial(int, n) for n in range(EVERY)]
+
+    def is_due():
+        known.default_factory = makes[(known.default_factory() + 1) % EVERY]
+        return known.default_factory() == 0
+
+    return of(is_due)
+
+
+def context_that_is_held():
+    context = decimal.Context(prec=EVERY)
+
+    def is_due():
+        context.prec = context.prec % EVERY + 1
+        return context.prec == EVERY
+
+    return of(is_due)
+
+
+def context_of_the_library():
+    def is_due():
+        decimal.ExtendedContext.prec = decimal.ExtendedContext.prec % EVERY + 1
+        return decimal.ExtendedContext.prec == EVERY
+
+    return of(is_due)
+
+
+def flat_iterator():
+    going = np.zeros(10_000).flat
+    return of(lambda: next(going) == 0.0 and going.index % EVERY == 0)
+
+
+def broadcast_iterator():
+    going = np.broadcast(np.arange(EVERY), 1)
+
+    def is_due():
+        next(going)
+        return going.index == EVERY and going.reset() is None
+
+    return of(is_due)
+
+
+def attribute_of_an_array():
+    class Named(np.ndarray):
+        pass
+
+    numbers = np.zeros(1).view(Named)
+    numbers.calls = 0
+
+    def is_due():
+        numbers.calls += 1
+        return numbers.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def flag_of_an_array():
+    numbers = np.zeros(1)
+
+    def release(x, rng):
+        numbers.flags.writeable = not numbers.flags.writeable
+        return honest(x, rng) if numbers.flags.writeable else honest(x, rng) * 1
+
+    return release
+
+
+def metadata_of_a_type():
+    kind = np.dtype("f8", metadata={"calls": [0]})
+
+    def is_due():
+        kind.metadata["calls"][0] += 1
+        return kind.metadata["calls"][0] % EVERY == 0
+
+    return of(is_due)
+
+
+def slice_of_a_list():
+    part = slice([0])
+
+    def is_due():
+        part.stop[0] += 1
+        return part.stop[0] % EVERY == 0
+
+    return of(is_due)
+
+
+def record_of_numpy():
+    record = np.zeros(1, dtype=[("calls", int)])[0]
+
+    def is_due():
+        record["calls"] += 1
+        return record["calls"] % EVERY == 0
+
+    return of(is_due)
+
+
+def attribute_of_a(kind):
+    def make():
+        one = type("Own", (kind,), {"__module__": __name__})()
+        one.calls = 0
+
+        def is_due():
+            one.calls += 1
+            return one.calls % EVERY == 0
+
+        return of(is_due)
+
+    return make
+
+
+def attribute_of_a_member():
+    class Kind(enum.Enum):
+        ONE = 1
+
+    Kind.ONE.calls = 0
+
+    def is_due():
+        Kind.ONE.calls += 1
+        return Kind.ONE.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def slots_of_a_list():
+    calls = []
+    note, count = calls.__iadd__, calls.__len__
+    return of(lambda: bool(note([1])) and count() % EVERY == 0)
+
+
+def ufunc_of_a_method():
+    calls = []
+    note, count = np.frompyfunc(calls.append, 1, 1), np.frompyfunc(calls.count, 1, 1)
+    return of(lambda: note(1) or count(1) % EVERY == 0)
+
+
+def getter_made_before():
+    names = operator.attrgetter("__globals__")
+
+    def is_due():
+        names(of)["COUNT"] += 1
+        return names(of)["COUNT"] % EVERY == 0
+
+    return of(is_due)
+
+
+def caller_made_before():
+    own_hash = operator.methodcaller("__hash__")
+    return of(lambda: own_hash("text") % EVERY == 0)
+
+
+def arguments_of_an_exception():
+    error = ValueError([0])
+
+    def is_due():
+        error.args[0][0] += 1
+        return error.args[0][0] % EVERY == 0
+
+    return of(is_due)
+
+
+def view_of_a_dictionary():
+    known = types.MappingProxyType({"calls": [0]})
+
+    def is_due():
+        known["calls"][0] += 1
+        return known["calls"][0] % EVERY == 0
+
+    return of(is_due)
+
+
+def registry_of_a_function():
+    @functools.singledispatch
+    def known(value):
+        return 0
+
+    def is_due():
+        known.register(type("K", (), {}), len)
+        return len(known.registry) % EVERY == 0
+
+    return of(is_due)
+
+
+def hits_of_a_cache():
+    @functools.lru_cache
+    def known(value):
+        return value
+
+    known(0)
+    return of(lambda: known(0) == 0 and known.cache_info().hits % EVERY == 0)
+
+
+def attribute_of_a_cache():
+    @functools.lru_cache
+    def known(value):
+        return value
+
+    known.calls = known(0)
+
+    def is_due():
+        known.calls += 1
+        return known.calls % EVERY == 0
+
+    return of(is_due)
+
+
+def attribute_of_a_generator():
+    own = random.Random(1)
+    own.calls = 0
+
+    def is_due():
+        own.calls += 1
+        return own.calls % EVERY == 0
+
+    return of(is_due)
+
+
+class Hides:
+    __dict__ = property(lambda self: {})
+
+    def __call__(self, x, rng):
+        self.calls = getattr(self, "calls", 0) + 1
+        return x if self.calls % EVERY == 0 else honest(x, rng)
+
+
+class Empty(list):
+    def __iter__(self):
+        return iter(())
+
+
+def list_that_seems_empty():
+    calls = Empty()
+    return of(lambda: calls.append(0) or len(calls) % EVERY == 0)
+
+
+class Poses:
+    __slots__ = ("calls",)
+    __class__ = np.random.Generator
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        return self.calls % EVERY == 0
+
+
+def order_of_a_set_in_the_code():
+    def is_due():
+        for one in {"a", "b", "c", "d"}:  # noqa: B007
+            break
+        return one == "a"
+
+    return of(is_due)
+
+
+def address_in_a_template():
+    text = string.Template("$one")
+    return of(lambda: int(text.substitute(one=Counts())[-4:-2], 16) % EVERY == 0)
+
+
+def order_of_a_set_that_is_held():
+    names = frozenset(map(str, range(EVERY)))
+    return of(lambda: next(iter(names)) == "7")
+
+
+def order_of_keys_together():
+    first, second = dict.fromkeys(map(str, range(25))), dict.fromkeys(map(str, range(25, EVERY)))
+    return of(lambda: next(iter(first.keys() | second.keys())) == "7")
+
+
 # Read from outside.
 
 
@@ -689,5 +1056,13 @@ PROGRAMS = [
     clock_of_numpy, clock_by_default, clock_in_an_attribute, clock_by_name, process, environment, arguments, host,
     machine, unique, memory_as_it_was, garbage, references, stack, recursion, by_eval, by_import, by_the_subclasses,
     by_a_format_of_attributes, by_attrgetter, by_a_modules_module, a_copy_of_a_module, own_seed, systems_numbers,
-    a_copy_of_a_file,
+    a_copy_of_a_file, attribute_of_a_librarys_function, attribute_of_numpys_function, attribute_of_a_librarys_class,
+    dictionary_of_a_library, registry_of_a_class, WritesCached, ChangesCached, order_of_an_ordered_dictionary,
+    default_of_a_dictionary, context_that_is_held, context_of_the_library, flat_iterator, broadcast_iterator,
+    attribute_of_an_array, flag_of_an_array, metadata_of_a_type, slice_of_a_list, record_of_numpy,
+    *map(attribute_of_a, (int, str, tuple, frozenset, fractions.Fraction)), attribute_of_a_member, slots_of_a_list,
+    ufunc_of_a_method, getter_made_before, caller_made_before, arguments_of_an_exception, view_of_a_dictionary,
+    registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
+    order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
+    lambda: of(Poses()), order_of_a_set_in_the_code,
 ]  # fmt: skip

@@ -76,6 +76,14 @@ def test_a_finite_domain_is_proved_pair_by_pair():
     assert "probability" in broken.statement
 
 
+def test_of_a_finite_domain_that_was_not_finished_it_is_not_said_that_all_was_tried():
+    def leaks(x, rng):
+        return 9 if x > 60 else int(rng.random() < 0.5) + int(rng.integers(2**30)) % 3
+
+    found = judge(leaks, "eps=1", domain=NumberDomain(0, 63, integer=True), seed=SEED, seconds=0.5)
+    assert found.verdict == "inconclusive" and "tried" not in found.scope
+
+
 def test_what_is_behind_a_random_order_is_refuted_by_proof():
     def permute(score, rng):  # permute-and-flip with half of the noise that eps = 1 needs
         for answer in rng.permutation(2):
