@@ -71,7 +71,8 @@ def short_form(value: Any, width: int = 40) -> str:
     if is_frame(value):
         text = frame_name(value)
     elif isinstance(value, np.ndarray) and value.ndim:
-        text = np.array2string(value, threshold=6, precision=6, separator=",")
+        masked: Any = {"formatter": {"all": str}} if np.ma.is_masked(value) else {}  # else numpy says inf there
+        text = np.array2string(value, threshold=6, precision=6, separator=",", **masked)
     else:
         text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)
     text = " ".join(_SCALAR.sub(r"\1\2", _ADDRESS.sub("", text)).split())

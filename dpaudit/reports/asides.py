@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from dpaudit.reports.wording import clean, percent_text
+from dpaudit.reports import wording
+from dpaudit.reports.wording import clean
 from dpaudit.reports.words import words
 from dpaudit.results.side_findings import SideFinding, SideStatus
 
@@ -33,7 +34,7 @@ def status_text(finding: SideFinding) -> str:
 
 def rate_text(finding: SideFinding) -> str:
     """The error rate, or that chance has no part in it."""
-    return "no statistics" if finding.error_rate is None else percent_text(finding.error_rate)
+    return "no statistics" if finding.error_rate is None else wording.rate_text(finding.error_rate)
 
 
 def details_text(finding: SideFinding) -> str:

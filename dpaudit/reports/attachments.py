@@ -22,9 +22,11 @@ from dpaudit.reports.wording import (
     lower_text,
     name_text,
     number_text,
-    percent_text,
     plural,
+    rate_text,
     some,
+    sure_text,
+    upper_text,
 )
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import Verdict
@@ -70,7 +72,7 @@ def session_attachment(
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
     facts.append(("Subjects", f"{len(set(subjects)):,}"))
     if "confidence" in session:
-        rate, sure = percent_text(float(session["error_rate"])), percent_text(session["confidence"])
+        rate, sure = rate_text(float(session["error_rate"])), sure_text(session["confidence"])
         facts.append(("Confidence", f"{sure}: a false alarm in at most {rate} of sessions"))
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
@@ -138,7 +140,7 @@ def _of_certificate(result: Certificate) -> Judged:
         "claim": clean(result.claim, 80),
         "these": "this pair" if count == 1 else f"these {plural(count, 'pair')}",
         "of": f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair",
-        "left": said("row.proof_left", mass=number_text(result.mass_left, 3)),
+        "left": said("row.proof_left", mass=upper_text(result.mass_left, 3)),
         "shown": joined(f"{name_text(result.worst.id, 80)}: {_loss(result.worst)}", _event(result.worst)),
     }
     key = {"kept": "kept", "violated": "broken"}.get(verdict, "open")
@@ -146,7 +148,7 @@ def _of_certificate(result: Certificate) -> Judged:
     if key == "kept":
         word = measured = said("row.proof_kept", **facts)
         low = min(low, 1.0)  # what exceeds the claim by its rounding alone does not count
-        measured += said("row.proof_worst", times=number_text(max(high, 0.0), 4)) if asked else ""
+        measured += said("row.proof_worst", times=upper_text(max(high, 0.0))) if asked else ""
     else:
         word, measured = said(f"row.proof_{key}"), said(f"row.proof_{key}_measured", **facts)
     if key == "open":
@@ -156,7 +158,7 @@ def _of_certificate(result: Certificate) -> Judged:
     line = Line(
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
-        word=word, sentence=sentence,
+        word=word, sentence=sentence, settles=said("settling.proof") if key == "open" else "",
         tested=said("row.tested_proof", pairs=plural(count, "pair"), inputs=plural(result.inputs, "input")),
     )  # fmt: skip
     return Judged(result.subject, line, 0.0)
@@ -185,6 +187,6 @@ def _row(pair: CertifiedPair) -> tuple[str, ...]:
     lower = compared(pair.value_lower, pair.claimed)[0]
     return (
         name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
-        number_text(pair.value_upper), lower_text(pair.epsilon_lower), number_text(pair.epsilon_upper),
-        number_text(pair.delta), number_text(pair.mass_left, 3),
+        upper_text(pair.value_upper), lower_text(pair.epsilon_lower), upper_text(pair.epsilon_upper),
+        number_text(pair.delta), upper_text(pair.mass_left, 3),
     )  # fmt: skip

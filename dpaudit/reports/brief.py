@@ -169,8 +169,6 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
         head, *rest = violation(result, saved)
     else:
         rest = by_form.blocks(result)
-        if result.verdict == "inconclusive" and wording.is_weak(result):
-            rest.append(Paragraph("Take more samples with --samples."))
     blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
@@ -188,7 +186,7 @@ def replay_blocks(outcome: Replay) -> list[Paragraph]:
     share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
     lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
     name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
-    confidence = wording.percent_text(outcome.confidence)
+    confidence = wording.sure_text(outcome.confidence)
     if outcome.confirmed:
         headline, mark = "Confirmed: the witness breaks the promise on fresh draws", "violated"
         reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."

@@ -22,9 +22,10 @@ from dpaudit.reports.wording import (
     compared,
     name_text,
     number_text,
-    percent_text,
     plural,
+    rate_text,
     status_word,
+    sure_text,
 )
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
@@ -157,7 +158,7 @@ def _check(result: CheckResult, prefix: str) -> Iterator[Section]:
     )
     names = ", ".join(clean(str(mechanism["name"]), 60) for mechanism in result.mechanisms[:5])
     text = (
-        f"{plural(len(result.records), 'check')}, at an error rate of {number_text(result.error_rate)} for the list of "
+        f"{plural(len(result.records), 'check')}, at an error rate of {rate_text(result.error_rate)} for the list of "
         "one mechanism. A check that does not apply says why."
     )
     yield Section(prefix, f"{names}: laws and conformance", (Paragraph(text),), mark=result.verdict)
@@ -184,7 +185,7 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
     broken = [f for f in result.findings if f.verdict == "error"]
     text = (
         f"{plural(len(result.findings), 'test')} of {plural(len(bounds), 'stated error bound')}, together "
-        f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
+        f"at {sure_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
     )
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", figures.errors(result))]

@@ -10,7 +10,7 @@ from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, some
+from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, rate_text, some
 
 WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
@@ -34,7 +34,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
             if own:
                 blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene, specs)]
         blocks.append(Paragraph(""))
-    rate = number_text(float(result.error_rate))
+    rate = rate_text(result.error_rate)
     text = (
         f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
         f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}"

@@ -32,7 +32,9 @@ from dpaudit.reports.wording import (
     number_text,
     percent_text,
     plural,
+    rate_text,
     subject_name,
+    sure_text,
 )
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
@@ -237,8 +239,8 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     mode = "fixed" if result.mode == "fixed" else "sequential"
     adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
     yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
-    sure = percent_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
-    yield "rate", said("method_text.rate", rate=percent_text(1.0 - result.confidence), split=_split(result), sure=sure)
+    sure = sure_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    yield "rate", said("method_text.rate", rate=rate_text(1.0 - result.confidence), split=_split(result), sure=sure)
     powers = (finding.power for finding in result.findings if finding.verdict != "violated")
     power = next((power for power in powers if power is not None), None)
     often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
@@ -246,9 +248,9 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     if (band := result.trade_off) is not None:
         facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
         which = "band" if band.points else "no_band"
-        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=percent_text(band.error_rate))
+        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=rate_text(band.error_rate))
     if (bits := result.floating_point) is not None and bits.pairs:
-        yield "bits", said("method_text.bits", rate=percent_text(bits.error_rate))
+        yield "bits", said("method_text.bits", rate=rate_text(bits.error_rate))
     yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
 
 
@@ -275,10 +277,10 @@ def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
         alone = len(subjects) < len(dossier.audits)
         found.append((f"{name} ({', '.join(dict.fromkeys(subjects))})" if alone else name, text))
     for one in dossier.checks:
-        facts = {"rate": number_text(one.error_rate), "samples": plural(one.samples, "sample")}
+        facts = {"rate": rate_text(one.error_rate), "samples": plural(one.samples, "sample")}
         found.append((words("method.check"), said("method_text.check", **facts)))
     for measured in dossier.utilities:
-        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": percent_text(measured.confidence)}
+        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": sure_text(measured.confidence)}
         found.append((words("method.errors"), said("method_text.errors", **facts)))
     if len(dossier.sources) > 1:
         results = plural(len(dossier.sources), "result")

@@ -25,7 +25,16 @@ from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
-from dpaudit.reports.wording import compared, lower_text, name_text, no_less, number_text, percent_text
+from dpaudit.reports.wording import (
+    compared,
+    lower_text,
+    name_text,
+    no_less,
+    number_text,
+    rate_text,
+    sure_text,
+    upper_text,
+)
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.trade_off import TradeOffPoint
@@ -139,7 +148,7 @@ def profile(result: AuditResult) -> Figure | None:
         )
     high = 1.08 * max(1e-9, *(height for one in series for _, height in one.points))
     if seen is not None and seen.has_limits:
-        limit = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
+        limit = f"measured: lower limit, all ε at once, error rate {rate_text(finding.error_share)} of its own"
         series.append(Series("confident", [(e, seen.lower(e)) for e in grid], limit, text=lower_text))
     if 0.0 < bound <= top:
         foot, right = max(finding.budget.delta, 0.0), f"lower bound of the audit, ε {no_less(lower)}"
@@ -176,7 +185,7 @@ def trade_off(result: AuditResult) -> Figure | None:
         unsure = "" if seen.has_limits else ", without confidence"
         series.append(Series("estimated", _hull(seen.wrong, second), f"the rule of this pair: estimate{unsure}"))
         if seen.correct_lower is not None and seen.wrong_upper is not None:
-            limit = f"the rule of this pair: upper limit, error rate {percent_text(finding.error_share)} of its own"
+            limit = f"the rule of this pair: upper limit, error rate {rate_text(finding.error_share)} of its own"
             series.append(Series("confident", _hull(seen.wrong_upper, 1.0 - seen.correct_lower), limit))
         series.append(Series("estimate-end", [(seen.wrong, second)], kind="dots"))
     kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
@@ -213,7 +222,7 @@ def _hull(first: float, second: float) -> list[tuple[float, float]]:
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
     """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
     has_lower = any(point.thresholds_lower is not None for point in known_at)
-    description = said("figure.band", sure=percent_text(confidence))
+    description = said("figure.band", sure=sure_text(confidence))
     claimed = [(point.type_one, point.claimed) for point in known_at]
     upper = [(point.type_one, point.upper) for point in known_at]
     series = [Series("limit", claimed, "the claim allows no attack below")]
@@ -224,13 +233,11 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
         series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
     step = max(1, len(known_at) // TABLE_ROWS)
     rows = tuple(
-        tuple(
-            number_text(value, 3) if value is not None else ""
-            for value in (point.type_one, point.claimed, point.upper, *([point.thresholds_lower] if has_lower else []))
-        )
-        for point in known_at[::step]
-    )
-    columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
+        (number_text(one.type_one, 3), number_text(one.claimed, 3), upper_text(one.upper, 3),
+         lower_text(one.thresholds_lower, 3))[: 3 + has_lower]
+        for one in known_at[::step]
+    )  # fmt: skip
+    columns = ("type I error", "claimed at least", "at most", "thresholds at least")[: 3 + has_lower]
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
     data = Data(columns, rows, len(known_at) - len(rows))
     return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)

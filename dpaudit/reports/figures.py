@@ -48,6 +48,7 @@ from dpaudit.reports.wording import (
     symbol,
     threshold,
     unit,
+    upper_text,
 )
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
@@ -529,6 +530,6 @@ def errors(result: UtilityResult) -> Figure | None:
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
-    numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
+    numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
     word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else VERDICT_WORDS[finding.told]
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

@@ -221,6 +221,8 @@ def document(releases: Sequence[Release], title: str) -> Document:
     count = verdicts.count("violated")
     values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
     values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
+    unsettled = len(verdicts) - count - verdicts.count("not_refuted")
+    values["open"] = f"; {unsettled:,} not settled" if unsettled else ""
     headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [

@@ -22,11 +22,12 @@ from dpaudit.reports.rows import privacy_line
 from dpaudit.reports.wording import (
     asked_count,
     clean,
-    percent_text,
     plural,
+    rate_text,
     some,
     status_word,
     subject_name,
+    sure_text,
     verdict_count,
 )
 from dpaudit.reports.words import joined, said, words
@@ -211,7 +212,7 @@ def _low_bits(result: AuditResult) -> Found:
     found = result.floating_point
     if found is None or not found.pairs:
         return "not assessed", ""
-    rate = percent_text(found.error_rate)
+    rate = rate_text(found.error_rate)
     return "tested in part", said("evidence.bits", headline=doubles.headline(result), rate=rate)
 
 
@@ -230,7 +231,7 @@ def _utility(dossier: Dossier) -> Found | None:
             inputs=plural(len({finding.input_id for finding in result.findings}), "input"),
             broken=f"{sum(finding.verdict == 'violated' for finding in result.findings):,}",
             tests=plural(len(result.findings), "test"),
-            sure=percent_text(result.confidence),
+            sure=sure_text(result.confidence),
         )
         rest = said("evidence.utility_unclear", tests=plural(unclear, "test")) if unclear else ""
         nothing = said("evidence.utility_empty", tests=plural(empty, "test")) if empty else ""

@@ -22,7 +22,7 @@ from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, date_text, number_text, percent_text
+from dpaudit.reports.wording import clean, date_text, number_text, rate_text
 from dpaudit.reports.words import TEMPLATES
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
@@ -78,7 +78,7 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
         return "No audit was run."
     texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
     more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
-    rate = percent_text(together(dossier))
+    rate = rate_text(together(dossier))
     limits = (
         f"A false alarm has probability at most {rate}. A test can prove a promise broken, never kept; it saw the "
         "inputs and the code that ran, and no others."

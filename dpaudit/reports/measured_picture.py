@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Data, Figure, Mark, Plot, Scale, Series, path, tag
-from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural
+from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural, upper_text
 from dpaudit.reports.words import joined, said
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
@@ -39,7 +39,9 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         said("figure.promises_blind", where=where) if blind else "",
         said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
-    rows = tuple((_name(bar), compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind)) for bar in drawn)
+    rows = tuple(
+        (_name(bar), compared(bar.low, 1.0)[0], upper_text(bar.high, 3), number_text(bar.blind, 3)) for bar in drawn
+    )
     data = Data(("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
 
@@ -60,10 +62,6 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
 
 def _name(bar: Line) -> str:
     return f"{bar.subject}: {bar.kind}"
-
-
-def _number(value: float | None) -> str:
-    return number_text(value, 3)
 
 
 def _edge(bar: Line) -> float:
@@ -90,7 +88,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
         text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:
-            text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
+            text = f"{lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
         at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
         if x.end - x.start < 400.0:
             at = {"x": x.end - 4.0, "y": middle - 11.0, "text_anchor": "end"}
@@ -100,8 +98,8 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
 
 def _rest(bar: Line) -> str:
     if bar.high is not None:
-        return f", at most {_number(bar.high)} times"
+        return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        excess = "no" if bar.blind == math.inf else f"from {_number(bar.blind)} times on the"
+        excess = "no" if bar.blind == math.inf else f"from {number_text(bar.blind, 3)} times on the"
         return f"; {excess} excess is found by 9 of 10 audits"
     return ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,14 +20,13 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports import wording
 from dpaudit.reports.answers import together
 from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.wording import clean, number_text, rate_text
 from dpaudit.reports.words import fill, form
 from dpaudit.results.model import AuditResult
 
@@ -123,7 +123,7 @@ def _measured(dossier: Dossier) -> str:
     """Every promise of privacy with what was measured of it, and the limits of that."""
     lines = [
         f"{line.words[2:]}: {line.subject}, promised {'; '.join(line.promised.splitlines())}; measured "
-        f"{line.measured}, at {line.sure} confidence. It could have missed: {line.missed}"
+        f"{line.measured} (confidence: {line.sure}). It could have missed: {line.missed}"
         for line in ranked(dossier)
         if line.kind == "privacy"
     ]
@@ -156,22 +156,15 @@ def _mechanisms(dossier: Dossier, found: Mapping[str, Item]) -> str:
 
 
 def _validated(dossier: Dossier) -> str:
-    """Tell whether and how the process was validated and verified."""
-    kinds = [
-        f"{wording.plural(len(dossier.audits), 'statistical audit')}" * bool(dossier.audits),
-        f"{wording.plural(len(dossier.checks), 'run')} of a conformance suite" * bool(dossier.checks),
-        f"{wording.plural(len(dossier.utilities), 'test')} of stated error bounds" * bool(dossier.utilities),
-    ]
-    done = ", ".join(kind for kind in kinds if kind)
-    rate = percent_text(together(dossier))
+    """Say by which runs the process was tested, and what each of them says."""
+    kinds = Counter(line.kind for line in ranked(dossier))
+    done = ", ".join(f"{kind} ({count:,})" for kind, count in kinds.items())
     lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
-    return "\n".join(
-        [
-            f"Validated and verified by running the code: {done}, by dpaudit {__version__}. All results together "
-            f"contain a false alarm with probability at most {rate}.",
-            *(f"{line.rstrip('.')}." for line in lines[:20]),
-        ]
+    opening = (
+        f"Tested with dpaudit {__version__}, by results on {done}. All results together contain a false alarm with "
+        f"probability at most {rate_text(together(dossier))}."
     )
+    return "\n".join([opening, *(f"{line.rstrip('.')}." for line in lines[:20])])
 
 
 def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:

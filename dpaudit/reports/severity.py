@@ -124,7 +124,7 @@ def _graded(result: AuditResult, finding: Finding) -> Severity:
     which, shown = "above" if grade == "clear" else "within", wording.number_text(precision, 3)
     reason = said(f"severity.{which}", precision=shown)
     if finding.parameter_budget == 0.0:
-        reason = said("severity.of_zero", lower=wording.number_text(lower, 3))
+        reason = said("severity.of_zero", lower=wording.lower_text(lower, 3))
     return Severity(grade, is_least, ratio, reason)
 
 

@@ -121,7 +121,7 @@ def matrix_image(table: UniverseTable) -> Figure:
     pairs = list(zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True))
     outlined = ", each outlined" if 0 < len(violated) <= figures.OUTLINED else ""
     facts = {"violated": f"{plural(len(violated), 'pair')} violated{outlined}", "count": count, "top": top}
-    largest = number_text(ratios[np.isfinite(ratios)].max(initial=0.0))
+    largest = compared(float(ratios[np.isfinite(ratios)].max(initial=0.0)), 1.0)[0]
     description, note = said("universe.matrix", **facts, largest=largest), said("universe.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
     return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Data((), ()))

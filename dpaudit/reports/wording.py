@@ -11,7 +11,7 @@ import datetime
 import math
 import os
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_EVEN
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any
 
 from dpaudit.audits.findings import STANDS
@@ -37,6 +37,7 @@ VERDICT_WORDS: Mapping[Verdict, str] = words("verdicts")
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
+SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
 UNDATED = (
     "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
     "audit writes has the date of its end; one that is made later has its own."
@@ -96,7 +97,7 @@ def ratio_text(finding: Finding) -> str:
     return compared(finding.ratio_lower, 1.0)[0]
 
 
-def percent_text(share: float) -> str:
+def percent_text(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """A share in per cent, to four significant digits, or as many as it takes to see that it is not all.
 
     Examples
@@ -107,7 +108,34 @@ def percent_text(share: float) -> str:
     value, digits = float(100.0 * share), 4
     while digits < 17 and value < 100.0 and rounded(value, digits, ROUND_HALF_EVEN) >= 100:
         digits += 1
-    return number_text(value, digits) + "%"
+    slack = {ROUND_FLOOR: SLACK * (100.0 - value), ROUND_CEILING: -SLACK * value}.get(rounding, 0.0)
+    return number_text(float(rounded(value + slack, digits, rounding)), digits) + "%"
+
+
+def sure_text(confidence: float) -> str:
+    """A confidence in per cent, rounded down.
+
+    >>> sure_text(0.95), sure_text(0.987658), rate_text(1.0 - 0.95), rate_text(0.0123421)
+    ('95%', '98.76%', '5%', '1.235%')
+    """
+    return percent_text(confidence, ROUND_FLOOR)
+
+
+def rate_text(rate: float) -> str:
+    """A probability that is not exceeded, in per cent, rounded up."""
+    return percent_text(rate, ROUND_CEILING)
+
+
+def upper_text(value: float | None, digits: int = 4) -> str:
+    """An upper bound, rounded up to significant digits; a proved 0 is the least double.
+
+    >>> upper_text(0.50004), upper_text(1.0 + 4e-16), upper_text(5e-324), upper_text(math.inf)
+    ('0.5001', '1', '0', '∞')
+    """
+    if value is None or not math.isfinite(value):
+        return number_text(value)
+    shown = rounded(value - SLACK * abs(value), digits, ROUND_CEILING)
+    return number_text(float(shown) if shown > 1e-300 or shown < 0 else 0.0, digits)
 
 
 def nats_text(value: float) -> str:
@@ -259,9 +287,9 @@ def more_than(power: Power) -> str:
 
 
 def settling_sentence(result: AuditResult) -> str:
-    """Say what would settle an audit that is inconclusive for want of draws."""
-    if has_controls_alone(result):
-        return said("settling.controls")
+    """Say what would settle an audit that is inconclusive: more draws, where it is for want of these."""
+    if (why := state(result)) in ("nothing_asked", "controls", "dependent"):
+        return said(f"settling.{why}")
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed
@@ -345,7 +373,7 @@ def allowance_sentence(finding: Finding) -> str:
     epsilon, delta = line.get("epsilon"), line.get("delta", 0.0)
     if epsilon is None or "order" in line or delta != 0.0 or not 0.0 <= epsilon < math.inf:
         return ""
-    return said("counts.allowance", share=percent_text(1.0 / (1.0 + math.exp(-epsilon))))
+    return said("counts.allowance", share=rate_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
@@ -415,7 +443,7 @@ def is_unreliable(result: AuditResult) -> bool:
 
 def confidence_text(result: AuditResult) -> str:
     """ "95% confidence", with a remark where it cannot be relied on."""
-    return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    return f"{sure_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
 
 
 def monotone_sentence(result: AuditResult) -> str:
@@ -426,7 +454,7 @@ def monotone_sentence(result: AuditResult) -> str:
     about = {"pair": name_text(result.trade_off.pair, 60), "number": found.number}
     if not found.limits:
         return said("monotone.withheld", **about, reason=found.reason)
-    limits = [(number_text(one.mass, 3), number_text(math.ceil(one.upper * 1e3) / 1e3, 6)) for one in found.limits]
+    limits = [(number_text(one.mass, 3), upper_text(one.upper)) for one in found.limits]
     others = "".join(said("monotone.other", mass=mass, upper=upper) for mass, upper in limits[1:])
     (first, upper), sure = limits[0], confidence_text(result)
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)

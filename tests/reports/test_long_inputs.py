@@ -149,6 +149,11 @@ def test_values_of_many_kinds(x, x_prime, said):
     assert said in found and bool(found) == bool(said)
 
 
+def test_what_is_masked_is_named_as_masked(recwarn):
+    masked = np.ma.array([1.5, 2.0, 3.0], mask=[0, 1, 0])
+    assert dpaudit.privacy.pairs.short_form(masked) == "[1.5,--,3.0]" and not recwarn.list
+
+
 # Neighbours of a user's first audit: one record of ten, behind a beginning that both names share.
 ROWS = [[0.2, 0.3]] * 9
 NEIGHBOURS = ([*ROWS, [0.0, 0.0]], [*ROWS, [1.0, 1.0]])
