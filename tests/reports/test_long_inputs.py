@@ -92,7 +92,7 @@ def test_neighbours_in_large_arrays_are_compared_as_a_whole(monkeypatch):
     assert "at [500]: nothing against array([" in apart(np.delete(rows, 500, axis=0), rows)
     replaced = rows.copy()
     replaced[199_999, 3] = 9.0
-    assert apart(rows, replaced).endswith("against 9.0") and "at [199999, 3]: " in apart(rows, replaced)
+    assert apart(rows, replaced).endswith("against 9.0") and "at [199999][3]: " in apart(rows, replaced)
     numbers = rows.ravel()[:1_000_000]
     assert apart(numbers, np.delete(numbers, 500)) == f"x and x′ differ at [500]: {numbers[500]} against nothing"
     assert "; and in more places" in apart(rows, rows + 1.0)
