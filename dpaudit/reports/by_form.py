@@ -15,7 +15,7 @@ from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series
 from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
@@ -143,7 +143,7 @@ def mass_figure(result: AuditResult) -> Figure | None:
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
     rows = tuple((wording.number_text(mass), *_cells(curves, mass)) for mass, _ in power.by_mass)
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
-    data = Data(("probability of the outputs", *curves), rows)
+    data = Table("", ("probability of the outputs", *curves), rows)
     return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
 
 

@@ -17,9 +17,7 @@ from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.wording import (
-    VERDICT_WORDS,
     clean,
-    compared,
     name_text,
     number_text,
     plural,
@@ -122,9 +120,7 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("None was run.")
     parameter, kind = wording.parameter_of(result), wording.evidence_name(result)
-    units = f" ({wording.UNITS[parameter]})" if parameter in wording.UNITS else ""
-    bound = f"lower bound on {wording.symbol(parameter)}{units}"
-    columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
+    columns = (*wording.pair_heads(parameter), kind, "draws in all", "would have found (nats)")
     if result.findings:
         ranked = result.ranked()
         marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
@@ -136,10 +132,8 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
-    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    ratio, word = wording.ratio_text(finding), VERDICT_WORDS[finding.verdict]
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
-    return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
+    return (*wording.pair_row(finding), *rest)
 
 
 def _low_bits(result: AuditResult) -> Iterator[Block]:

@@ -24,7 +24,7 @@ from typing import Any
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series, Table
 from dpaudit.reports.wording import (
     compared,
     lower_text,
@@ -239,7 +239,7 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     )  # fmt: skip
     columns = ("type I error", "claimed at least", "at most", "thresholds at least")[: 3 + has_lower]
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
-    data = Data(columns, rows, len(known_at) - len(rows))
+    data = Table("", columns, rows, len(known_at) - len(rows))
     return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
 
 

@@ -71,9 +71,7 @@ def _sentences(sections: list[Section]) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
-    if not rows:
-        return Paragraph(empty)
-    return Table.first(title, columns, rows, ROWS)
+    return Table.first(title, columns, rows, ROWS) if rows else Paragraph(empty)
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:

@@ -24,13 +24,13 @@ from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import (
     Axis,
-    Data,
     Drawing,
     Figure,
     Mark,
     Plot,
     Scale,
     Series,
+    Table,
     swatch,
     tag,
 )
@@ -47,7 +47,6 @@ from dpaudit.reports.wording import (
     ratio_text,
     symbol,
     threshold,
-    unit,
     upper_text,
 )
 from dpaudit.reports.words import joined, said
@@ -161,7 +160,7 @@ def matrix(
     top: float,
     description: str,
     note: str,
-    data: Data,
+    data: Table,
 ) -> Figure:
     """A symmetric matrix of colour steps and greys, in which violated cells are outlined if they are few."""
     count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
@@ -242,8 +241,7 @@ def scatter(result: AuditResult) -> Figure | None:
     if len(result.findings) < 2:
         return None  # a single point in an empty field
     budgets = {finding.parameter_budget for finding in result.findings}
-    name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
-    units = f" ({units.strip()})" if units else ""
+    _, lower, budget, *_ = wording.pair_heads(result.findings[0].parameter)
     one_budget = len(budgets) == 1
     facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
     which = "figure.bounds_one" if one_budget else "figure.bounds_many"
@@ -252,14 +250,14 @@ def scatter(result: AuditResult) -> Figure | None:
     ranked = sorted(known, key=lambda finding: -finding.parameter_lower)
     lowers = [finding.parameter_lower for finding in ranked]
     promised = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
-    y = Scale.log(f"lower bound on {name}{units}", [*lowers, *(one for one in promised if one > 0.0)])
+    y = Scale.log(lower, [*lowers, *(one for one in promised if one > 0.0)])
     if one_budget:
         x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
         across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
         over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
         limit.append((x.high, edge))
     else:
-        x, across = Scale.log(f"budget for {name}{units}", promised), promised
+        x, across = Scale.log(budget, promised), promised
         low, high = max(x.low, y.low), min(x.high, y.high)
         limit = [(low, low), (high, high)]
         over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
@@ -284,18 +282,10 @@ def _scatter_note(result: AuditResult) -> str:
     return joined(said("figure.bounds_note"), zero, rest)
 
 
-def _pair_data(result: AuditResult) -> Data:
+def _pair_data(result: AuditResult) -> Table:
     """The data of the figures on losses."""
-    rows = []
-    for finding in result.ranked()[:ROWS]:
-        lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), lower, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
-    name, units = ("parameter", "")
-    if result.findings:
-        name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
-    units = f" ({units.strip()})" if units else ""
-    columns = ("pair", f"lower bound on {name}{units}", f"budget{units}", "ratio", "verdict")
-    return Data(columns, tuple(rows), len(result.findings) - len(rows))
+    rows = [wording.pair_row(finding) for finding in result.ranked()]
+    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, ROWS)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -337,7 +327,7 @@ def wealth(result: AuditResult) -> Figure | None:
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
     note = said("figure.wealth_note")
-    data = Data(columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
+    data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
     title = "Evidence over time: log wealth of the bets against the claim"
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)
 
@@ -414,7 +404,7 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     margins = (12.0, 12.0, 26.0, 46.0)
     plot = Plot(x, y, tuple(series), (338.0, 338.0), words, (margins, margins))
     title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
-    return plot.figure("evidence", title, description, note, Data(columns, rows))
+    return plot.figure("evidence", title, description, note, Table("", columns, rows))
 
 
 def right_text(finding: Finding) -> str:
@@ -473,7 +463,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     x, y = (Scale("", min(one) - room, max(one) + room) for one in (across, up))
     share = (y.high - y.low) / (x.high - x.low)
     heights = min(560.0, 825.0 * share + 56.0), min(460.0, 283.0 * share + 56.0)
-    note, data = joined(said("figure.map_note", source=source), missing), Data(columns, tuple(rows), rest_rows)
+    note, data = joined(said("figure.map_note", source=source), missing), Table("", columns, tuple(rows), rest_rows)
     plot = Plot(x, y, tuple(series), heights, lambda a, b: _named(shown, a, b))
     drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, data)
     return dataclasses.replace(drawing, scale=draw_scale(top))
@@ -522,7 +512,7 @@ def errors(result: UtilityResult) -> Figure | None:
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    data = Table("", columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return plot_of(bars).figure("errors", title, description, note, data)
 

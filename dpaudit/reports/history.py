@@ -22,7 +22,7 @@ from dpaudit.files import read_toml
 from dpaudit.reports.deployment import Stated
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, number_text, plural
@@ -329,7 +329,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
             told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
             titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
             series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
-    data = Data(("release", *MEASURED), tuple(_row(point) for point in measured))
+    data = Table("", ("release", *MEASURED), tuple(_row(point) for point in measured))
     plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
     title, note = "Proven loss over the promise, release by release", said("figure.history_note")
     return plot.figure(f"{prefix}-history", title, description, note, data)

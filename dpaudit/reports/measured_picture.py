@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Data, Figure, Mark, Plot, Scale, Series, path, tag
+from dpaudit.reports.drawing import Axis, Figure, Mark, Plot, Scale, Series, Table, path, tag
 from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural, upper_text
 from dpaudit.reports.words import joined, said
 
@@ -42,7 +42,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     rows = tuple(
         (_name(bar), compared(bar.low, 1.0)[0], upper_text(bar.high, 3), number_text(bar.blind, 3)) for bar in drawn
     )
-    data = Data(("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    data = Table("", ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
 
 

@@ -12,17 +12,16 @@ import numpy as np
 
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Data, Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import (
     MISSING,
-    UNITS,
     VERDICT_WORDS,
     compared,
     name_text,
     number_text,
+    pair_heads,
     percent_text,
     plural,
-    symbol,
 )
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -60,9 +59,8 @@ def sentence(result: AuditResult) -> str:
 
 def columns(table: UniverseTable) -> tuple[str, ...]:
     """The heads of `cells`."""
-    units = f" ({UNITS[table.parameter]})" if table.parameter in UNITS else ""
-    bound = f"lower bound on {symbol(table.parameter)}{units}"
-    return ("pair", bound, f"budget{units}", "ratio", "p-value", "verdict", "would have found (nats)")
+    *heads, verdict = pair_heads(table.parameter)
+    return (*heads, "p-value", verdict, "would have found (nats)")
 
 
 def cells(row: PairRow) -> list[str]:
@@ -124,4 +122,4 @@ def matrix_image(table: UniverseTable) -> Figure:
     largest = compared(float(ratios[np.isfinite(ratios)].max(initial=0.0)), 1.0)[0]
     description, note = said("universe.matrix", **facts, largest=largest), said("universe.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
-    return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Data((), ()))
+    return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))

@@ -92,6 +92,18 @@ def is_line(finding: Finding) -> bool:
     return finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget
 
 
+def pair_heads(parameter: str) -> tuple[str, ...]:
+    """Heads of a table of pairs above `pair_row`."""
+    units = f" ({UNITS[parameter]})" if parameter in UNITS else ""
+    return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
+
+
+def pair_row(one: Finding) -> tuple[str, ...]:
+    """A pair with its bound, budget, ratio and verdict."""
+    shown = compared(one.parameter_lower, one.parameter_budget)
+    return (name_text(one.id, 80), *shown, ratio_text(one), VERDICT_WORDS[one.verdict])
+
+
 def ratio_text(finding: Finding) -> str:
     """The ratio of lower bound to budget, rounded down; above 1 as printed exactly when it is above 1."""
     return compared(finding.ratio_lower, 1.0)[0]
