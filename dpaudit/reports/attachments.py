@@ -63,14 +63,12 @@ def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
     return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
 
 
-def session_attachment(
-    name: str, digest: str, record: Mapping[str, Any], without: Sequence[str], subjects: Sequence[str]
-) -> Attachment:
+def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
     """A session of tests as a whole (dpaudit.session/1); `without` names tests whose audit is not at hand."""
     session, audits, checks = record["session"], record["audits"], record.get("checks", ())
     facts = [("Audits", _ended([audit["verdict"] for audit in audits]))]
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
-    facts.append(("Subjects", f"{len(set(subjects)):,}"))
+    facts.append(("Subjects", f"{len({str(audit.get('subject') or '') for audit in audits}):,}"))
     if "confidence" in session:
         rate, sure = rate_text(float(session["error_rate"])), sure_text(session["confidence"])
         facts.append(("Confidence", f"{sure}: a false alarm in at most {rate} of sessions"))

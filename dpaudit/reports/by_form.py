@@ -65,7 +65,7 @@ def _in_outputs(mass: float) -> str:
     return f"in outputs of probability {wording.number_text(mass)}"
 
 
-def _learned(result: AuditResult) -> tuple[str, Power] | None:
+def learned(result: AuditResult) -> tuple[str, Power] | None:
     """The pair that was tested least well, and its power; None where nothing is known of learned events.
 
     None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
@@ -78,19 +78,9 @@ def _learned(result: AuditResult) -> tuple[str, Power] | None:
     return wording.name_text(weakest.id, 60), weakest.power
 
 
-def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the pair that was tested least well; none where nothing is known of learned events."""
-    found = _learned(result)
-    return rows_of(found[1]) if found else ()
-
-
-def caption(result: AuditResult) -> str:
-    """Caption of `rows`: the pair, how frequent an event is, how often it is found, and what that rests on."""
-    found = _learned(result)
-    if found is None:
-        return ""
-    pair, power = found
-    which, audits = "planted" if power.is_planted else "allowance", audits_a_form(result.mode == "fixed")
+def caption(pair: str, power: Power, is_fixed: bool) -> str:
+    """Caption of the rows: the pair, how frequent an event is, how often it is found, and what that rests on."""
+    which, audits = "planted" if power.is_planted else "allowance", audits_a_form(is_fixed)
     facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
     facts["more"] = wording.more_than(power)
     return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
@@ -98,11 +88,14 @@ def caption(result: AuditResult) -> str:
 
 def blocks(result: AuditResult) -> list[Block]:
     """The rows as a table with its caption; none where no form has a loss: a sentence says that."""
-    found, lines = _learned(result), rows(result)
-    if found is None or all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
+    if (found := learned(result)) is None:
         return []
-    columns = (FORM, f"loss found in {_in_ten(found[1].probability)} audits (nats)", RATIO)
-    return [Table("By form, and by how rare the outputs are", columns, lines), Paragraph(caption(result), "note")]
+    pair, power = found
+    lines, columns = rows_of(power), (FORM, f"loss found in {_in_ten(power.probability)} audits (nats)", RATIO)
+    if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
+        return []
+    note = Paragraph(caption(pair, power, result.mode == "fixed"), "note")
+    return [Table("By form, and by how rare the outputs are", columns, lines), note]
 
 
 def _in_ten(probability: float) -> str:

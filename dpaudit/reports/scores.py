@@ -77,7 +77,7 @@ def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsi
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
     """Names with their texts: bounds, ceiling, what the bounds rest on."""
     name, sure = symbol(result.parameter), sure_text(result.confidence)
-    at = f"epsilon at delta {number_text(result.delta)}"
+    at, is_epsilon = f"epsilon at delta {number_text(result.delta)}", result.parameter == "epsilon"
     rows = [
         ("claim", clean(result.claim)),
         ("design", result.design),
@@ -85,38 +85,25 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
         ("confidence", f"{sure}, for the verdict and all bounds together"),
         (f"{at}, at least", _lower(result, result, of_epsilon=True)),
         (f"{at}, ceiling", f"{upper_text(result.ceiling)} (had every guess been right)"),
-    ]
-    if result.parameter != "epsilon":
-        rows += [
-            (f"{name}, at least", _lower(result, result)),
-            (f"{name}, ceiling", upper_text(result.parameter_ceiling)),
-        ]
-    rows += _independent_facts(result)
+        (f"{name}, at least", _lower(result, result)),
+        (f"{name}, ceiling", upper_text(result.parameter_ceiling)),
+    ][: 6 if is_epsilon else 8]
+    if (second := result.independent) is not None:
+        told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
+        rows.append(("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"))
+        rows.append((f"{at}, at least", _lower(result, second, of_epsilon=True)))
+        rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second))]
+        rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
     if result.design in BETTED:
-        when = (
-            "not decided" if result.decided_after is None else f"rejected after {plural(result.decided_after, 'score')}"
-        )
+        after = result.decided_after
+        when = "not decided" if after is None else f"rejected after {plural(after, 'score')}"
         wealth = "" if result.log_wealth is None else f"; largest log wealth {number_text(result.log_wealth)}"
         rows.append(("bets", when + wealth))
     rows.append(("seed", str(result.seed)))
     return rows
-
-
-def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
-    """The bounds of one run if canaries are answered independently, and what the test of that says."""
-    second = result.independent
-    if second is None:
-        return []
-    sure = sure_text(result.confidence)
-    told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
-    rows = [(f"epsilon at delta {number_text(result.delta)}, at least", _lower(result, second, of_epsilon=True))]
-    if result.parameter != "epsilon":
-        rows.append((f"{symbol(result.parameter)}, at least", _lower(result, second)))
-    rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
-    return [("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"), *rows]
 
 
 def brief(result: ScoresResult) -> list[Block]:

@@ -31,19 +31,12 @@ MIN_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 
 
-def counts(table: UniverseTable) -> list[tuple[str, str, str, str]]:
-    """Verdict, its word, pairs and share of the asked pairs; not asked at last, if there are any."""
-    rows: list[tuple[str, str, str, str]] = [
-        (verdict, VERDICT_WORDS[verdict], f"{table.count(verdict):,}", _share(table.count(verdict), table.asked))
-        for verdict in VERDICTS
-    ]
-    if table.count(None):
-        rows.append(("not", "not asked (infinite budget)", f"{table.count(None):,}", MISSING))
-    return rows
-
-
-def _share(count: int, asked: int) -> str:
-    return percent_text(count / asked) if asked else MISSING
+def counts(table: UniverseTable) -> list[tuple[str, str, str]]:
+    """Verdicts in words, pairs and share of the asked pairs; not asked at last, if there are any."""
+    found = [(VERDICT_WORDS[verdict], table.count(verdict)) for verdict in VERDICTS]
+    rows = [(word, f"{n:,}", percent_text(n / table.asked) if table.asked else MISSING) for word, n in found]
+    skipped = table.count(None)
+    return rows + ([("not asked (infinite budget)", f"{skipped:,}", MISSING)] if skipped else [])
 
 
 def sentence(result: AuditResult) -> str:
@@ -93,10 +86,12 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
     """Say what a report says of all pairs: a sentence, the verdicts, their matrix, the worst pairs."""
     table = result.universe
     assert table is not None
-    rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
     worst = table.worst(WORST)
     marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
-    found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
+    found: list[Block] = [
+        Paragraph(sentence(result)),
+        Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
+    ]
     if table.asked:
         image = matrix_image(table)
         found.append(dataclasses.replace(image, id=f"{prefix}{image.id}"))
