@@ -15,7 +15,7 @@ from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE
-from dpaudit.reports.wording import listed, number_text, percent_text, plural, rate_text, some
+from dpaudit.reports.wording import listed, percent_text, plural, rate_text, some, upper_text
 from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
@@ -64,7 +64,7 @@ def release_sentence(lines: Sequence[Line]) -> str:
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
     which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    return joined(said(f"release.{which}", times=number_text(blind, 3)), also)
+    return joined(said(f"release.{which}", times=upper_text(blind, 3)), also)
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _unseen(worst: Line) -> str:
     which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
     often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
     searched = "" if found is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=number_text(worst.blind, 3), often=often, lost=lost)
+    return said(f"certainty.{which}", searched=searched, times=upper_text(worst.blind, 3), often=often, lost=lost)
 
 
 def together(dossier: Dossier) -> float:

@@ -7,7 +7,6 @@ redaction leaves the others out, as they may quote data.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import (
     clean,
     compared,
+    counted,
     lower_text,
     name_text,
     number_text,
@@ -66,7 +66,7 @@ def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
     """A session of tests as a whole (dpaudit.session/1); `without` names tests whose audit is not at hand."""
     session, audits, checks = record["session"], record["audits"], record.get("checks", ())
-    facts = [("Audits", _ended([audit["verdict"] for audit in audits]))]
+    facts = [("Audits", f"{len(audits):,}: {counted(str(audit['verdict']) for audit in audits)}")]
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
     facts.append(("Subjects", f"{len({str(audit.get('subject') or '') for audit in audits}):,}"))
     if "confidence" in session:
@@ -75,7 +75,7 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
     if checks:
-        facts.append(("Conformance checks", _ended([check["status"] for check in checks])))
+        facts.append(("Conformance checks", f"{len(checks):,}: {counted(str(one['status']) for one in checks)}"))
     if known := sum(bool(audit.get("known")) for audit in audits):
         facts.append(("Known violations", f"{known:,}, which fail no test"))
     words = [str(audit["verdict"]).replace("_", " ") for audit in audits]
@@ -91,12 +91,6 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
         blocks.append(Paragraph(f"{text}{shown}. Let the session write it with --dp-report json."))
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
-
-
-def _ended(statuses: Sequence[str]) -> str:
-    """Numbers of those that ended in each way."""
-    counts = Counter(str(status).replace("_", " ") for status in statuses)
-    return f"{len(statuses):,}: " + ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
 
 def check_record(schema: str, record: Mapping[str, Any], keys: Sequence[str]) -> None:

@@ -64,9 +64,8 @@ def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
 
 def all_pairs(table: UniverseTable) -> Paragraph:
     """The verdicts of all pairs, counted, on one line."""
-    parts = [f"{table.count(verdict):,} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS if table.count(verdict)]
-    parts += [f"{table.count(None):,} not asked"] if table.count(None) else []
-    return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {', '.join(parts)}.")
+    ended = wording.counted(one or "not asked" for one in (*VERDICTS, None) for _ in range(table.count(one)))
+    return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {ended}.")
 
 
 def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:

@@ -109,8 +109,7 @@ def _in_ten(probability: float) -> str:
 def _texts(loss: float, allowed: float, nothing: str) -> tuple[str, str]:
     if not math.isfinite(loss):
         return nothing, wording.MISSING
-    ratio = wording.number_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
-    return wording.number_text(loss, 3), ratio
+    return wording.upper_text(loss, 3), wording.upper_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
 
 
 def mass_figure(result: AuditResult) -> Figure | None:

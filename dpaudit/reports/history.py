@@ -25,7 +25,7 @@ from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
-from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, number_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, plural, upper_text
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
@@ -210,7 +210,7 @@ def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return said("history.missed", blind=number_text(later.blind, 3), before=_ratio(earlier.low))
+    return said("history.missed", blind=upper_text(later.blind, 3), before=_ratio(earlier.low))
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
@@ -273,7 +273,7 @@ def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Sect
 def _row(point: Point) -> tuple[str, ...]:
     """Its release and the cells of `MEASURED`."""
     line = point.line
-    return (point.release.label, _ratio(line.low), number_text(line.blind, 3), VERDICT_WORDS[line.verdict])
+    return (point.release.label, _ratio(line.low), upper_text(line.blind, 3), VERDICT_WORDS[line.verdict])
 
 
 def _ratio(low: float | None) -> str:
@@ -293,7 +293,7 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
             parts.append(f"its verdict, from {words[0]} to {words[1]}")
         before, now = earlier.line.blind, later.line.blind
         if before is not None and now is not None and now > WEAKER * before:
-            text = f"leaks from {number_text(now, 3)} times the promise on, not {number_text(before, 3)}"
+            text = f"leaks from {upper_text(now, 3)} times the promise on, not {upper_text(before, 3)}"
             parts.append(f"its power: the later test sees less, {text}")
         if parts:
             yield (earlier.release.label, later.release.label, "; ".join(parts))

@@ -8,7 +8,6 @@ NIST SP 800-226 in its draft of December 2023. No status says that anything conf
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -198,9 +197,8 @@ def _checks_text(result: CheckResult) -> str:
 
 
 def _check_sentence(records: Sequence[CheckRecord]) -> str:
-    found = Counter(record.status for record in records)
-    counted = ", ".join(f"{count:,} {status_word(status)}" for status, count in found.items())
-    return f"{plural(len(records), 'check')} of the conformance suite: {counted}."
+    ended = wording.counted(record.status for record in records)
+    return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
 
 
 def _floating_point(dossier: Dossier) -> Found | None:
@@ -319,10 +317,11 @@ def loss(result: AuditResult) -> Found:
     unclear = ""
     if weak:
         of = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        which = (
-            "controls" if wording.has_controls_alone(result) else "dependent" if wording.has_changed(result) else "weak"
+        unclear = said(
+            f"evidence.loss_{wording.why_unjudged(result) or 'weak'}",
+            pairs=plural(weak, "pair"),
+            found=wording.weak_text(of),
         )
-        unclear = said(f"evidence.loss_{which}", pairs=plural(weak, "pair"), found=wording.weak_text(of))
     gone = said("evidence.loss_broken", pairs=plural(broken, "pair")) if broken else ""
     dependence = wording.dependence_sentence(result)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.

@@ -80,7 +80,7 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
     more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
     rate = rate_text(together(dossier))
     limits = (
-        f"A false alarm has probability at most {rate}. A test can prove a promise broken, never kept; it saw the "
+        f"A false alarm has probability at most {rate}. A test can show a promise broken, never kept; it saw the "
         "inputs and the code that ran, and no others."
     )
     return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Figure, Mark, Plot, Scale, Series, Table, path, tag
-from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural, upper_text
+from dpaudit.reports.wording import at_least, compared, lower_text, no_less, plural, upper_text
 from dpaudit.reports.words import joined, said
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
@@ -40,7 +40,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
     rows = tuple(
-        (_name(bar), compared(bar.low, 1.0)[0], upper_text(bar.high, 3), number_text(bar.blind, 3)) for bar in drawn
+        (_name(bar), compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
     data = Table("", ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
@@ -100,6 +100,6 @@ def _rest(bar: Line) -> str:
     if bar.high is not None:
         return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        excess = "no" if bar.blind == math.inf else f"from {number_text(bar.blind, 3)} times on the"
+        excess = "no" if bar.blind == math.inf else f"from {upper_text(bar.blind, 3)} times on the"
         return f"; {excess} excess is found by 9 of 10 audits"
     return ""

@@ -99,7 +99,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if math.inf in (blind, nats):
         searched = "" if found is None else said("row.searched")
         return said("row.missed_any", searched=searched), math.inf, found
-    sizes = [] if blind is None else [said("row.of_limits", times=number_text(blind, 3))]
+    sizes = [] if blind is None else [said("row.of_limits", times=wording.upper_text(blind, 3))]
     sizes += [said("row.of_zero", loss=wording.nats_text(nats))] if nats > 0.0 else []
     facts = {"size": " and ".join(sizes), "rare": percent_text(powers[0].event_mass)}
     if found is None:
@@ -128,7 +128,7 @@ def _errors(result: UtilityResult) -> Line:
     is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = math.inf if empty else max(known, default=math.inf)
-    missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=number_text(blind, 3))
+    missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=wording.upper_text(blind, 3))
     word = said("row.excess") if is_excess else ""
     unsettled = [finding for finding in result.findings if finding.told == "inconclusive"]
     says_nothing = bool(unsettled) and all(finding.says_nothing for finding in unsettled)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any
 
@@ -199,6 +200,11 @@ def status_word(status: str) -> str:
     return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
 
 
+def counted(statuses: Iterable[str]) -> str:
+    """How many ended in each way, in the order in which they first come: "2 violated, 1 not refuted"."""
+    return ", ".join(f"{count:,} {status_word(status)}" for status, count in Counter(statuses).items())
+
+
 def threshold(finding: Finding) -> float:
     """The log wealth at which the finding is a violation: log(1 / its `verdict_level`); inf at a level of 0."""
     level = verdict_level(finding)
@@ -228,7 +234,12 @@ def state(result: AuditResult) -> str:
         return "nothing_asked"
     if result.verdict != "inconclusive":
         return result.verdict
-    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else "inconclusive"
+    return why_unjudged(result) or "inconclusive"
+
+
+def why_unjudged(result: AuditResult) -> str:
+    """Tell why no number of draws would judge pairs: "controls" or "dependent"; empty where it would."""
+    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else ""
 
 
 def headline(result: AuditResult) -> str:
@@ -245,7 +256,7 @@ def has_controls_alone(result: AuditResult) -> bool:
 
 def is_weak(result: AuditResult) -> bool:
     """Tell whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
-    return bool(result.findings) and not has_controls_alone(result) and not has_changed(result)
+    return bool(result.findings) and not why_unjudged(result)
 
 
 def has_changed(result: AuditResult) -> bool:
@@ -331,8 +342,8 @@ def power_sentence(result: AuditResult) -> str:
         weak = said("power.unclear", unclear=plural(unclear, "pair"))
         return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
     weakest = least_powerful(result)
-    if has_controls_alone(result) or has_changed(result):
-        return said("power.controls" if has_controls_alone(result) else "power.dependent")
+    if why := why_unjudged(result):
+        return said(f"power.{why}")
     if weakest is None or weakest.power is None:
         return said("power.unknown")
     power, none = weakest.power, nats_text(ZERO_BUDGET_LOSS)
@@ -444,8 +455,7 @@ def dependence_sentence(result: AuditResult) -> str:
 
 def violation_stands(result: AuditResult) -> bool:
     """Tell whether pairs are violated whatever calls remember: then these depend, and no power is stated."""
-    has_changed = any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
-    return has_changed and bool(result.violated) and all(pair.power is None for pair in result.violated)
+    return has_changed(result) and bool(result.violated) and all(pair.power is None for pair in result.violated)
 
 
 def is_unreliable(result: AuditResult) -> bool:
@@ -475,7 +485,7 @@ def monotone_sentence(result: AuditResult) -> str:
 def power_text(finding: Finding) -> str:
     """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
     power = finding.power if finding.verdict != "violated" else None
-    return MISSING if power is None else number_text(float(power.detectable))
+    return MISSING if power is None else upper_text(power.detectable)
 
 
 def short_count(count: int) -> str:
