@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dpaudit.reports import wording
 from dpaudit.reports.wording import clean
 from dpaudit.reports.words import words
-from dpaudit.results.side_findings import SideFinding, SideStatus
+from dpaudit.results.side_findings import SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
-WORDS: Mapping[SideStatus, str] = words("sides.statuses")
 FOUND: Mapping[str, str] = words("sides.found")
 COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
 APART: str = words("sides.apart")
@@ -29,7 +28,8 @@ def title(finding: SideFinding) -> str:
 
 def status_text(finding: SideFinding) -> str:
     """Say what came of it, in words that stand behind its name."""
-    return FOUND.get(finding.kind, WORDS["found"]) if finding.status == "found" else WORDS[finding.status]
+    known = FOUND if finding.status == "found" else {}
+    return known.get(finding.kind, wording.status_word(finding.status))
 
 
 def rate_text(finding: SideFinding) -> str:

@@ -25,6 +25,7 @@ from dpaudit.reports.wording import (
     plural,
     rate_text,
     some,
+    status_word,
     sure_text,
     upper_text,
 )
@@ -78,12 +79,11 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
         facts.append(("Conformance checks", f"{len(checks):,}: {counted(str(one['status']) for one in checks)}"))
     if known := sum(bool(audit.get("known")) for audit in audits):
         facts.append(("Known violations", f"{known:,}, which fail no test"))
-    words = [str(audit["verdict"]).replace("_", " ") for audit in audits]
+    marks = [str(audit["verdict"]) for audit in audits]
     rows = [
         (clean(audit["test"], 160), clean(audit["claim"], 80), word, clean(str(audit.get("known") or ""), 120))
-        for audit, word in zip(audits, words, strict=True)
+        for audit, word in zip(audits, map(status_word, marks), strict=True)
     ]
-    marks = [str(audit["verdict"]) for audit in audits]
     columns = ("test", "claim", "verdict", "known because")
     blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, ROWS, marks)]
     if without:

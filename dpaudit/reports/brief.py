@@ -14,7 +14,7 @@ from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import VERDICT_WORDS, clean, name_text, number_text, plural, short_count
+from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.universe_table import UniverseTable
 
@@ -31,7 +31,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
         worst = result.worst
         row = (
             f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
-            VERDICT_WORDS[result.verdict],
+            status_word(result.verdict),
             f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
             wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
             name_text(worst.id, 40) if worst is not None else wording.MISSING,
@@ -56,7 +56,7 @@ def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
     for finding in result.ranked()[:limit]:
         lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
         ratio, seen = wording.ratio_text(finding), wording.evidence_cell(finding, kind)
-        draws, word = short_count(finding.samples), VERDICT_WORDS[finding.verdict]
+        draws, word = short_count(finding.samples), status_word(finding.verdict)
         rows.append((name_text(finding.id, 60), budget, lower, ratio, seen, draws, word))
     marks = tuple(finding.verdict for finding in result.ranked()[:limit])
     return Table("", columns, tuple(rows), wording.asked_count(result) - len(rows), marks, kind="verdicts")

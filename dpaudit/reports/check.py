@@ -11,9 +11,8 @@ from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, rate_text, some
+from dpaudit.reports.wording import clean, number_text, plural, rate_text, some, status_word
 
-WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
 HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
 NAMES_SHOWN = 3
@@ -59,7 +58,7 @@ def _is_hygiene(record: CheckRecord) -> bool:
 
 
 def _word(status: str, is_hygiene: bool) -> str:
-    return {**WORDS, **(HYGIENE_WORDS if is_hygiene else {})}.get(status, status)
+    return HYGIENE_WORDS.get(status, status_word(status)) if is_hygiene else status_word(status)
 
 
 def _counts(result: CheckResult) -> str:
@@ -103,6 +102,6 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:
         marks.append("not_refuted")
     if skipped:
         why = "; ".join(f"{', '.join(names)} ({clean(reason, 200)})" for reason, names in skipped.items())
-        rows.append(("skipped", why))
+        rows.append((_word("skipped", is_hygiene), why))
         marks.append("skipped")
     return Table("", ("", ""), tuple(rows), marks=tuple(marks))

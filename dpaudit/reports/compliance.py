@@ -33,6 +33,7 @@ from dpaudit.reports.wording import (
     percent_text,
     plural,
     rate_text,
+    status_word,
     subject_name,
     sure_text,
 )
@@ -187,7 +188,7 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), told(result).replace("_", " ")
+        seconds, verdict = number_text(float(result.seconds)), status_word(told(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(told(result))

@@ -7,7 +7,17 @@ from collections.abc import Callable
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.replay_command import STAND_IN, Again, again
-from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, plural, rate_text, sure_text
+from dpaudit.reports.wording import (
+    clean,
+    compared,
+    name_text,
+    no_less,
+    number_text,
+    plural,
+    rate_text,
+    status_word,
+    sure_text,
+)
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult, FloatingPointPair
 
@@ -100,5 +110,5 @@ def rows(result: AuditResult) -> list[list[str]]:
         lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
         share = "–" if math.isinf(pair.detectable_share) else rate_text(pair.detectable_share)
         counts = [f"{count:,}" for count in (pair.correct, pair.wrong, pair.abstained)]
-        found.append([name_text(pair.id, 80), lower, budget, pair.verdict.replace("_", " "), *counts, share])
+        found.append([name_text(pair.id, 80), lower, budget, status_word(pair.verdict), *counts, share])
     return found

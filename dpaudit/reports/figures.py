@@ -36,7 +36,6 @@ from dpaudit.reports.drawing import (
 )
 from dpaudit.reports.measured_picture import plot_of
 from dpaudit.reports.wording import (
-    VERDICT_WORDS,
     clean,
     compared,
     lower_text,
@@ -45,6 +44,7 @@ from dpaudit.reports.wording import (
     number_text,
     plural,
     ratio_text,
+    status_word,
     symbol,
     threshold,
     upper_text,
@@ -211,7 +211,7 @@ def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) ->
 
 def _cell_title(finding: Finding) -> str:
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    word = VERDICT_WORDS[finding.verdict]
+    word = status_word(finding.verdict)
     return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
@@ -267,7 +267,7 @@ def scatter(result: AuditResult) -> Figure | None:
     for verdict in reversed(VERDICTS):  # the violated last, on top
         of = [k for k, finding in enumerate(ranked) if finding.verdict == verdict]
         if of:
-            titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
+            titles, label = [_cell_title(ranked[k]) for k in of], f"{status_word(verdict)} ({len(of):,})"
             series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
     title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
     plot = Plot(x, y, tuple(series))
@@ -455,7 +455,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     for finding in drawn[:ROWS]:
         ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
     series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
     series.append(Series(f"pair broken k{2 * STEPS - 3}", [], "a pair: thick, if it is violated"))
     across, up = zip(*shown.values(), strict=True)
@@ -521,5 +521,5 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else VERDICT_WORDS[finding.told]
+    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.told)
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

@@ -169,7 +169,7 @@ def _unit(dossier: Dossier) -> Found | None:
 
 
 def _correctness(dossier: Dossier) -> Found | None:
-    parts = _by_subjects([(one, f"audited, {wording.VERDICT_WORDS[one.verdict]}.") for one in dossier.audits])
+    parts = _by_subjects([(one, f"audited, {wording.status_word(one.verdict)}.") for one in dossier.audits])
     parts += [_checks_text(one) for one in dossier.checks if one.records]
     parts += [] if dossier.checks else [said("evidence.unchecked")]
     missing = [

@@ -19,7 +19,6 @@ from dpaudit.reports.formats import check_format
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import (
     UNDATED,
-    VERDICT_WORDS,
     at_least,
     clean,
     compared,
@@ -28,6 +27,7 @@ from dpaudit.reports.wording import (
     number_text,
     percent_text,
     plural,
+    status_word,
     sure_text,
     symbol,
     upper_text,
@@ -64,7 +64,7 @@ def headline(result: ScoresResult) -> str:
     text = f"with {sure_text(result.confidence)} confidence {name} is {at_least(_lower(result, found))}{supposed}"
     if result.verdict == "inconclusive":
         text = f"even perfect guesses on so many scores show no {name} above {upper_text(found.parameter_ceiling)}"
-    return f"{VERDICT_WORDS[result.verdict].capitalize()}: {text}; {result.claim} was claimed."
+    return f"{status_word(result.verdict).capitalize()}: {text}; {result.claim} was claimed."
 
 
 def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsilon: bool = False) -> str:

@@ -15,13 +15,13 @@ from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import (
     MISSING,
-    VERDICT_WORDS,
     compared,
     name_text,
     number_text,
     pair_heads,
     percent_text,
     plural,
+    status_word,
 )
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -33,7 +33,7 @@ WORST = 25  # rows of the ranked table
 
 def counts(table: UniverseTable) -> list[tuple[str, str, str]]:
     """Verdicts in words, pairs and share of the asked pairs; not asked at last, if there are any."""
-    found = [(VERDICT_WORDS[verdict], table.count(verdict)) for verdict in VERDICTS]
+    found = [(status_word(verdict), table.count(verdict)) for verdict in VERDICTS]
     rows = [(word, f"{n:,}", percent_text(n / table.asked) if table.asked else MISSING) for word, n in found]
     skipped = table.count(None)
     return rows + ([("not asked (infinite budget)", f"{skipped:,}", MISSING)] if skipped else [])
@@ -59,7 +59,7 @@ def columns(table: UniverseTable) -> tuple[str, ...]:
 def cells(row: PairRow) -> list[str]:
     """A row under `columns`."""
     lower, budget = compared(row.lower, row.budget)
-    verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
+    verdict = status_word(row.verdict) if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
     found = MISSING if row.verdict == "violated" else number_text(row.detectable)
     p_value = p_value_text(row.log10_p_value)

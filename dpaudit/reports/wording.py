@@ -25,7 +25,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reports.words import joined, said, words
+from dpaudit.reports.words import joined, said
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -34,7 +34,6 @@ DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "d
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
-VERDICT_WORDS: Mapping[Verdict, str] = words("verdicts")
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
@@ -102,7 +101,7 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
 def pair_row(one: Finding) -> tuple[str, ...]:
     """A pair with its bound, budget, ratio and verdict."""
     shown = compared(one.parameter_lower, one.parameter_budget)
-    return (name_text(one.id, 80), *shown, ratio_text(one), VERDICT_WORDS[one.verdict])
+    return (name_text(one.id, 80), *shown, ratio_text(one), status_word(one.verdict))
 
 
 def ratio_text(finding: Finding) -> str:
@@ -287,7 +286,7 @@ def least_powerful(result: AuditResult) -> Finding | None:
 
 
 def weak_text(findings: Sequence[Finding]) -> str:
-    """Say what alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
+    """Say what alone would have been noticed of these inconclusive pairs: "at most a leak far above the promise"."""
     zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
     which = "weak_zero" if zero and all(zero) else "weak_some" if any(zero) else "weak"
     return said(f"power.{which}", loss=nats_text(ZERO_BUDGET_LOSS))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.results.verdicts import VERDICTS, Verdict
+from dpaudit.results.verdicts import VERDICTS, Verdict, check_verdict, gravest
 
 NOT_ASKED = -1
 LETTERS: Mapping[str, int] = {
@@ -148,7 +148,7 @@ class UniverseTable:
     @property
     def overall(self) -> Verdict:
         """The first of `VERDICTS` that any pair has; "inconclusive" if there was nothing to ask."""
-        return next((verdict for verdict in VERDICTS if self.count(verdict)), "inconclusive")
+        return gravest([verdict for verdict in VERDICTS if self.count(verdict)])
 
     def order(self) -> NDArray[np.int64]:
         """Positions of the asked pairs, the worst first: by verdict, then ratio, then p-value."""
@@ -247,11 +247,7 @@ class UniverseTable:
         is_right = np.where(is_violated, lower > budget, lower <= budget * (1.0 + ROUNDED))
         for k in np.flatnonzero(~is_right & (verdict != LETTERS["e"]) & (verdict != NOT_ASKED))[:1].tolist():
             name = pair_ids[k] if pair_ids is not None else f"{ids[first[k]]}|{ids[second[k]]}"
-            raise UsageError(
-                f"universe.verdict of the pair {name} must be that of its bound, got {record['verdict'][k]!r} where "
-                f"{parameter} is at least {float(lower[k])!r} and {float(budget[k])!r} is promised. Somebody has "
-                "changed the file, or it is not a result of dpaudit."
-            )
+            check_verdict(name, VERDICTS[verdict[k]], parameter, float(lower[k]), float(budget[k]))
         return cls(
             ids=ids,
             first=first,
