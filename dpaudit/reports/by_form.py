@@ -25,6 +25,7 @@ FORM, RATIO = "where the leak shows", "times what is allowed"
 # In place of a loss: a test that knows the event finds none, an audit may find one all the same.
 NONE, NOT_PROMISED, NOT_FOUND = "none", "not promised", "not found"
 KNOWN_CURVE = "a test that knows these outputs"
+PROBABILITY = "total probability of the outputs"
 HARDEST = "the audit itself, in the hardest form (an allowance)"
 
 
@@ -124,7 +125,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
     allowed = f"the claim allows {wording.nats_text(power.at_budget)} in outputs of probability {power.event_mass:g}"
     description = said("figure.mass", often=wording.percent_text(power.probability))
     known = power.at_budget > 0.0
-    x, y = _scales(power, [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known)
+    losses = [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known
+    x, y = (Scale.log(PROBABILITY, [mass for mass, _ in power.by_mass]), Scale.log("loss (nats)", losses))
     series = []
     if power.blind_mass is not None:
         blind = math.sqrt(power.blind_mass * curves[KNOWN_CURVE][-1][0])
@@ -137,13 +139,6 @@ def mass_figure(result: AuditResult) -> Figure | None:
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
     data = Table("", ("probability of the outputs", *curves), rows)
     return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
-
-
-def _scales(power: Power, losses: list[float]) -> tuple[Scale, Scale]:
-    masses = [mass for mass, _ in power.by_mass]
-    room = max(1.3, math.sqrt(4.0 * min(losses) / max(losses)))  # at least a factor of four in view
-    x = Scale("total probability of the outputs", min(masses) / 1.3, max(masses) * 1.3, is_log=True)
-    return x, Scale("loss (nats)", min(losses) / room, max(losses) * room, is_log=True)
 
 
 def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:

@@ -118,10 +118,8 @@ def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
         "mode": joined(f"{result.mode}:", MODES.get(result.mode, "")),
         "seed": str(result.seed),
         "seconds": result.seconds,
+        "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
     }
-    run["same seed, same bits"] = (
-        "if the subject draws from its generator alone" if result.replayable else "no generator"
-    )
     values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
     return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
 
@@ -228,12 +226,8 @@ def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))[:60]
 
 
-def method(result: AuditResult) -> list[tuple[str, str]]:
-    """Say how the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
-    return [(words(f"method.{key}"), text) for key, text in _of_audit(result)]
-
-
 def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Say how the evidence was made and which error rates hold, in short: keys of `method` and paragraphs."""
     if result.universe is not None:
         yield "pairs", said("method_text.pairs")
     yield "game", said("method_text.game")
@@ -268,11 +262,11 @@ def _split(result: AuditResult) -> str:
 
 
 def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
-    """The same of all results, each once; what holds for one audit alone names it."""
+    """Say how the evidence of all results was made, each once; what holds for one audit alone names it."""
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
-        for row in method(result):
-            rows.setdefault(row, []).append(clean(subject_of(result.subject), 60))
+        for key, text in _of_audit(result):
+            rows.setdefault((words(f"method.{key}"), text), []).append(clean(subject_of(result.subject), 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)

@@ -73,6 +73,11 @@ class Line:
     tested: str = ""
 
     @property
+    def name(self) -> str:
+        """The subject with the kind of its promise."""
+        return f"{self.subject}: {self.kind}"
+
+    @property
     def words(self) -> str:
         """The verdict with its symbol and, of a broken promise of privacy, its severity."""
         return self._plain + (f", {self.severity.words}" if self.severity is not None else "")

@@ -116,12 +116,12 @@ class Scale:
     above: float = 0.0
 
     @classmethod
-    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
+    def log(cls, label: str, values: Iterable[float]) -> Scale:
         """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
         given = [value for value in values if not math.isnan(value)]
         finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
         high = max(finite)
-        low = max(min(finite), high * 10.0**-decades)
+        low = max(min(finite), high * 1e-4)
         room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
         below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
         return cls(label, low / room, high * room, True, below=below, above=above)

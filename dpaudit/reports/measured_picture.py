@@ -40,7 +40,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
     rows = tuple(
-        (_name(bar), compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
+        (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
     data = Table("", ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
@@ -50,7 +50,7 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
-    y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(map(_name, reversed(drawn))))
+    y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(bar.name for bar in reversed(drawn)))
     series = [Series("over", [(1.0, y.low), (x.high, y.high)], kind="box")]
     for place, bar in zip(range(len(drawn), 0, -1), drawn, strict=True):
         series += _bars(bar, place - HALF, place + HALF)
@@ -58,10 +58,6 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in STEPS)
     margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
     return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
-
-
-def _name(bar: Line) -> str:
-    return f"{bar.subject}: {bar.kind}"
 
 
 def _edge(bar: Line) -> float:
@@ -74,7 +70,7 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
         yield Series("blind-band", [(low, foot), (further, head)], "not proven, and not excluded", "box")
-    title = f"{_name(bar)}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
+    title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], PROVEN[bar.verdict], "box", title)
 
 

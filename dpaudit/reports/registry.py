@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports.answers import together
@@ -25,6 +23,7 @@ from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, rate_text
 from dpaudit.reports.words import fill, form
@@ -100,19 +99,11 @@ def _promise(audits: Sequence[AuditResult]) -> tuple[str, dict[str, float]]:
     claims = {result.claim for result in audits}
     if len(claims) != 1:
         return ("Custom" if claims else "", {})
-    claim = _claim(claims.pop())
+    text = claims.pop()
+    claim = one_step(parse_claim(text)) if is_readable(text) else None
     name, of = form("registry.variants").get(type(claim).__name__, ("Custom", ()))
     values = {key: float(getattr(claim, key)) for key in of}
     return name, {key: value for key, value in values.items() if math.isfinite(value)}
-
-
-def _claim(text: str) -> Claim | None:
-    if text.strip().startswith("metric="):
-        return None  # a name there is no file to be opened
-    try:
-        return one_step(parse_claim(text))
-    except UsageError:
-        return None
 
 
 def _unit(item: Item) -> str:
