@@ -168,6 +168,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
         head, *rest = violation(result, saved)
     else:
         rest = by_form.blocks(result)
+        if result.verdict == "inconclusive" and wording.is_weak(result):
+            rest.append(Paragraph("Take more samples with --samples."))
     blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
