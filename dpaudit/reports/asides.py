@@ -37,11 +37,6 @@ def rate_text(finding: SideFinding) -> str:
     return "no statistics" if finding.error_rate is None else wording.rate_text(finding.error_rate)
 
 
-def details_text(finding: SideFinding) -> str:
-    """The details as one line of JSON, cut where it is long."""
-    return clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
-
-
 def line(finding: SideFinding) -> str:
     """One line on what was looked at, and what came of it."""
     return f"{title(finding)}: {status_text(finding)}. {clean(finding.summary, 300)}"
@@ -49,5 +44,5 @@ def line(finding: SideFinding) -> str:
 
 def row(finding: SideFinding) -> list[str]:
     """A row of `COLUMNS`."""
-    summary = clean(finding.summary, 600)
-    return [title(finding), status_text(finding), summary, rate_text(finding), details_text(finding)]
+    details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+    return [title(finding), status_text(finding), clean(finding.summary, 600), rate_text(finding), details]

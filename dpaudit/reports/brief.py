@@ -114,7 +114,7 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
         ("claim", clean(result.claim, 200)),
         ("pair", f"{name_text(finding.id, 120)}\n{inputs}"),
         *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
-        ("rule", wording.rule_sentence(finding)),
+        ("rule", clean(finding.witness.description, 600) if finding.witness else "none recorded"),
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
         ("bound", wording.bound_sentence(result, finding) + "."),
         *([("test", test)] if test else []),

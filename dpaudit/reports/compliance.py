@@ -121,12 +121,9 @@ def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
         "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
     }
     values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
-    return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
-
-
-def _fact(value: object) -> str:
-    is_number = value is None or isinstance(value, bool | int | float)
-    return number_text(value) if is_number else clean(value, 200)
+    numbers = (type(None), bool, int, float)
+    shown = (number_text(value) if isinstance(value, numbers) else clean(value, 200) for _, value in values)
+    return tuple((clean(str(key), 40), text) for (key, _), text in zip(values, shown, strict=True))
 
 
 def _label(dossier: Dossier) -> Section:

@@ -453,7 +453,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
     for finding in drawn[:ROWS]:
-        ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
+        ends = [", ".join(number_text(one, 5) for one in places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
         rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
     series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
@@ -473,10 +473,6 @@ def _line_class(finding: Finding, top: float) -> str:
     ratio = finding.ratio_lower
     colour = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
     return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
-
-
-def _place_text(place: tuple[float, float]) -> str:
-    return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
 
 
 def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:

@@ -212,7 +212,8 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
     if isinstance(block, Table):
         rows = block.rows[:most]
         rest = len(block.rows) - len(rows) + block.omitted
-        return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *_more(rest)]
+        more = [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
+        return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *more]
     assert isinstance(block, Figure)
     if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
         return []
@@ -239,10 +240,6 @@ def _drawn(figure: Figure, width: float) -> list[Any]:
 
 def _padding(**points: float) -> list[tuple[Any, ...]]:
     return [(f"{side.upper()}PADDING", (0, 0), (-1, -1), room) for side, room in points.items()]
-
-
-def _more(rest: int) -> list[Any]:
-    return [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
 
 
 def _least(column: str, cells: Sequence[str]) -> float:
@@ -371,7 +368,10 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
     if mark.name == "text":
         return _words(mark, settings, known)
     if mark.name == "image":  # the group is mirrored: an image hangs from its upper edge
-        image = shapes.Image(at["x"], 0.0, at["width"], at["height"], _opened(at["href"]))
+        from PIL import Image
+
+        opened = Image.open(io.BytesIO(base64.b64decode(at["href"].partition(",")[2])))
+        image = shapes.Image(at["x"], 0.0, at["width"], at["height"], opened)
         return shapes.Group(image, transform=(1.0, 0.0, 0.0, -1.0, 0.0, at["y"] + at["height"]))
     paint: dict[str, Any] = {
         "fillColor": _colour(settings.get("fill"), settings.get("fill-opacity", "1")),
@@ -395,12 +395,6 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
     if at["d"].is_closed:
         line.closePath()
     return line
-
-
-def _opened(uri: str) -> Any:
-    from PIL import Image
-
-    return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
 
 
 def _words(mark: Mark, settings: Mapping[str, str], known: Callable[[str], str]) -> Any:

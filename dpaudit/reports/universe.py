@@ -5,7 +5,6 @@ Names are cleaned here; the page escapes them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -82,7 +81,7 @@ def p_value_text(log10: float) -> str:
     return number_text(10.0**log10, 3)
 
 
-def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
+def blocks(result: AuditResult) -> list[Block]:
     """Say what a report says of all pairs: a sentence, the verdicts, their matrix, the worst pairs."""
     table = result.universe
     assert table is not None
@@ -92,9 +91,7 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
         Paragraph(sentence(result)),
         Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
     ]
-    if table.asked:
-        image = matrix_image(table)
-        found.append(dataclasses.replace(image, id=f"{prefix}{image.id}"))
+    found += [matrix_image(table)] if table.asked else []
     found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 

@@ -373,11 +373,6 @@ def counts_sentence(finding: Finding) -> str:
     return joined(right, said("counts.looks") if finding.looks else "")  # bets of other rules are in the bound too
 
 
-def rule_sentence(finding: Finding, width: int = 600) -> str:
-    """The rule of the witness in words."""
-    return clean(finding.witness.description, width) if finding.witness is not None else "none recorded"
-
-
 def test_sentence(finding: Finding) -> str:
     """The evidence of one pair, and from where on it is a violation; empty where there is none."""
     shown = evidence_text(finding)
