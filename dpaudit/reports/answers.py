@@ -134,7 +134,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     worst = max(unseen, key=lambda line: line.blind or 0.0, default=None)
     is_known = not any(map(wording.is_unreliable, dossier.audits))
     return joined(
-        said("certainty.rate", rate=rate_text(rate)) if is_known else "",
+        said("certainty.rate", probability=alarm_text(dossier)) if is_known else "",
         said("certainty.low", enough=percent_text(TOGETHER)) if is_known and low else "",
         *dict.fromkeys(map(wording.dependence_sentence, dossier.audits)),
         said("certainty.no_proof", unseen=_unseen(worst)) if worst is not None else "",
@@ -162,6 +162,13 @@ def together(dossier: Dossier) -> float:
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
     rates += [one.error_rate for one in dossier.judged]
     return min(1.0, math.fsum(rates))
+
+
+def alarm_text(dossier: Dossier) -> str:
+    """The same in words, as the end of a sentence; where draws were found to depend on each other it is not known."""
+    if any(map(wording.is_unreliable, dossier.audits)):
+        return said("certainty.unknown")
+    return said("certainty.at_most", rate=rate_text(together(dossier)))
 
 
 def beside(dossier: Dossier) -> float:

@@ -18,14 +18,14 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports.answers import together
+from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text, rate_text
+from dpaudit.reports.wording import clean, number_text
 from dpaudit.reports.words import fill, form
 from dpaudit.results.model import AuditResult
 
@@ -153,7 +153,7 @@ def _validated(dossier: Dossier) -> str:
     lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
     opening = (
         f"Tested with dpaudit {__version__}, by results on {done}. All results together contain a false alarm with "
-        f"probability at most {rate_text(together(dossier))}."
+        f"probability {alarm_text(dossier)}."
     )
     return "\n".join([opening, *(f"{line.rstrip('.')}." for line in lines[:20])])
 

@@ -113,3 +113,6 @@ def test_no_rate_is_stated_and_no_draws_are_asked_for_where_draws_depend_on_each
     found = page_one(result)
     assert found["May it be released?"].endswith("More draws would not settle it: they have to be independent first.")
     assert "probability at most 5%" not in found["How sure is that?"] and "none can be relied on" in str(found)
+    for format in ("label", "registry", "oscal"):
+        text = reports.render(result, format)
+        assert "probability at most 5%" not in text and "since draws depend on each other" in text
