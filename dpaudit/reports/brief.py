@@ -124,11 +124,6 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     )
 
 
-def notes(result: AuditResult) -> list[Block]:
-    """Further facts of pairs, a line each."""
-    return [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
-
-
 def low_bits(result: AuditResult) -> list[Block]:
     """Leaks in the low bits, apart from the verdict; nothing if the check was turned off."""
     finding = result.floating_point
@@ -173,7 +168,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [*notes(result), *low_bits(result), *sides(result)]
+    blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
+    blocks += [*low_bits(result), *sides(result)]
     replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
         blocks.append(Code(clean(replay.line, 4000), "replay"))

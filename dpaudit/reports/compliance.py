@@ -44,6 +44,7 @@ from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import ScoresResult
 
 MODES: Mapping[str, str] = words("modes")
+METHOD = "Method, error rates and power"
 LINE = 5_000  # characters of a line that runs findings again
 
 
@@ -76,7 +77,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *first,
             *chapters.chapters(dossier),
             *attachments.sections(dossier.attachments),
-            _method(dossier),
+            Section("method", METHOD, (Facts(methods(dossier)),)),
             _provenance(dossier),
             *last,
         ),
@@ -97,7 +98,7 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         sections=(
             *chapters.evidence(result),
             _evaluation(found, f"Audited: {audited_text(result)}"),
-            _method(dossier),
+            Section("method", METHOD, (Facts(methods(dossier)),)),
             Section(
                 "environment",
                 "Subject, environment, options, and how to replay",
@@ -169,10 +170,6 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
     table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
-
-
-def _method(dossier: Dossier) -> Section:
-    return Section("method", "Method, error rates and power", (Facts(methods(dossier)),))
 
 
 def _provenance(dossier: Dossier) -> Section:

@@ -14,7 +14,6 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,15 +270,10 @@ def scatter(result: AuditResult) -> Figure | None:
             series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
     title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
     plot = Plot(x, y, tuple(series))
-    return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
-
-
-def _scatter_note(result: AuditResult) -> str:
-    lowers = [finding.parameter_lower for finding in result.findings]
-    missing = sum(math.isnan(lower) for lower in lowers)
-    zero = said("figure.bounds_zero") if 0.0 in lowers else ""
+    missing, zero = len(result.findings) - len(ranked), said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
-    return joined(said("figure.bounds_note"), zero, rest)
+    note = joined(said("figure.bounds_note"), zero, rest)
+    return plot.figure("bounds", title, description, note, _pair_data(result))
 
 
 def _pair_data(result: AuditResult) -> Table:
@@ -325,17 +319,15 @@ def wealth(result: AuditResult) -> Figure | None:
     looks += [(finding, finding.looks[-1]) for finding in others]
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
-    rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
+    rows = tuple(
+        (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
+         compared(look.parameter_lower, finding.parameter_budget)[0])
+        for finding, look in looks[:ROWS]
+    )  # fmt: skip
     note = said("figure.wealth_note")
     data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
     title = "Evidence over time: log wealth of the bets against the claim"
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)
-
-
-def _look_row(finding: Finding, look: Look) -> tuple[str, ...]:
-    lower, _ = compared(look.parameter_lower, finding.parameter_budget)
-    numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
-    return (name_text(finding.id, 80), *numbers, lower)
 
 
 def _wealth_scales(findings: Sequence[Finding], levels: Sequence[float]) -> tuple[Scale, Scale]:
@@ -424,13 +416,9 @@ def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]
         for name, value in ((finding.x_id, finding.x), (finding.x_prime_id, finding.x_prime)):
             if name in coordinates:
                 places[name] = coordinates[name]
-            elif name not in places and _is_point(value):
+            elif isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value)):
                 places[name] = (float(value[0]), float(value[1]))
     return places
-
-
-def _is_point(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
 
 
 def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.conformance.result import CheckRecord
 from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
@@ -170,7 +170,10 @@ def _unit(dossier: Dossier) -> Found | None:
 
 def _correctness(dossier: Dossier) -> Found | None:
     parts = _by_subjects([(one, f"audited, {wording.status_word(one.verdict)}.") for one in dossier.audits])
-    parts += [_checks_text(one) for one in dossier.checks if one.records]
+    for one in dossier.checks:
+        names = [clean(subject_of(mechanism), 60) for mechanism in one.mechanisms]
+        of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
+        parts += [f"{of}: {_check_sentence(one.records)}"] if one.records else []
     parts += [] if dossier.checks else [said("evidence.unchecked")]
     missing = [
         *(_left_out("Not audited", dossier, dossier.audits) if dossier.audits else ()),
@@ -187,13 +190,6 @@ def _correctness(dossier: Dossier) -> Found | None:
     whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
     versions_text = f"Versions: {clean(', '.join(sorted(versions)), 300)}."
     return "tested" if whole else "tested in part", "\n".join([*parts, *missing, versions_text])
-
-
-def _checks_text(result: CheckResult) -> str:
-    """Say how many checks of a run ended how, and of which mechanisms."""
-    names = [clean(subject_of(one), 60) for one in result.mechanisms]
-    of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
-    return f"{of}: {_check_sentence(result.records)}"
 
 
 def _check_sentence(records: Sequence[CheckRecord]) -> str:
