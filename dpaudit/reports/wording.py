@@ -200,7 +200,7 @@ def status_word(status: str) -> str:
 
 
 def counted(statuses: Iterable[str]) -> str:
-    """How many ended in each way, in the order in which they first come: "2 violated, 1 not refuted"."""
+    """Numbers of those that ended in each way, in the order in which they first come: "2 violated, 1 not refuted"."""
     return ", ".join(f"{count:,} {status_word(status)}" for status, count in Counter(statuses).items())
 
 

@@ -489,10 +489,8 @@ class AuditResult(Saved, Shown):
     @property
     def verdict(self) -> Verdict:
         """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
-        found = {finding.verdict for finding in self.findings}
-        if self.universe is not None:
-            found.add(self.universe.overall)
-        return gravest(found)
+        of_table = [self.universe.overall] if self.universe is not None else []
+        return gravest([*(finding.verdict for finding in self.findings), *of_table])
 
     @property
     def epsilon_lower(self) -> float:

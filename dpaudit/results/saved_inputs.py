@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results.codec import as_float, to_json
+from dpaudit.results.codec import PLAIN, as_float, to_json
 from dpaudit.results.saving import utf8
 
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 REDACTED = "(redacted)"  # what stands in the place of an input that was taken out of a report
 DIGEST = frozenset({"sha256", "characters", "short"})  # what a digest has
 MAX_BYTES = 1 << 26  # of an array that the types of an input ask for: a file is small, what it asks for need not be
-PLAIN = (type(None), bool, int, str)  # which JSON gives back as they were
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 DTYPES = re.compile(r"[<>|=]([biu][1248]|f[248]|U\d{1,5})")  # of arrays and numpy's numbers, as texts of numpy's

@@ -203,6 +203,7 @@ class UniverseTable:
             return _listed(np.where(violated, values, _down(values)))
 
         budget = np.where(violated, self.budget, _significant(self.budget, 8))
+        p_values = np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
         complete = all(map(np.array_equal, (self.first, self.second), np.triu_indices(len(self.ids), 1)))
         return {
             "inputs": list(self.ids),
@@ -215,9 +216,7 @@ class UniverseTable:
             "epsilon_lower": bounds(self.epsilon_lower),
             "parameter": self.parameter,
             "parameter_lower": None if self.parameter_lower is None else bounds(self.parameter_lower),
-            "log10_p_value": _listed(
-                np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
-            ),
+            "log10_p_value": _listed(p_values),
             "verdict": "".join(letters[code] for code in self.verdict.tolist()),
             "detectable": _listed(-_down(-self.detectable)),
             "partition": self.partition,

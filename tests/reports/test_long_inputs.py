@@ -151,7 +151,9 @@ def test_values_of_many_kinds(x, x_prime, said):
 
 def test_what_is_masked_is_named_as_masked(recwarn):
     masked = np.ma.array([1.5, 2.0, 3.0], mask=[0, 1, 0])
-    assert dpaudit.privacy.pairs.short_form(masked) == "[1.5,--,3.0]" and not recwarn.list
+    short = dpaudit.privacy.pairs.short_form
+    assert (short(masked), short(masked[:0]), short(np.ma.array(2.0, mask=True))) == ("[1.5, None, 3.0]", "[]", "None")
+    assert not recwarn.list
 
 
 # Neighbours of a user's first audit: one record of ten, behind a beginning that both names share.
