@@ -70,10 +70,10 @@ def short_form(value: Any, width: int = 40) -> str:
     """A one-line name of an input, at most `width` characters: never an object's address."""
     if is_frame(value):
         text = frame_name(value)
-    elif isinstance(value, np.ndarray) and value.ndim:
+    elif isinstance(value, np.ndarray) and value.ndim and not np.ma.is_masked(value):  # of a mask it says inf
         text = np.array2string(value, threshold=6, precision=6, separator=",")
     else:
-        text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)
+        text = repr(value.tolist() if isinstance(value, np.generic | np.ndarray) else value)
     text = " ".join(_SCALAR.sub(r"\1\2", ADDRESS.sub("", text)).split())
     return text if len(text) <= width else text[: width - 1] + "…"
 

@@ -57,12 +57,12 @@ def _about(result: AuditResult) -> str:
 
 def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
     """Source of the confidence of a failure, in one sentence; `stated` is that of the call, 0 for none."""
-    from dpaudit.reports.wording import percent_text
+    from dpaudit.reports.wording import rate_text, sure_text
 
-    own, left = percent_text(confidence), percent_text(1.0 - confidence)
+    own, left = sure_text(confidence), rate_text(1.0 - confidence)
     if stated:
         return f"The test states {own} for this call, {left} out of the session's error rate."
-    session, alarms = percent_text(plan.settings.confidence), percent_text(1.0 - plan.settings.confidence)
+    session, alarms = sure_text(plan.settings.confidence), rate_text(1.0 - plan.settings.confidence)
     tests = plan.tests + len(plan.lists)
     split = "the calls of its one test" if tests == 1 else f"its {tests:,} tests and their calls"
     return (
@@ -143,7 +143,7 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
         f"  rule     {wording.clean(found.description or NO_WORDS, 400)}",
         f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
-        f"  bound    {symbol} {wording.no_less(bound)}{unit} with {wording.percent_text(found.confidence)} confidence; "
+        f"  bound    {symbol} {wording.no_less(bound)}{unit} with {wording.sure_text(found.confidence)} confidence; "
         f"promised: {symbol} ≤ {budget}",
         f"  seed     {found.seed}",
         f"  replay   {replay_line}",

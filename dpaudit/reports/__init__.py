@@ -34,7 +34,6 @@ from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
-    from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
@@ -56,17 +55,7 @@ __all__ = [
 ]
 
 PROFILES = ("plain", "compliance")
-
-
 FORMATS = tuple(OWN)
-
-
-def _content(result: Any, added: ReportFormat, format: str) -> str | bytes:
-    """A report in a format of another package."""
-    content = added.render(_dossier(result))
-    if not isinstance(content, str | bytes):
-        raise UsageError(f"format {format} must render str or bytes, got {type(content).__name__}.")
-    return content
 
 
 def render(
@@ -100,14 +89,25 @@ def render(
 
         if format not in SCORE_FORMATS:
             raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
-    if format not in OWN:
-        return _content(result, added_formats()[format], format)
-    own, path = OWN[format], os.fspath(saved) if saved is not None else ""
-    content: Callable[..., str | bytes]
-    content = getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
-    if own.takes == "result":
-        return content(result, profile)
-    return content(_document(result, profile, path) if own.takes == "document" else _dossier(result))
+    own = OWN.get(format)
+    write: Callable[..., str | bytes] = (
+        getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
+        if own is not None
+        else added_formats()[format].render
+    )
+    if own is not None and own.takes == "result":
+        return write(result, profile)
+    if own is not None and own.takes == "document":
+        from dpaudit.reports.compliance import document_of
+
+        return write(document_of(result, profile, os.fspath(saved) if saved is not None else ""))
+    from dpaudit.reports.dossier import Dossier
+
+    one: Any = result
+    content = write(one if isinstance(one, Dossier) else Dossier.of(one))
+    if not isinstance(content, str | bytes):
+        raise UsageError(f"format {format} must render str or bytes, got {type(content).__name__}.")
+    return content
 
 
 def write_report(
@@ -139,15 +139,3 @@ def write_report(
     target = Path(path)
     write_whole(target, render(result, format_of(target), profile, saved))
     return target
-
-
-def _dossier(result: Any) -> Dossier:
-    from dpaudit.reports.dossier import Dossier
-
-    return result if isinstance(result, Dossier) else Dossier.of(result)
-
-
-def _document(result: Any, profile: str, path: str) -> Document:
-    from dpaudit.reports.compliance import document_of
-
-    return document_of(result, profile, path)

@@ -15,7 +15,7 @@ from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE
-from dpaudit.reports.wording import listed, number_text, percent_text, plural, some
+from dpaudit.reports.wording import listed, percent_text, plural, rate_text, some, upper_text
 from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
@@ -50,24 +50,21 @@ def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts
 def release_sentence(lines: Sequence[Line]) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
-    A broken promise: no. Failed checks, errors and inconclusive tests: not yet, and what would settle them. Else
+    A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else
     nothing was found of what would have been found, in the promise that was tested least well.
     """
     if broken := [line for line in lines if line.is_broken]:
         return joined(said("release.broken"), *_broken(broken))
     if failed := [line for line in lines if line.verdict == "violated"]:
         return said("release.checks", name=quoted(failed[0].subject))
-    unclear = sum(line.verdict != "not_refuted" for line in lines)
-    if unclear:
-        settles = joined(*[f"{quoted(line.subject)}: {line.settles}" for line in lines if line.settles][:NAMED])
-        tests = plural(unclear, "test")
-        return said("release.unclear", tests=tests, count=len(lines), settles=settles or said("release.more"))
+    if unclear := sum(line.verdict != "not_refuted" for line in lines):
+        return said("release.unclear", tests=plural(unclear, "test"), count=len(lines))
     if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
         return said("release.proved")
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
     which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    return joined(said(f"release.{which}", times=number_text(blind, 3)), also)
+    return joined(said(f"release.{which}", times=upper_text(blind, 3)), also)
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:
@@ -93,10 +90,16 @@ def _measured(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _mend(lines: Sequence[Line]) -> Iterator[str]:
-    """Say what to do with the mechanisms that may not be released."""
+    """Say what to do with the mechanisms that may not be released, each once: by its gravest row."""
+    gravest: dict[str, Line] = {}
+    for line in lines:
+        gravest.setdefault(line.subject, line)
+    settled = [name for name, line in gravest.items() if line.settles][:NAMED]
+    yield from (f"{quoted(name)}: {gravest[name].settles}" for name in settled)
     for verdict in ("violated", "error", "inconclusive"):
-        if found := list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict)):
-            yield said(f"mend.{verdict}", names=some(found, NAMED))
+        of = [quoted(name) for name, line in gravest.items() if line.verdict == verdict and name not in settled]
+        if of:
+            yield said(f"mend.{verdict}", names=some(of, NAMED))
 
 
 # --- What was tested, and what was promised? --------------------------------------------------------------------------
@@ -129,12 +132,13 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     low = rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
     unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
     worst = max(unseen, key=lambda line: line.blind or 0.0, default=None)
+    is_known = not any(map(wording.is_unreliable, dossier.audits))
     return joined(
-        said("certainty.rate", rate=percent_text(rate)),
-        said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
+        said("certainty.rate", probability=alarm_text(dossier)) if is_known else "",
+        said("certainty.low", enough=percent_text(TOGETHER)) if is_known and low else "",
         *dict.fromkeys(map(wording.dependence_sentence, dossier.audits)),
         said("certainty.no_proof", unseen=_unseen(worst)) if worst is not None else "",
-        said("certainty.beside", rate=percent_text(rest)) if rest > 0.0 else "",
+        said("certainty.beside", rate=rate_text(rest)) if rest > 0.0 else "",
     )
 
 
@@ -144,7 +148,7 @@ def _unseen(worst: Line) -> str:
     which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
     often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
     searched = "" if found is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=number_text(worst.blind, 3), often=often, lost=lost)
+    return said(f"certainty.{which}", searched=searched, times=upper_text(worst.blind, 3), often=often, lost=lost)
 
 
 def together(dossier: Dossier) -> float:
@@ -158,6 +162,13 @@ def together(dossier: Dossier) -> float:
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
     rates += [one.error_rate for one in dossier.judged]
     return min(1.0, math.fsum(rates))
+
+
+def alarm_text(dossier: Dossier) -> str:
+    """The same in words, as the end of a sentence; where draws were found to depend on each other it is not known."""
+    if any(map(wording.is_unreliable, dossier.audits)):
+        return said("certainty.unknown")
+    return said("certainty.at_most", rate=rate_text(together(dossier)))
 
 
 def beside(dossier: Dossier) -> float:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from dpaudit.reports.wording import clean, percent_text
+from dpaudit.reports import wording
+from dpaudit.reports.wording import clean
 from dpaudit.reports.words import words
-from dpaudit.results.side_findings import SideFinding, SideStatus
+from dpaudit.results.side_findings import SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
-WORDS: Mapping[SideStatus, str] = words("sides.statuses")
 FOUND: Mapping[str, str] = words("sides.found")
 COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
 APART: str = words("sides.apart")
@@ -28,17 +28,13 @@ def title(finding: SideFinding) -> str:
 
 def status_text(finding: SideFinding) -> str:
     """Say what came of it, in words that stand behind its name."""
-    return FOUND.get(finding.kind, WORDS["found"]) if finding.status == "found" else WORDS[finding.status]
+    known = FOUND if finding.status == "found" else {}
+    return known.get(finding.kind, wording.status_word(finding.status))
 
 
 def rate_text(finding: SideFinding) -> str:
     """The error rate, or that chance has no part in it."""
-    return "no statistics" if finding.error_rate is None else percent_text(finding.error_rate)
-
-
-def details_text(finding: SideFinding) -> str:
-    """The details as one line of JSON, cut where it is long."""
-    return clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+    return "no statistics" if finding.error_rate is None else wording.rate_text(finding.error_rate)
 
 
 def line(finding: SideFinding) -> str:
@@ -48,5 +44,5 @@ def line(finding: SideFinding) -> str:
 
 def row(finding: SideFinding) -> list[str]:
     """A row of `COLUMNS`."""
-    summary = clean(finding.summary, 600)
-    return [title(finding), status_text(finding), summary, rate_text(finding), details_text(finding)]
+    details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+    return [title(finding), status_text(finding), clean(finding.summary, 600), rate_text(finding), details]

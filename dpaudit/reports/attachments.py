@@ -7,7 +7,6 @@ redaction leaves the others out, as they may quote data.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +18,16 @@ from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import (
     clean,
     compared,
+    counted,
     lower_text,
     name_text,
     number_text,
-    percent_text,
     plural,
+    rate_text,
     some,
+    status_word,
+    sure_text,
+    upper_text,
 )
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import Verdict
@@ -61,29 +64,26 @@ def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
     return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
 
 
-def session_attachment(
-    name: str, digest: str, record: Mapping[str, Any], without: Sequence[str], subjects: Sequence[str]
-) -> Attachment:
+def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
     """A session of tests as a whole (dpaudit.session/1); `without` names tests whose audit is not at hand."""
     session, audits, checks = record["session"], record["audits"], record.get("checks", ())
-    facts = [("Audits", _ended([audit["verdict"] for audit in audits]))]
+    facts = [("Audits", f"{len(audits):,}: {counted(str(audit['verdict']) for audit in audits)}")]
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
-    facts.append(("Subjects", f"{len(set(subjects)):,}"))
+    facts.append(("Subjects", f"{len({str(audit.get('subject') or '') for audit in audits}):,}"))
     if "confidence" in session:
-        rate, sure = percent_text(float(session["error_rate"])), percent_text(session["confidence"])
+        rate, sure = rate_text(float(session["error_rate"])), sure_text(session["confidence"])
         facts.append(("Confidence", f"{sure}: a false alarm in at most {rate} of sessions"))
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
     if checks:
-        facts.append(("Conformance checks", _ended([check["status"] for check in checks])))
+        facts.append(("Conformance checks", f"{len(checks):,}: {counted(str(one['status']) for one in checks)}"))
     if known := sum(bool(audit.get("known")) for audit in audits):
         facts.append(("Known violations", f"{known:,}, which fail no test"))
-    words = [str(audit["verdict"]).replace("_", " ") for audit in audits]
+    marks = [str(audit["verdict"]) for audit in audits]
     rows = [
         (clean(audit["test"], 160), clean(audit["claim"], 80), word, clean(str(audit.get("known") or ""), 120))
-        for audit, word in zip(audits, words, strict=True)
+        for audit, word in zip(audits, map(status_word, marks), strict=True)
     ]
-    marks = [str(audit["verdict"]) for audit in audits]
     columns = ("test", "claim", "verdict", "known because")
     blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, ROWS, marks)]
     if without:
@@ -91,12 +91,6 @@ def session_attachment(
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
         blocks.append(Paragraph(f"{text}{shown}. Let the session write it with --dp-report json."))
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
-
-
-def _ended(statuses: Sequence[str]) -> str:
-    """Numbers of those that ended in each way."""
-    counts = Counter(str(status).replace("_", " ") for status in statuses)
-    return f"{len(statuses):,}: " + ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
 
 def check_record(schema: str, record: Mapping[str, Any], keys: Sequence[str]) -> None:
@@ -138,7 +132,7 @@ def _of_certificate(result: Certificate) -> Judged:
         "claim": clean(result.claim, 80),
         "these": "this pair" if count == 1 else f"these {plural(count, 'pair')}",
         "of": f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair",
-        "left": said("row.proof_left", mass=number_text(result.mass_left, 3)),
+        "left": said("row.proof_left", mass=upper_text(result.mass_left, 3)),
         "shown": joined(f"{name_text(result.worst.id, 80)}: {_loss(result.worst)}", _event(result.worst)),
     }
     key = {"kept": "kept", "violated": "broken"}.get(verdict, "open")
@@ -146,7 +140,7 @@ def _of_certificate(result: Certificate) -> Judged:
     if key == "kept":
         word = measured = said("row.proof_kept", **facts)
         low = min(low, 1.0)  # what exceeds the claim by its rounding alone does not count
-        measured += said("row.proof_worst", times=number_text(max(high, 0.0), 4)) if asked else ""
+        measured += said("row.proof_worst", times=upper_text(max(high, 0.0))) if asked else ""
     else:
         word, measured = said(f"row.proof_{key}"), said(f"row.proof_{key}_measured", **facts)
     if key == "open":
@@ -156,7 +150,7 @@ def _of_certificate(result: Certificate) -> Judged:
     line = Line(
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
-        word=word, sentence=sentence,
+        word=word, sentence=sentence, settles=said("settling.proof") if key == "open" else "",
         tested=said("row.tested_proof", pairs=plural(count, "pair"), inputs=plural(result.inputs, "input")),
     )  # fmt: skip
     return Judged(result.subject, line, 0.0)
@@ -185,6 +179,6 @@ def _row(pair: CertifiedPair) -> tuple[str, ...]:
     lower = compared(pair.value_lower, pair.claimed)[0]
     return (
         name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
-        number_text(pair.value_upper), lower_text(pair.epsilon_lower), number_text(pair.epsilon_upper),
-        number_text(pair.delta), number_text(pair.mass_left, 3),
+        upper_text(pair.value_upper), lower_text(pair.epsilon_lower), upper_text(pair.epsilon_upper),
+        number_text(pair.delta), upper_text(pair.mass_left, 3),
     )  # fmt: skip

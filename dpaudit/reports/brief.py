@@ -14,7 +14,7 @@ from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import VERDICT_WORDS, clean, name_text, number_text, plural, short_count
+from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.universe_table import UniverseTable
 
@@ -31,7 +31,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
         worst = result.worst
         row = (
             f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
-            VERDICT_WORDS[result.verdict],
+            status_word(result.verdict),
             f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
             wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
             name_text(worst.id, 40) if worst is not None else wording.MISSING,
@@ -56,7 +56,7 @@ def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
     for finding in result.ranked()[:limit]:
         lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
         ratio, seen = wording.ratio_text(finding), wording.evidence_cell(finding, kind)
-        draws, word = short_count(finding.samples), VERDICT_WORDS[finding.verdict]
+        draws, word = short_count(finding.samples), status_word(finding.verdict)
         rows.append((name_text(finding.id, 60), budget, lower, ratio, seen, draws, word))
     marks = tuple(finding.verdict for finding in result.ranked()[:limit])
     return Table("", columns, tuple(rows), wording.asked_count(result) - len(rows), marks, kind="verdicts")
@@ -64,9 +64,8 @@ def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
 
 def all_pairs(table: UniverseTable) -> Paragraph:
     """The verdicts of all pairs, counted, on one line."""
-    parts = [f"{table.count(verdict):,} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS if table.count(verdict)]
-    parts += [f"{table.count(None):,} not asked"] if table.count(None) else []
-    return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {', '.join(parts)}.")
+    ended = wording.counted(one or "not asked" for one in (*VERDICTS, None) for _ in range(table.count(one)))
+    return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {ended}.")
 
 
 def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:
@@ -115,7 +114,7 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
         ("claim", clean(result.claim, 200)),
         ("pair", f"{name_text(finding.id, 120)}\n{inputs}"),
         *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
-        ("rule", wording.rule_sentence(finding)),
+        ("rule", clean(finding.witness.description, 600) if finding.witness else "none recorded"),
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
         ("bound", wording.bound_sentence(result, finding) + "."),
         *([("test", test)] if test else []),
@@ -123,11 +122,6 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
         *kept,
         ("seed", clean(seed, 120)),
     )
-
-
-def notes(result: AuditResult) -> list[Block]:
-    """Further facts of pairs, a line each."""
-    return [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
 
 
 def low_bits(result: AuditResult) -> list[Block]:
@@ -174,7 +168,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [*notes(result), *low_bits(result), *sides(result)]
+    blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
+    blocks += [*low_bits(result), *sides(result)]
     replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
         blocks.append(Code(clean(replay.line, 4000), "replay"))
@@ -188,7 +183,7 @@ def replay_blocks(outcome: Replay) -> list[Paragraph]:
     share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
     lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
     name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
-    confidence = wording.percent_text(outcome.confidence)
+    confidence = wording.sure_text(outcome.confidence)
     if outcome.confirmed:
         headline, mark = "Confirmed: the witness breaks the promise on fresh draws", "violated"
         reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."

@@ -15,7 +15,7 @@ from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series
 from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
@@ -25,6 +25,7 @@ FORM, RATIO = "where the leak shows", "times what is allowed"
 # In place of a loss: a test that knows the event finds none, an audit may find one all the same.
 NONE, NOT_PROMISED, NOT_FOUND = "none", "not promised", "not found"
 KNOWN_CURVE = "a test that knows these outputs"
+PROBABILITY = "total probability of the outputs"
 HARDEST = "the audit itself, in the hardest form (an allowance)"
 
 
@@ -65,7 +66,7 @@ def _in_outputs(mass: float) -> str:
     return f"in outputs of probability {wording.number_text(mass)}"
 
 
-def _learned(result: AuditResult) -> tuple[str, Power] | None:
+def learned(result: AuditResult) -> tuple[str, Power] | None:
     """The pair that was tested least well, and its power; None where nothing is known of learned events.
 
     None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
@@ -78,19 +79,9 @@ def _learned(result: AuditResult) -> tuple[str, Power] | None:
     return wording.name_text(weakest.id, 60), weakest.power
 
 
-def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the pair that was tested least well; none where nothing is known of learned events."""
-    found = _learned(result)
-    return rows_of(found[1]) if found else ()
-
-
-def caption(result: AuditResult) -> str:
-    """Caption of `rows`: the pair, how frequent an event is, how often it is found, and what that rests on."""
-    found = _learned(result)
-    if found is None:
-        return ""
-    pair, power = found
-    which, audits = "planted" if power.is_planted else "allowance", audits_a_form(result.mode == "fixed")
+def caption(pair: str, power: Power, is_fixed: bool) -> str:
+    """Caption of the rows: the pair, how frequent an event is, how often it is found, and what that rests on."""
+    which, audits = "planted" if power.is_planted else "allowance", audits_a_form(is_fixed)
     facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
     facts["more"] = wording.more_than(power)
     return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
@@ -98,11 +89,14 @@ def caption(result: AuditResult) -> str:
 
 def blocks(result: AuditResult) -> list[Block]:
     """The rows as a table with its caption; none where no form has a loss: a sentence says that."""
-    found, lines = _learned(result), rows(result)
-    if found is None or all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
+    if (found := learned(result)) is None:
         return []
-    columns = (FORM, f"loss found in {_in_ten(found[1].probability)} audits (nats)", RATIO)
-    return [Table("By form, and by how rare the outputs are", columns, lines), Paragraph(caption(result), "note")]
+    pair, power = found
+    lines, columns = rows_of(power), (FORM, f"loss found in {_in_ten(power.probability)} audits (nats)", RATIO)
+    if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
+        return []
+    note = Paragraph(caption(pair, power, result.mode == "fixed"), "note")
+    return [Table("By form, and by how rare the outputs are", columns, lines), note]
 
 
 def _in_ten(probability: float) -> str:
@@ -116,8 +110,7 @@ def _in_ten(probability: float) -> str:
 def _texts(loss: float, allowed: float, nothing: str) -> tuple[str, str]:
     if not math.isfinite(loss):
         return nothing, wording.MISSING
-    ratio = wording.number_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
-    return wording.number_text(loss, 3), ratio
+    return wording.upper_text(loss, 3), wording.upper_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
 
 
 def mass_figure(result: AuditResult) -> Figure | None:
@@ -132,7 +125,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
     allowed = f"the claim allows {wording.nats_text(power.at_budget)} in outputs of probability {power.event_mass:g}"
     description = said("figure.mass", often=wording.percent_text(power.probability))
     known = power.at_budget > 0.0
-    x, y = _scales(power, [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known)
+    losses = [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known
+    x, y = (Scale.log(PROBABILITY, [mass for mass, _ in power.by_mass]), Scale.log("loss (nats)", losses))
     series = []
     if power.blind_mass is not None:
         blind = math.sqrt(power.blind_mass * curves[KNOWN_CURVE][-1][0])
@@ -143,15 +137,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
     rows = tuple((wording.number_text(mass), *_cells(curves, mass)) for mass, _ in power.by_mass)
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
-    data = Data(("probability of the outputs", *curves), rows)
+    data = Table("", ("probability of the outputs", *curves), rows)
     return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
-
-
-def _scales(power: Power, losses: list[float]) -> tuple[Scale, Scale]:
-    masses = [mass for mass, _ in power.by_mass]
-    room = max(1.3, math.sqrt(4.0 * min(losses) / max(losses)))  # at least a factor of four in view
-    x = Scale("total probability of the outputs", min(masses) / 1.3, max(masses) * 1.3, is_log=True)
-    return x, Scale("loss (nats)", min(losses) / room, max(losses) * room, is_log=True)
 
 
 def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:

@@ -148,4 +148,4 @@ def utility_sentence(finding: UtilityFinding) -> str:
     rest = f"; {NOT_SETTLED}" if finding.told != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
     stated = f"stated: at most {number_text(finding.allowed)}{rest}"
-    return f"{measured}{number_text(finding.upper)} with confidence; {stated}."
+    return f"{measured}{wording.upper_text(finding.upper)} with confidence; {stated}."

@@ -17,14 +17,13 @@ from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.wording import (
-    VERDICT_WORDS,
     clean,
-    compared,
     name_text,
     number_text,
-    percent_text,
     plural,
+    rate_text,
     status_word,
+    sure_text,
 )
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
@@ -42,44 +41,44 @@ def chapters(dossier: Dossier) -> Iterator[Section]:
         if isinstance(result, AuditResult):
             title = f"{wording.subject_name(result)}: the claim against what was measured"
             lead = Paragraph(f"{wording.headline(result)}.", "lead")
-            yield Section(prefix, title, (lead, *opening(result, f"{prefix}-")), mark=result.verdict)
-            yield from evidence(result, f"{prefix}-", level=3, coordinates=coordinates)
-        elif isinstance(result, CheckResult):
-            yield from _check(result, prefix)
+            chapter = [
+                Section("", title, (lead, *opening(result)), mark=result.verdict),
+                *evidence(result, coordinates),
+            ]
         else:
-            yield _utility(result, prefix)
+            chapter = list(_check(result)) if isinstance(result, CheckResult) else [_utility(result)]
+        for part, section in enumerate(chapter):
+            blocks = (_within(f"{prefix}-", block) for block in section.blocks)
+            name = f"{prefix}-{section.id}" if section.id else prefix
+            yield dataclasses.replace(section, id=name, blocks=tuple(blocks), level=3 if part else 2)
 
 
-def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
-    """The figures that there are, with ids that are unique in the report."""
-    return [dataclasses.replace(figure, id=f"{prefix}{figure.id}") for figure in drawn if figure is not None]
+def _within(prefix: str, block: Block) -> Block:
+    """A block of a report of several results: a figure has an id of its own."""
+    return dataclasses.replace(block, id=f"{prefix}{block.id}") if isinstance(block, Figure) else block
+
+
+def _figures(*drawn: Figure | None) -> list[Block]:
+    return [figure for figure in drawn if figure is not None]
 
 
 # --- An audit -------------------------------------------------------------------------------------------------------
 
 
-def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
+def opening(result: AuditResult) -> tuple[Block, ...]:
     """Sentence on the power of an audit, notes, and the first picture."""
     blocks: list[Block] = []
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(prefix, evidence_figure(result), mass_figure(result) if is_quiet else None))
+    return (*blocks, *_figures(evidence_figure(result), mass_figure(result) if is_quiet else None))
 
 
-def evidence(
-    result: AuditResult,
-    prefix: str = "",
-    level: int = 2,
-    coordinates: Mapping[str, tuple[float, float]] | None = None,
-) -> Iterator[Section]:
-    """The sections of an audit below its opening, with a prefix of their ids and figures and a level of headings.
-
-    `coordinates` say by name where inputs lie on a map.
-    """
+def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
+    """The sections of an audit below its opening; `coordinates` say by name where inputs lie on a map."""
 
     def section(key: str, title: str, blocks: list[Block]) -> Section:
-        return Section(f"{prefix}{key}", title, tuple(blocks), level)
+        return Section(key, title, tuple(blocks))
 
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
@@ -89,25 +88,19 @@ def evidence(
     if forms := by_form.blocks(result):
         yield section("found", "What would have been found", forms)
     if result.universe is not None:
-        yield section("universe", "All pairs", universe.blocks(result, prefix))
-    losses = _figures(
-        prefix,
-        figures.heatmap(result) if result.universe is None else None,
-        figures.atlas(result, coordinates or {}),
-        figures.scatter(result),
-    )
-    if losses:
+        yield section("universe", "All pairs", universe.blocks(result))
+    matrix = figures.heatmap(result) if result.universe is None else None
+    if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
         yield section("losses", "Loss against budget", losses)
-    drawn = _figures(prefix, curves.profile(result), curves.trade_off(result), curves.band(result))
-    if drawn:
+    if drawn := _figures(curves.profile(result), curves.trade_off(result), curves.band(result)):
         yield section("curves", "Privacy profile and trade-off", drawn)
-    if course := _figures(prefix, figures.wealth(result)):
+    if course := _figures(figures.wealth(result)):
         yield section("evidence", "Evidence over draws", course)
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
-        yield Section(f"{prefix}worst", title, (Facts(facts),), level, worst.verdict)
+        yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
     yield section("floating-point", doubles.headline(result), list(_low_bits(result)))
     if result.side_findings:
@@ -121,9 +114,7 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("None was run.")
     parameter, kind = wording.parameter_of(result), wording.evidence_name(result)
-    units = f" ({wording.UNITS[parameter]})" if parameter in wording.UNITS else ""
-    bound = f"lower bound on {wording.symbol(parameter)}{units}"
-    columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
+    columns = (*wording.pair_heads(parameter), kind, "draws in all", "would have found (nats)")
     if result.findings:
         ranked = result.ranked()
         marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
@@ -135,10 +126,8 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
-    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    ratio, word = wording.ratio_text(finding), VERDICT_WORDS[finding.verdict]
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
-    return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
+    return (*wording.pair_row(finding), *rest)
 
 
 def _low_bits(result: AuditResult) -> Iterator[Block]:
@@ -150,22 +139,22 @@ def _low_bits(result: AuditResult) -> Iterator[Block]:
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------
 
 
-def _check(result: CheckResult, prefix: str) -> Iterator[Section]:
+def _check(result: CheckResult) -> Iterator[Section]:
     kinds: tuple[tuple[str, str, Callable[[CheckRecord], bool]], ...] = (
         ("laws", "Laws that follow from the claim", lambda record: record.name.startswith("law_")),
         ("suite", "What any mechanism must do", lambda record: not record.name.startswith("law_")),
     )
     names = ", ".join(clean(str(mechanism["name"]), 60) for mechanism in result.mechanisms[:5])
     text = (
-        f"{plural(len(result.records), 'check')}, at an error rate of {number_text(result.error_rate)} for the list of "
+        f"{plural(len(result.records), 'check')}, at an error rate of {rate_text(result.error_rate)} for the list of "
         "one mechanism. A check that does not apply says why."
     )
-    yield Section(prefix, f"{names}: laws and conformance", (Paragraph(text),), mark=result.verdict)
+    yield Section("", f"{names}: laws and conformance", (Paragraph(text),), mark=result.verdict)
     for key, title, belongs in kinds:
         records = [record for record in result.records if belongs(record)]
         if records:
             table = _records(plural(len(records), "check"), records, len(result.mechanisms) > 1)
-            yield Section(f"{prefix}-{key}", title, (table,), level=3)
+            yield Section(key, title, (table,))
 
 
 def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
@@ -178,17 +167,17 @@ def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
     return Table.first(title, ("check", "status", "a mechanism …", "remark"), rows, CHECKS, marks)
 
 
-def _utility(result: UtilityResult, prefix: str) -> Section:
+def _utility(result: UtilityResult) -> Section:
     name = clean(subject_of(result.subject), 80)
     bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
     broken = [f for f in result.findings if f.verdict == "error"]
     text = (
         f"{plural(len(result.findings), 'test')} of {plural(len(bounds), 'stated error bound')}, together "
-        f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
+        f"at {sure_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
     )
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
-    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", figures.errors(result))]
+    blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
         blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
-    return Section(prefix, f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)
+    return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)

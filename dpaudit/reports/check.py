@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dpaudit.conformance.registry import CheckSpec, all_checks
@@ -10,9 +11,8 @@ from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, some
+from dpaudit.reports.wording import clean, number_text, plural, rate_text, some, status_word
 
-WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
 HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
 NAMES_SHOWN = 3
@@ -22,7 +22,6 @@ PRIVACY, HYGIENE = "Privacy", "Hygiene: how it is called, and what it refuses"
 
 def check_blocks(result: CheckResult) -> list[Block]:
     """For each mechanism what failed and why, what passed, and in one paragraph what was skipped and why."""
-    specs = {spec.name: spec for spec in all_checks()}
     blocks: list[Block] = []
     for mechanism in result.mechanisms:
         name = str(mechanism["name"])
@@ -30,13 +29,13 @@ def check_blocks(result: CheckResult) -> list[Block]:
         blocks.append(Paragraph(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
         records = [record for record in result.records if record.mechanism == name]
         for title, is_hygiene in ((PRIVACY, False), (HYGIENE, True)):
-            own = [one for one in records if _is_hygiene(one, specs) == is_hygiene]
+            own = [one for one in records if _is_hygiene(one) == is_hygiene]
             if own:
-                blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene, specs)]
+                blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene)]
         blocks.append(Paragraph(""))
-    rate = number_text(float(result.error_rate))
+    rate = rate_text(result.error_rate)
     text = (
-        f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
+        f"{plural(len(result.records), 'check')}: {_counts(result)}. Error rate {rate} for the list of one "
         f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}"
     )
     return [*blocks, Paragraph(text), answers(Dossier.alone(result), most=NAMED)]
@@ -47,50 +46,52 @@ def listing() -> Table:
     return Table("", ("check", "a mechanism ..."), tuple((spec.name, spec.demands) for spec in all_checks()))
 
 
-def _is_hygiene(record: CheckRecord, specs: Mapping[str, CheckSpec]) -> bool:
-    """Tell whether a check is about calls; one that is not known here, of another package or version, is not."""
-    return record.name in specs and specs[record.name].is_hygiene
+def _spec(record: CheckRecord) -> CheckSpec | None:
+    """The check of a record; None of one that is not known here, of another package or version."""
+    return next((spec for spec in all_checks() if spec.name == record.name), None)
+
+
+def _is_hygiene(record: CheckRecord) -> bool:
+    """Tell whether a check is about calls."""
+    spec = _spec(record)
+    return spec is not None and spec.is_hygiene
 
 
 def _word(status: str, is_hygiene: bool) -> str:
-    return HYGIENE_WORDS.get(status, WORDS.get(status, status)) if is_hygiene else WORDS.get(status, status)
+    return HYGIENE_WORDS.get(status, status_word(status)) if is_hygiene else status_word(status)
 
 
-def _counts(result: CheckResult, specs: Mapping[str, CheckSpec]) -> str:
+def _counts(result: CheckResult) -> str:
     """Say how many checks ended how, in the words of each group: the gravest first, privacy before hygiene."""
-    counts: dict[str, int] = {}
-    for status in result.counts:
-        for one in sorted(result.of_status(status), key=lambda one: _is_hygiene(one, specs)):
-            word = _word(status, _is_hygiene(one, specs))
-            counts[word] = counts.get(word, 0) + 1
+    ordered = (one for status in result.counts for one in sorted(result.of_status(status), key=_is_hygiene))
+    counts = Counter(_word(one.status, _is_hygiene(one)) for one in ordered)
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
-def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, CheckSpec]) -> Table:
+def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:
     """Say what failed, each cause with what follows from it; then what did not fail; then what was skipped."""
     rows, marks = [], []
     told: dict[tuple[str, str, str], list[str]] = {}
     skipped: dict[str, list[str]] = {}
     passed: list[str] = []
-    following: dict[str, int] = {}
+    following: Counter[str] = Counter()
     weak = {one.name for one in records if one.status == "inconclusive"}
     for one in records:
-        cause = specs[one.name].follows if one.name in specs else ""
-        if one.status == "inconclusive" and cause in weak:
-            following[cause] = following.get(cause, 0) + 1
+        spec = _spec(one)
+        cause = spec.follows if spec is not None else ""
+        is_left_out = one.status == "skipped" and cause and cause in one.message
+        if is_left_out or (one.status == "inconclusive" and cause in weak):
+            following[cause] += 1
         elif one.status in TOLD:
             told.setdefault((one.status, one.message, one.reason), []).append(one.name)
-        elif one.status == "skipped" and cause and cause in one.message:
-            following[cause] = following.get(cause, 0) + 1
         elif one.status == "skipped":
             skipped.setdefault(one.message, []).append(one.name)
         else:
             passed.append(one.name)
     for (status, message, reason), names in told.items():
-        text = f"{some(names, NAMES_SHOWN)}: {clean(message, 600)}" + (
-            f" Known: {clean(reason, 200)}" if reason else ""
-        )
-        follow = sum(following.get(name, 0) for name in names)
+        known = f" Known: {clean(reason, 200)}" if reason else ""
+        text = f"{some(names, NAMES_SHOWN)}: {clean(message, 600)}{known}"
+        follow = sum(following[name] for name in names)
         if follow:
             came = "inconclusive too" if status == "inconclusive" else "left out"
             text = f"{text.removesuffix('.')}. {plural(follow, 'law')} that would follow: {came}."
@@ -101,6 +102,6 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, 
         marks.append("not_refuted")
     if skipped:
         why = "; ".join(f"{', '.join(names)} ({clean(reason, 200)})" for reason, names in skipped.items())
-        rows.append(("skipped", why))
+        rows.append((_word("skipped", is_hygiene), why))
         marks.append("skipped")
     return Table("", ("", ""), tuple(rows), marks=tuple(marks))

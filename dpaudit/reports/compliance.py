@@ -32,7 +32,10 @@ from dpaudit.reports.wording import (
     number_text,
     percent_text,
     plural,
+    rate_text,
+    status_word,
     subject_name,
+    sure_text,
 )
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
@@ -41,6 +44,7 @@ from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import ScoresResult
 
 MODES: Mapping[str, str] = words("modes")
+METHOD = "Method, error rates and power"
 LINE = 5_000  # characters of a line that runs findings again
 
 
@@ -73,7 +77,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *first,
             *chapters.chapters(dossier),
             *attachments.sections(dossier.attachments),
-            _method(dossier),
+            Section("method", METHOD, (Facts(methods(dossier)),)),
             _provenance(dossier),
             *last,
         ),
@@ -94,7 +98,7 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         sections=(
             *chapters.evidence(result),
             _evaluation(found, f"Audited: {audited_text(result)}"),
-            _method(dossier),
+            Section("method", METHOD, (Facts(methods(dossier)),)),
             Section(
                 "environment",
                 "Subject, environment, options, and how to replay",
@@ -115,17 +119,12 @@ def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
         "mode": joined(f"{result.mode}:", MODES.get(result.mode, "")),
         "seed": str(result.seed),
         "seconds": result.seconds,
+        "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
     }
-    run["same seed, same bits"] = (
-        "if the subject draws from its generator alone" if result.replayable else "no generator"
-    )
     values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
-    return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
-
-
-def _fact(value: object) -> str:
-    is_number = value is None or isinstance(value, bool | int | float)
-    return number_text(value) if is_number else clean(value, 200)
+    numbers = (type(None), bool, int, float)
+    shown = (number_text(value) if isinstance(value, numbers) else clean(value, 200) for _, value in values)
+    return tuple((clean(str(key), 40), text) for (key, _), text in zip(values, shown, strict=True))
 
 
 def _label(dossier: Dossier) -> Section:
@@ -173,10 +172,6 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
 
 
-def _method(dossier: Dossier) -> Section:
-    return Section("method", "Method, error rates and power", (Facts(methods(dossier)),))
-
-
 def _provenance(dossier: Dossier) -> Section:
     """Seeds, versions, digests and how to replay."""
     columns = ("file", "kind", "subject", "seed", "runs", "seconds", "verdict")
@@ -185,7 +180,7 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), told(result).replace("_", " ")
+        seconds, verdict = number_text(float(result.seconds)), status_word(told(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(told(result))
@@ -225,20 +220,16 @@ def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))[:60]
 
 
-def method(result: AuditResult) -> list[tuple[str, str]]:
-    """Say how the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
-    return [(words(f"method.{key}"), text) for key, text in _of_audit(result)]
-
-
 def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Say how the evidence was made and which error rates hold, in short: keys of `method` and paragraphs."""
     if result.universe is not None:
         yield "pairs", said("method_text.pairs")
     yield "game", said("method_text.game")
     mode = "fixed" if result.mode == "fixed" else "sequential"
     adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
     yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
-    sure = percent_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
-    yield "rate", said("method_text.rate", rate=percent_text(1.0 - result.confidence), split=_split(result), sure=sure)
+    sure = sure_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    yield "rate", said("method_text.rate", rate=rate_text(1.0 - result.confidence), split=_split(result), sure=sure)
     powers = (finding.power for finding in result.findings if finding.verdict != "violated")
     power = next((power for power in powers if power is not None), None)
     often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
@@ -246,9 +237,9 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     if (band := result.trade_off) is not None:
         facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
         which = "band" if band.points else "no_band"
-        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=percent_text(band.error_rate))
+        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=rate_text(band.error_rate))
     if (bits := result.floating_point) is not None and bits.pairs:
-        yield "bits", said("method_text.bits", rate=percent_text(bits.error_rate))
+        yield "bits", said("method_text.bits", rate=rate_text(bits.error_rate))
     yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
 
 
@@ -265,20 +256,20 @@ def _split(result: AuditResult) -> str:
 
 
 def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
-    """The same of all results, each once; what holds for one audit alone names it."""
+    """Say how the evidence of all results was made, each once; what holds for one audit alone names it."""
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
-        for row in method(result):
-            rows.setdefault(row, []).append(clean(subject_of(result.subject), 60))
+        for key, text in _of_audit(result):
+            rows.setdefault((words(f"method.{key}"), text), []).append(clean(subject_of(result.subject), 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)
         found.append((f"{name} ({', '.join(dict.fromkeys(subjects))})" if alone else name, text))
     for one in dossier.checks:
-        facts = {"rate": number_text(one.error_rate), "samples": plural(one.samples, "sample")}
+        facts = {"rate": rate_text(one.error_rate), "samples": plural(one.samples, "sample")}
         found.append((words("method.check"), said("method_text.check", **facts)))
     for measured in dossier.utilities:
-        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": percent_text(measured.confidence)}
+        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": sure_text(measured.confidence)}
         found.append((words("method.errors"), said("method_text.errors", **facts)))
     if len(dossier.sources) > 1:
         results = plural(len(dossier.sources), "result")

@@ -24,8 +24,17 @@ from typing import Any
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
-from dpaudit.reports.wording import compared, lower_text, name_text, no_less, number_text, percent_text
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series, Table
+from dpaudit.reports.wording import (
+    compared,
+    lower_text,
+    name_text,
+    no_less,
+    number_text,
+    rate_text,
+    sure_text,
+    upper_text,
+)
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.trade_off import TradeOffPoint
@@ -40,34 +49,23 @@ TABLE_ROWS = 16
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Guesses of a rule: the shares of draws it got right and wrong, and limits of them where they hold."""
+    """Guesses of a rule: the shares of draws it got right and wrong, and where they hold a lower and an upper limit."""
 
     correct: float
     wrong: float
-    correct_lower: float | None
-    wrong_upper: float | None
-    draws: int = 0
-
-    @property
-    def has_limits(self) -> bool:
-        """Tell whether limits hold."""
-        return self.correct_lower is not None and self.wrong_upper is not None
+    limits: tuple[float, float] | None
+    draws: int
 
     @property
     def deviation(self) -> float:
-        """Standard error of the estimate at epsilon 0; NaN without draws. How the rule was chosen is not in it."""
+        """Standard error of the estimate at epsilon 0. How the rule was chosen is not in it."""
         spread = self.correct + self.wrong - (self.correct - self.wrong) ** 2
-        return math.sqrt(spread / self.draws) if self.draws else math.nan
+        return math.sqrt(spread / self.draws)
 
-    def estimate(self, epsilon: float) -> float:
-        """The estimated lower curve of the profile."""
-        return max(0.0, self.correct - math.exp(epsilon) * self.wrong)
 
-    def lower(self, epsilon: float) -> float:
-        """The lower curve with confidence; NaN where there is none."""
-        if self.correct_lower is None or self.wrong_upper is None:
-            return math.nan
-        return max(0.0, self.correct_lower - math.exp(epsilon) * self.wrong_upper)
+def lower_curve(correct: float, wrong: float, grid: Sequence[float]) -> list[tuple[float, float]]:
+    """The lower curve of the profile that these shares show."""
+    return [(epsilon, max(0.0, correct - math.exp(epsilon) * wrong)) for epsilon in grid]
 
 
 def measured(result: AuditResult, finding: Finding) -> Measured | None:
@@ -83,10 +81,10 @@ def measured(result: AuditResult, finding: Finding) -> Measured | None:
         return None
     correct, wrong = witness.correct / draws, witness.wrong / draws
     if result.mode != "fixed" or result.universe is not None or not finding.error_share > 0.0:
-        return Measured(correct, wrong, None, None, draws)
+        return Measured(correct, wrong, None, draws)
     level = finding.error_share / 2.0
     upper = 1.0 - binomial_lower(draws - witness.wrong, draws, level)
-    return Measured(correct, wrong, binomial_lower(witness.correct, draws, level), upper, draws)
+    return Measured(correct, wrong, (binomial_lower(witness.correct, draws, level), upper), draws)
 
 
 def claimed(finding: Finding) -> Curve | None:
@@ -132,24 +130,21 @@ def profile(result: AuditResult) -> Figure | None:
     description = said("figure.profile", **facts, promised=promised_text)
     series = [Series("claimed", [(e, promise(e)) for e in grid], "promised: the true curve must lie on or below it")]
     if seen is not None:
-        unsure = "" if seen.has_limits else ", without confidence"
+        unsure = "" if seen.limits else ", without confidence"
         words = {"draws": seen.draws, "error": number_text(seen.deviation, 2), "unsure": unsure}
-        series.append(
-            Series("estimated", [(e, seen.estimate(e)) for e in grid], said("figure.profile_estimate", **words))
-        )
+        curve = lower_curve(seen.correct, seen.wrong, grid)
+        series.append(Series("estimated", curve, said("figure.profile_estimate", **words)))
     high = 1.08 * max(1e-9, *(height for one in series for _, height in one.points))
-    if seen is not None and seen.has_limits:
-        limit = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
-        series.append(Series("confident", [(e, seen.lower(e)) for e in grid], limit, text=lower_text))
+    if seen is not None and seen.limits:
+        limit = f"measured: lower limit, all ε at once, error rate {rate_text(finding.error_share)} of its own"
+        series.append(Series("confident", lower_curve(*seen.limits, grid), limit, text=lower_text))
     if 0.0 < bound <= top:
         foot, right = max(finding.budget.delta, 0.0), f"lower bound of the audit, ε {no_less(lower)}"
         series.append(Series("bound", [(bound, high), (bound, foot)], f"{right}: the true curve passes right of it"))
         series.append(Series("bound-end", [(bound, foot)], kind="dots"))
-    plot, title = (
-        Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series)),
-        "Privacy profile of the worst",
-    )
-    return plot.figure("profile", f"{title} pair, {pair}", description, said("figure.profile_note"))
+    plot = Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series))
+    title = f"Privacy profile of the worst pair, {pair}"
+    return plot.figure("profile", title, description, said("figure.profile_note"))
 
 
 def trade_off(result: AuditResult) -> Figure | None:
@@ -173,11 +168,11 @@ def trade_off(result: AuditResult) -> Figure | None:
     if seen is not None:
         second = 1.0 - seen.correct
         rule = said("figure.trade_off_rule", first=number_text(seen.wrong, 3), second=number_text(second, 3))
-        unsure = "" if seen.has_limits else ", without confidence"
+        unsure = "" if seen.limits else ", without confidence"
         series.append(Series("estimated", _hull(seen.wrong, second), f"the rule of this pair: estimate{unsure}"))
-        if seen.correct_lower is not None and seen.wrong_upper is not None:
-            limit = f"the rule of this pair: upper limit, error rate {percent_text(finding.error_share)} of its own"
-            series.append(Series("confident", _hull(seen.wrong_upper, 1.0 - seen.correct_lower), limit))
+        if seen.limits:
+            limit = f"the rule of this pair: upper limit, error rate {rate_text(finding.error_share)} of its own"
+            series.append(Series("confident", _hull(seen.limits[1], 1.0 - seen.limits[0]), limit))
         series.append(Series("estimate-end", [(seen.wrong, second)], kind="dots"))
     kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
     plot = Plot(*kinds, tuple(one for one in series if one.points))
@@ -213,7 +208,7 @@ def _hull(first: float, second: float) -> list[tuple[float, float]]:
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
     """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
     has_lower = any(point.thresholds_lower is not None for point in known_at)
-    description = said("figure.band", sure=percent_text(confidence))
+    description = said("figure.band", sure=sure_text(confidence))
     claimed = [(point.type_one, point.claimed) for point in known_at]
     upper = [(point.type_one, point.upper) for point in known_at]
     series = [Series("limit", claimed, "the claim allows no attack below")]
@@ -224,15 +219,13 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
         series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
     step = max(1, len(known_at) // TABLE_ROWS)
     rows = tuple(
-        tuple(
-            number_text(value, 3) if value is not None else ""
-            for value in (point.type_one, point.claimed, point.upper, *([point.thresholds_lower] if has_lower else []))
-        )
-        for point in known_at[::step]
-    )
-    columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
+        (number_text(one.type_one, 3), number_text(one.claimed, 3), upper_text(one.upper, 3),
+         lower_text(one.thresholds_lower, 3))[: 3 + has_lower]
+        for one in known_at[::step]
+    )  # fmt: skip
+    columns = ("type I error", "claimed at least", "at most", "thresholds at least")[: 3 + has_lower]
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
-    data = Data(columns, rows, len(known_at) - len(rows))
+    data = Table("", columns, rows, len(known_at) - len(rows))
     return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
 
 

@@ -1,25 +1,10 @@
 """Declarations of the user about a deployment: recorded and marked as declared, never tested.
 
-It stands in `[tool.dpaudit.deployment]` of pyproject.toml or in a TOML file of its own:
-
-    name = "City statistics"          # and version, contact
-    coordinates = "coordinates.json"  # {"Austin TX": [-97.7, 30.3], ...}: where inputs lie on a map
-
-    [declared]                        # what is so, by the item of the report that it answers
-    unit = "One inhabitant; everybody has one row."
-
-    [not_applicable]                  # why an item is beside the point
-    learning = "No model is trained and no synthetic data are made."
-
-    [budget]                          # what may be spent on one data set, over all of its releases
-    limit = 2.0
-    releases = [{name = "2025", date = 2025-01-31, spent = 1.0}]
-
-    [registry]                        # what a record of the deployment says beside it
-    product_type = "Summary statistics"
-
-The keys of the first two tables are those of `ITEMS`; `dpaudit init deployment` writes a file with every key and what
-it means. An unknown key is an error that names its place.
+It stands in `[tool.dpaudit.deployment]` of pyproject.toml or in a TOML file of its own. In the tables `declared` and
+`not_applicable` stand what is so and what is beside the point, by the items of the report; in `budget` what may be
+spent on one data set over all of its releases; in `registry` what a record of the deployment says beside it.
+`dpaudit init deployment` writes a file with every key and what it means. An unknown key is an error that names its
+place.
 """
 
 from __future__ import annotations

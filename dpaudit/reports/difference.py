@@ -30,7 +30,7 @@ def difference(old: Source, new: Source) -> Document:
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
         raise UsageError(f"diff must be between results of one kind, got {kind_of(before)} and {kind_of(after)}.")
-    earlier, word = (told(result).replace("_", " ") for result in (before, after))
+    earlier, word = (status_word(told(result)) for result in (before, after))
     headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
@@ -71,9 +71,7 @@ def _sentences(sections: list[Section]) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
-    if not rows:
-        return Paragraph(empty)
-    return Table.first(title, columns, rows, ROWS)
+    return Table.first(title, columns, rows, ROWS) if rows else Paragraph(empty)
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
@@ -202,10 +200,10 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
     for result in (before, after):
         found: dict[str, str] = {}
         for side in result.side_findings:
-            name, status = asides.title(side), asides.WORDS[side.status]
+            name, status = asides.title(side), status_word(side.status)
             found[name] = f"{found[name]}, {status}" if name in found else status
         doubles = result.floating_point
-        found["Floating point"] = doubles.verdict.replace("_", " ") if doubles is not None else "not examined"
+        found["Floating point"] = status_word(doubles.verdict) if doubles is not None else "not examined"
         sides.append(found)
     empty = "The same statuses beside the claim."
     old, new = sides

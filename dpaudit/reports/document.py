@@ -7,10 +7,10 @@ every kind of block: `html`, `markdown`, `pdf`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Literal
 
 from dpaudit.reports.drawing import Figure
+from dpaudit.reports.drawing import Table as Table
 from dpaudit.results.model import Verdict
 
 
@@ -32,37 +32,6 @@ class Facts:
 
     rows: tuple[tuple[str, str], ...]
     kind: Literal["facts", "statements", "terms"] = "facts"
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """A table, whose cells may have several lines.
-
-    `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
-    `is_closed`: shown on demand where the format can do that. `kind` "verdicts" is the table of page one.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    omitted: int = 0
-    marks: tuple[str, ...] = ()
-    is_closed: bool = False
-    kind: Literal["table", "verdicts"] = "table"
-
-    @classmethod
-    def first(
-        cls,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        most: int,
-        marks: Sequence[str] = (),
-        is_closed: bool = False,
-    ) -> Table:
-        """A table of the first rows, which counts the others."""
-        shown, rest = tuple(tuple(row) for row in rows[:most]), max(0, len(rows) - most)
-        return cls(title, tuple(columns), shown, rest, tuple(marks[:most]), is_closed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -73,6 +73,11 @@ class Line:
     tested: str = ""
 
     @property
+    def name(self) -> str:
+        """The subject with the kind of its promise."""
+        return f"{self.subject}: {self.kind}"
+
+    @property
     def words(self) -> str:
         """The verdict with its symbol and, of a broken promise of privacy, its severity."""
         return self._plain + (f", {self.severity.words}" if self.severity is not None else "")
@@ -182,19 +187,24 @@ class Dossier:
         return cls((Source(name, "", result),))
 
     @property
+    def results(self) -> list[Result]:
+        """The results, in their order."""
+        return [source.result for source in self.sources]
+
+    @property
     def audits(self) -> tuple[AuditResult, ...]:
         """The audits among the results."""
-        return tuple(source.result for source in self.sources if isinstance(source.result, AuditResult))
+        return tuple(one for one in self.results if isinstance(one, AuditResult))
 
     @property
     def checks(self) -> tuple[CheckResult, ...]:
         """The runs of the conformance suite among the results."""
-        return tuple(source.result for source in self.sources if isinstance(source.result, CheckResult))
+        return tuple(one for one in self.results if isinstance(one, CheckResult))
 
     @property
     def utilities(self) -> tuple[UtilityResult, ...]:
         """The tests of error bounds among the results."""
-        return tuple(source.result for source in self.sources if isinstance(source.result, UtilityResult))
+        return tuple(one for one in self.results if isinstance(one, UtilityResult))
 
     @property
     def judged(self) -> tuple[Judged, ...]:
@@ -204,19 +214,19 @@ class Dossier:
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
-        found = {told(source.result) for source in self.sources} | {one.line.verdict for one in self.judged}
+        found = set(map(told, self.results)) | {one.line.verdict for one in self.judged}
         return gravest(found)
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """The names of what was audited, checked or measured, each once, in the order of the results."""
-        every = [subject_of(one) for source in self.sources for one in subjects_of(source.result)]
+        every = [subject_of(one) for result in self.results for one in subjects_of(result)]
         return tuple(dict.fromkeys([*every, *(subject_of(one.subject) for one in self.judged)]))
 
     def without(self, results: Iterable[Result]) -> tuple[str, ...]:
         """The names of the subjects that none of these results is about; the same code is the same subject."""
         seen = {_identity(one) for result in results for one in subjects_of(result)}
-        every = [one for source in self.sources for one in subjects_of(source.result)]
+        every = [one for result in self.results for one in subjects_of(result)]
         return tuple(dict.fromkeys(subject_of(one) for one in every if _identity(one) not in seen))
 
 

@@ -7,7 +7,17 @@ from collections.abc import Callable
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.replay_command import STAND_IN, Again, again
-from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
+from dpaudit.reports.wording import (
+    clean,
+    compared,
+    name_text,
+    no_less,
+    number_text,
+    plural,
+    rate_text,
+    status_word,
+    sure_text,
+)
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult, FloatingPointPair
 
@@ -33,7 +43,7 @@ def paragraphs(result: AuditResult) -> list[str]:
         return [joined(clean(finding.message, 400), APART)]
     worst = finding.pairs[0]
     omitted = said("bits.omitted", pairs=plural(finding.omitted, "further pair")) if finding.omitted else ""
-    error = said("bits.rate", runs=plural(finding.samples, "run"), rate=percent_text(finding.error_rate))
+    error = said("bits.rate", runs=plural(finding.samples, "run"), rate=rate_text(finding.error_rate))
     if finding.verdict == "nothing_found":
         return [joined(detectable_sentence(worst), APART), joined(error, omitted)]
     facts = {"pair": name_text(worst.id, 80), "rule": witness_sentence(worst)}
@@ -48,7 +58,7 @@ def _bound(
     """The bound and what was promised, as texts; `delta` says how that of the promise is written."""
     lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
     written = delta.format(number_text(pair.budget.delta)) if pair.budget.delta else ""
-    return {"lower": of(lower), "budget": budget, "delta": written, "sure": percent_text(1.0 - error_rate)}
+    return {"lower": of(lower), "budget": budget, "delta": written, "sure": sure_text(1.0 - error_rate)}
 
 
 def witness_sentence(pair: FloatingPointPair) -> str:
@@ -59,7 +69,7 @@ def witness_sentence(pair: FloatingPointPair) -> str:
 def detectable_sentence(pair: FloatingPointPair) -> str:
     """Say what the check of a pair would have found."""
     which = "blind" if math.isinf(pair.detectable_share) else "detectable"
-    return said(f"bits.{which}", pair=name_text(pair.id, 80), share=percent_text(pair.detectable_share))
+    return said(f"bits.{which}", pair=name_text(pair.id, 80), share=rate_text(pair.detectable_share))
 
 
 def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
@@ -98,7 +108,7 @@ def rows(result: AuditResult) -> list[list[str]]:
     found = []
     for pair in result.floating_point.pairs:
         lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
-        share = "–" if math.isinf(pair.detectable_share) else percent_text(pair.detectable_share)
+        share = "–" if math.isinf(pair.detectable_share) else rate_text(pair.detectable_share)
         counts = [f"{count:,}" for count in (pair.correct, pair.wrong, pair.abstained)]
-        found.append([name_text(pair.id, 80), lower, budget, pair.verdict.replace("_", " "), *counts, share])
+        found.append([name_text(pair.id, 80), lower, budget, status_word(pair.verdict), *counts, share])
     return found

@@ -116,12 +116,12 @@ class Scale:
     above: float = 0.0
 
     @classmethod
-    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
+    def log(cls, label: str, values: Iterable[float]) -> Scale:
         """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
         given = [value for value in values if not math.isnan(value)]
         finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
         high = max(finite)
-        low = max(min(finite), high * 10.0**-decades)
+        low = max(min(finite), high * 1e-4)
         room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
         below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
         return cls(label, low / room, high * room, True, below=below, above=above)
@@ -267,6 +267,37 @@ class Data:
 
 
 @dataclasses.dataclass(frozen=True)
+class Table:
+    """A table, whose cells may have several lines.
+
+    `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
+    `is_closed`: shown on demand where the format can do that. `kind` "verdicts" is the table of page one.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    omitted: int = 0
+    marks: tuple[str, ...] = ()
+    is_closed: bool = False
+    kind: Literal["table", "verdicts"] = "table"
+
+    @classmethod
+    def first(
+        cls,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        most: int,
+        marks: Sequence[str] = (),
+        is_closed: bool = False,
+    ) -> Table:
+        """A table of the first rows, which counts the others."""
+        shown, rest = tuple(tuple(row) for row in rows[:most]), max(0, len(rows) - most)
+        return cls(title, tuple(columns), shown, rest, tuple(marks[:most]), is_closed)
+
+
+@dataclasses.dataclass(frozen=True)
 class Figure:
     """One figure with everything that a page needs to show it.
 
@@ -280,7 +311,7 @@ class Figure:
     note: str
     draw: Callable[[float], Drawing]
     legend: tuple[tuple[Drawing, str], ...]
-    data: Data
+    data: Table
     scale: Drawing | None = None
     is_image: bool = False
 
@@ -363,7 +394,7 @@ class Plot:
         return tuple((_sample(one), label) for label, one in reversed(found.items()))
 
     @property
-    def curves(self) -> Data:
+    def curves(self) -> Table:
         """The heights of the curves at some places, as a table."""
         drawn = [one for one in self.series if one.label and len(one.points) > 2]
         places = np.linspace(self.x.low, self.x.high, ROWS).tolist()
@@ -371,9 +402,9 @@ class Plot:
         heights = [np.interp(places, a, b, left=math.nan, right=math.nan).tolist() for a, b in corners]
         cells = [map(one.text, found) for one, found in zip(drawn, heights, strict=True)]
         rows = zip((number_text(place, 3) for place in places), *cells, strict=True)
-        return Data((self.x.label, *(one.label for one in drawn)), tuple(rows))
+        return Table("", (self.x.label, *(one.label for one in drawn)), tuple(rows))
 
-    def figure(self, id: str, title: str, description: str, note: str, data: Data | None = None) -> Figure:
+    def figure(self, id: str, title: str, description: str, note: str, data: Table | None = None) -> Figure:
         """The figure of this plot, by default with its curves as data."""
         data = data if data is not None else self.curves
         return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)

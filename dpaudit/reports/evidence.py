@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.wording import MISSING, clean, compared, number_text, plural, rate_text
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import to_json
 from dpaudit.scores.auditing import BETS_SHARE
@@ -164,7 +164,7 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
             _nights_text(subject),
             f"{len(subject['pairs']):,}",
             f"{subject['draws']:,}",
-            number_text(max(ratios), 4) if ratios else "-",
+            compared(max(ratios), 1.0)[0] if ratios else MISSING,
             DEPENDS if depends else _verdict(subject["violated"], subject["draws"]),
         )
         rows.append(row)
@@ -179,7 +179,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
     ordinals = {(night["seed"], night["number"]): str(place) for place, night in enumerate(kept, 1)}
     open_ones = [night for night in kept if night["status"] == "started"][:LOOKS_SHOWN]
     numbers = ", ".join(ordinals[night["seed"], night["number"]] for night in open_ones)
-    rates = {"rate": percent_text(1.0 - subject["confidence"]), "in_all": percent_text(subject["error_rate"])}
+    rates = {"rate": rate_text(1.0 - subject["confidence"]), "in_all": rate_text(subject["error_rate"])}
     forgotten = said("evidence_store.forgotten", times=plural(lives - 1, "time"), **rates) if lives > 1 else ""
     unended = said("evidence_store.open", numbers=numbers) if open_ones else ""
     lines = (
@@ -192,7 +192,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
         (
             clean(pair["id"]),
             f"{pair['draws']:,}",
-            _number(pair["parameter_lower"]),
+            _bound(pair, pair["parameter_lower"]),
             f"{pair['parameter']} {_number(pair['parameter_budget'])}",
             _number(pair["log_wealth"]),
             _number(pair["log_wealth_needed"]),
@@ -211,7 +211,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
                 str(look["seed"]),
                 f"{look['draws']:,}",
                 _number(look["log_wealth"]),
-                _number(look["parameter_lower"]),
+                _bound(best, look["parameter_lower"]),
             )
             for look in best["looks"][-LOOKS_SHOWN:]
         ]
@@ -239,4 +239,9 @@ def _verdict(violated: bool, draws: int) -> str:
 
 
 def _number(value: Any) -> str:
-    return "-" if value is None else number_text(float(value), 4)
+    return number_text(None if value is None else float(value))
+
+
+def _bound(pair: Mapping[str, Any], lower: Any) -> str:
+    """A lower bound beside the budget of its pair."""
+    return compared(None if lower is None else float(lower), float(pair["parameter_budget"]))[0]

@@ -14,7 +14,6 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +23,18 @@ from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import (
     Axis,
-    Data,
     Drawing,
     Figure,
     Mark,
     Plot,
     Scale,
     Series,
+    Table,
     swatch,
     tag,
 )
 from dpaudit.reports.measured_picture import plot_of
 from dpaudit.reports.wording import (
-    VERDICT_WORDS,
     clean,
     compared,
     lower_text,
@@ -45,9 +43,10 @@ from dpaudit.reports.wording import (
     number_text,
     plural,
     ratio_text,
+    status_word,
     symbol,
     threshold,
-    unit,
+    upper_text,
 )
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
@@ -160,7 +159,7 @@ def matrix(
     top: float,
     description: str,
     note: str,
-    data: Data,
+    data: Table,
 ) -> Figure:
     """A symmetric matrix of colour steps and greys, in which violated cells are outlined if they are few."""
     count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
@@ -211,7 +210,7 @@ def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) ->
 
 def _cell_title(finding: Finding) -> str:
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    word = VERDICT_WORDS[finding.verdict]
+    word = status_word(finding.verdict)
     return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
@@ -241,8 +240,7 @@ def scatter(result: AuditResult) -> Figure | None:
     if len(result.findings) < 2:
         return None  # a single point in an empty field
     budgets = {finding.parameter_budget for finding in result.findings}
-    name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
-    units = f" ({units.strip()})" if units else ""
+    _, lower, budget, *_ = wording.pair_heads(result.findings[0].parameter)
     one_budget = len(budgets) == 1
     facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
     which = "figure.bounds_one" if one_budget else "figure.bounds_many"
@@ -251,14 +249,14 @@ def scatter(result: AuditResult) -> Figure | None:
     ranked = sorted(known, key=lambda finding: -finding.parameter_lower)
     lowers = [finding.parameter_lower for finding in ranked]
     promised = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
-    y = Scale.log(f"lower bound on {name}{units}", [*lowers, *(one for one in promised if one > 0.0)])
+    y = Scale.log(lower, [*lowers, *(one for one in promised if one > 0.0)])
     if one_budget:
         x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
         across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
         over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
         limit.append((x.high, edge))
     else:
-        x, across = Scale.log(f"budget for {name}{units}", promised), promised
+        x, across = Scale.log(budget, promised), promised
         low, high = max(x.low, y.low), min(x.high, y.high)
         limit = [(low, low), (high, high)]
         over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
@@ -268,33 +266,20 @@ def scatter(result: AuditResult) -> Figure | None:
     for verdict in reversed(VERDICTS):  # the violated last, on top
         of = [k for k, finding in enumerate(ranked) if finding.verdict == verdict]
         if of:
-            titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
+            titles, label = [_cell_title(ranked[k]) for k in of], f"{status_word(verdict)} ({len(of):,})"
             series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
     title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
     plot = Plot(x, y, tuple(series))
-    return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
-
-
-def _scatter_note(result: AuditResult) -> str:
-    lowers = [finding.parameter_lower for finding in result.findings]
-    missing = sum(math.isnan(lower) for lower in lowers)
-    zero = said("figure.bounds_zero") if 0.0 in lowers else ""
+    missing, zero = len(result.findings) - len(ranked), said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
-    return joined(said("figure.bounds_note"), zero, rest)
+    note = joined(said("figure.bounds_note"), zero, rest)
+    return plot.figure("bounds", title, description, note, _pair_data(result))
 
 
-def _pair_data(result: AuditResult) -> Data:
+def _pair_data(result: AuditResult) -> Table:
     """The data of the figures on losses."""
-    rows = []
-    for finding in result.ranked()[:ROWS]:
-        lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), lower, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
-    name, units = ("parameter", "")
-    if result.findings:
-        name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
-    units = f" ({units.strip()})" if units else ""
-    columns = ("pair", f"lower bound on {name}{units}", f"budget{units}", "ratio", "verdict")
-    return Data(columns, tuple(rows), len(result.findings) - len(rows))
+    rows = [wording.pair_row(finding) for finding in result.ranked()]
+    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, ROWS)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -334,17 +319,15 @@ def wealth(result: AuditResult) -> Figure | None:
     looks += [(finding, finding.looks[-1]) for finding in others]
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
-    rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
+    rows = tuple(
+        (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
+         compared(look.parameter_lower, finding.parameter_budget)[0])
+        for finding, look in looks[:ROWS]
+    )  # fmt: skip
     note = said("figure.wealth_note")
-    data = Data(columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
+    data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
     title = "Evidence over time: log wealth of the bets against the claim"
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)
-
-
-def _look_row(finding: Finding, look: Look) -> tuple[str, ...]:
-    lower, _ = compared(look.parameter_lower, finding.parameter_budget)
-    numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
-    return (name_text(finding.id, 80), *numbers, lower)
 
 
 def _wealth_scales(findings: Sequence[Finding], levels: Sequence[float]) -> tuple[Scale, Scale]:
@@ -413,7 +396,7 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     margins = (12.0, 12.0, 26.0, 46.0)
     plot = Plot(x, y, tuple(series), (338.0, 338.0), words, (margins, margins))
     title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
-    return plot.figure("evidence", title, description, note, Data(columns, rows))
+    return plot.figure("evidence", title, description, note, Table("", columns, rows))
 
 
 def right_text(finding: Finding) -> str:
@@ -433,13 +416,9 @@ def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]
         for name, value in ((finding.x_id, finding.x), (finding.x_prime_id, finding.x_prime)):
             if name in coordinates:
                 places[name] = coordinates[name]
-            elif name not in places and _is_point(value):
+            elif isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value)):
                 places[name] = (float(value[0]), float(value[1]))
     return places
-
-
-def _is_point(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
 
 
 def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:
@@ -462,9 +441,9 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
     for finding in drawn[:ROWS]:
-        ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
+        ends = [", ".join(number_text(one, 5) for one in places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
     series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
     series.append(Series(f"pair broken k{2 * STEPS - 3}", [], "a pair: thick, if it is violated"))
     across, up = zip(*shown.values(), strict=True)
@@ -472,7 +451,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     x, y = (Scale("", min(one) - room, max(one) + room) for one in (across, up))
     share = (y.high - y.low) / (x.high - x.low)
     heights = min(560.0, 825.0 * share + 56.0), min(460.0, 283.0 * share + 56.0)
-    note, data = joined(said("figure.map_note", source=source), missing), Data(columns, tuple(rows), rest_rows)
+    note, data = joined(said("figure.map_note", source=source), missing), Table("", columns, tuple(rows), rest_rows)
     plot = Plot(x, y, tuple(series), heights, lambda a, b: _named(shown, a, b))
     drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, data)
     return dataclasses.replace(drawing, scale=draw_scale(top))
@@ -482,10 +461,6 @@ def _line_class(finding: Finding, top: float) -> str:
     ratio = finding.ratio_lower
     colour = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
     return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
-
-
-def _place_text(place: tuple[float, float]) -> str:
-    return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
 
 
 def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:
@@ -521,7 +496,7 @@ def errors(result: UtilityResult) -> Figure | None:
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    data = Table("", columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return plot_of(bars).figure("errors", title, description, note, data)
 
@@ -529,6 +504,6 @@ def errors(result: UtilityResult) -> Figure | None:
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
-    numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else VERDICT_WORDS[finding.told]
+    numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
+    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.told)
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

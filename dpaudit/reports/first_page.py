@@ -33,10 +33,7 @@ def blocks(dossier: Dossier, to_sign: bool = True) -> tuple[Block, ...]:
     """The blocks of page one, in their order; `to_sign` says whether the block to sign is among them."""
     lines = ranked(dossier)
     shown = lines[:ROWS]
-    rows = tuple(
-        (f"{line.subject}: {line.kind}", line.promised, line.measured, line.explained, line.sure, line.missed)
-        for line in shown
-    )
+    rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
     marks = tuple(line.verdict for line in shown)
     parts: list[Block] = [answers(dossier, to_sign)]
     explained = words_of(shown)

@@ -16,6 +16,7 @@ from dpaudit.extensions import extensions, names
 if TYPE_CHECKING:
     from dpaudit.reports.dossier import Dossier
 
+NO_REPORTLAB = "format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'."
 GROUP = "dpaudit.report_formats"  # the entry-point group of other formats
 
 
@@ -95,12 +96,12 @@ def check_format(format: str) -> None:
         raise UsageError(f"format must be one of {', '.join(all_formats())}, got {format!r}.")
     if format not in SUFFIXES:
         added_formats()  # an audit must not run for a report that cannot be written
-    if format in OWN and OWN[format].is_dated:
+    elif OWN[format].is_dated:
         from dpaudit.reports.wording import date_text
 
-        date_text()  # an audit must not run for a report that cannot be written
+        date_text()
     if format == "pdf" and importlib.util.find_spec("reportlab") is None:
-        raise UsageError("format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'.")
+        raise UsageError(NO_REPORTLAB)
 
 
 def file_name(stem: str, format: str) -> str:

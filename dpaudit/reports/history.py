@@ -22,10 +22,10 @@ from dpaudit.files import read_toml
 from dpaudit.reports.deployment import Stated
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
-from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, number_text, plural
+from dpaudit.reports.wording import at_least, clean, compared, date_text, plural, status_word, upper_text
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
@@ -194,7 +194,7 @@ def standing(points_of: Sequence[Point]) -> str:
             break
         first = point
     count = points_of.index(last) - points_of.index(first) + 1
-    since = {"verdict": VERDICT_WORDS[last.line.verdict].capitalize(), "first": first.release.quoted}
+    since = {"verdict": status_word(last.line.verdict).capitalize(), "first": first.release.quoted}
     lasting = f", {plural(count, 'release')}" if count > 1 else ""
     course = "; ".join(
         said(f"history.{later.line.verdict}", later=later.release.quoted) + _missed(earlier.line, later.line)
@@ -210,7 +210,7 @@ def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return said("history.missed", blind=number_text(later.blind, 3), before=_ratio(earlier.low))
+    return said("history.missed", blind=upper_text(later.blind, 3), before=_ratio(earlier.low))
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
@@ -221,6 +221,8 @@ def document(releases: Sequence[Release], title: str) -> Document:
     count = verdicts.count("violated")
     values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
     values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
+    unsettled = len(verdicts) - count - verdicts.count("not_refuted")
+    values["open"] = f"; {unsettled:,} not settled" if unsettled else ""
     headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [
@@ -271,7 +273,7 @@ def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Sect
 def _row(point: Point) -> tuple[str, ...]:
     """Its release and the cells of `MEASURED`."""
     line = point.line
-    return (point.release.label, _ratio(line.low), number_text(line.blind, 3), VERDICT_WORDS[line.verdict])
+    return (point.release.label, _ratio(line.low), upper_text(line.blind, 3), status_word(line.verdict))
 
 
 def _ratio(low: float | None) -> str:
@@ -287,11 +289,11 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
         if earlier.claim != later.claim:
             parts.append(f"its claim, from {earlier.claim} to {later.claim}")
         if earlier.line.verdict != later.line.verdict:
-            words = (VERDICT_WORDS[earlier.line.verdict], VERDICT_WORDS[later.line.verdict])
+            words = (status_word(earlier.line.verdict), status_word(later.line.verdict))
             parts.append(f"its verdict, from {words[0]} to {words[1]}")
         before, now = earlier.line.blind, later.line.blind
         if before is not None and now is not None and now > WEAKER * before:
-            text = f"leaks from {number_text(now, 3)} times the promise on, not {number_text(before, 3)}"
+            text = f"leaks from {upper_text(now, 3)} times the promise on, not {upper_text(before, 3)}"
             parts.append(f"its power: the later test sees less, {text}")
         if parts:
             yield (earlier.release.label, later.release.label, "; ".join(parts))
@@ -323,11 +325,11 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     for verdict in VERDICTS:
         of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
         if of:
-            word = VERDICT_WORDS[verdict]
+            word = status_word(verdict)
             told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
             titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
             series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
-    data = Data(("release", *MEASURED), tuple(_row(point) for point in measured))
+    data = Table("", ("release", *MEASURED), tuple(_row(point) for point in measured))
     plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
     title, note = "Proven loss over the promise, release by release", said("figure.history_note")
     return plot.figure(f"{prefix}-history", title, description, note, data)

@@ -57,7 +57,7 @@ def environment() -> Environment:
     loader = FileSystemLoader(TEMPLATES)
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters.update(breakable=breakable, words=status_word, is_status=STATUSES.__contains__, slug=slug)
-    found.filters.update(is_wordy=_is_wordy, is_items=_is_items, kind=lambda block: type(block).__name__)
+    found.filters.update(look=_look_of, kind=lambda block: type(block).__name__)
     found.globals.update(script=script, script_source=script_source)
     return found
 
@@ -78,12 +78,11 @@ def style() -> Markup:
     return Markup(environment().get_template("style.css.j2").render(palettes))
 
 
-def _is_items(table: Table) -> bool:
-    return table.kind == "table" and bool(table.marks) and all(mark in STATUSES for mark in table.marks)
-
-
-def _is_wordy(table: Table) -> bool:
-    return any(len(cell) > WORDY for row in table.rows for cell in row[1:])
+def _look_of(table: Table) -> str:
+    """The class of a table: of items, of texts, or of numbers."""
+    if table.kind == "table" and table.marks and all(mark in STATUSES for mark in table.marks):
+        return "scope"
+    return "texts" if any(len(cell) > WORDY for row in table.rows for cell in row[1:]) else "numbers"
 
 
 def slug(term: str) -> str:

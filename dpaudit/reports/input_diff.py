@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from dpaudit.results.saved_inputs import is_redacted
 SHOWN = 3  # places where they differ
 VALUE = 60  # characters of a value there
 CONTEXT = 20  # characters before the first one that differs, in a long value
-DEEPEST = 20
 NAME = 40  # characters of an input's name (`Pair.x_id`)
 MAX_ENTRIES = 200_000  # entries that are compared one by one, or rows of plain values
 ROW = 100  # entries of a row that take about as long as the row itself
@@ -67,110 +66,91 @@ def _is_small(value: Any, width: int) -> bool:
     return len(value) <= width and all(_is_small(item, width) for item in items)
 
 
-class _TooLongError(Exception):
-    """More would have to be compared than `MAX_ENTRIES` entries."""
-
-
 class _Comparison:
-    """One comparison of two inputs; `left` is how many entries may still be compared."""
+    """One comparison of two inputs; `left` is how many entries may still be compared, after which it is given up."""
 
     def __init__(self) -> None:
         self.left = MAX_ENTRIES
 
-    def places(self, a: Any, b: Any, place: str, depth: int = 0) -> Places:
+    def places(self, a: Any, b: Any, place: str) -> Places:
         """Places with the two values there, in the order of `a`; `_Absent` where there is none."""
-        if depth < DEEPEST and isinstance(a, Mapping) and isinstance(b, Mapping):
+        if _have_rows(a, b):
+            yield from self._rows(a, b, place)
+        elif _have_parts(a, b):
             for key in [*a, *(key for key in b if key not in a)]:
-                at = f"{place}[{clean(repr(key), VALUE)}]"
-                yield from self.places(a.get(key, _Absent), b.get(key, _Absent), at, depth + 1)
-        elif depth < DEEPEST and isinstance(a, list | tuple) and type(a) is type(b):
-            if not self._is_same_row(a, b):
-                yield from self._rows(a, b, place, depth)
-        elif _are_comparable(a, b) and a.shape == b.shape:
-            yield from self._entries(a, b, place)
-        elif depth < DEEPEST and _are_comparable(a, b) and a.ndim and a.shape[1:] == b.shape[1:]:
-            first, second = (a, b) if _is_plain(a) and _is_plain(b) else (list(a), list(b))
-            yield from self._rows(first, second, place, depth)
+                yield from self.places(a.get(key, _Absent), b.get(key, _Absent), f"{place}[{clean(repr(key), VALUE)}]")
         elif self.are_different(a, b):
             yield place, a, b
 
     def are_different(self, a: Any, b: Any) -> bool:
         """Tell whether two values differ: by their printed forms where there is no better way."""
+        if a is not b and _have_parts(a, b):
+            return any(self.places(a, b, ""))
         self._spend(1)
         if a is b:
             return False
         kind = type(a)
-        if kind is not type(b):
-            return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and not any(self._entries(a, b, "")))
+        if kind is not type(b) or (isinstance(a, np.ndarray) and (a.ndim > 0 or a.shape != b.shape)):
+            return True
         if kind is float or issubclass(kind, np.floating):  # zeros of both signs are the same, as in arrays
             return bool(a != b and (a == a or b == b))
-        if kind in PLAIN:
-            return bool(a != b)
-        if kind in (list, tuple, dict):
-            return any(self.places(a, b, ""))
-        if issubclass(kind, np.ndarray):
-            return not (_are_comparable(a, b) and a.shape == b.shape) or any(self._entries(a, b, ""))
-        return repr(a) != repr(b)
+        return bool(a != b) if kind in PLAIN else repr(a) != repr(b)
 
     def _spend(self, entries: int) -> None:
         self.left -= entries
         if self.left < 0:
-            raise _TooLongError
+            raise ValueError("too many entries")
 
-    def _is_same_row(self, a: Sequence[Any], b: Sequence[Any]) -> bool:
-        """Tell whether both hold the same plain values; zeros of both signs are the same here, as in arrays."""
-        if len(a) != len(b):
-            return False
-        self._spend(1 + len(a) // ROW)
-        types = list(map(type, a))
-        return PLAIN.issuperset(types) and types == list(map(type, b)) and a == b
-
-    def _rows(self, a: Any, b: Any, place: str, depth: int) -> Places:
+    def _rows(self, a: Any, b: Any, place: str) -> Places:
         """Of two lists or arrays of records: those that one has more, or else all that differ."""
-        least, more = sorted((len(a), len(b)))
-        more -= least
+        if self._is_same_row(a, b):
+            return
+        least, more = min(len(a), len(b)), abs(len(a) - len(b))
         longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-        if not isinstance(a, np.ndarray) and least > self.left:
-            raise _TooLongError
-        differ = list(self._unlike(longer[:least], shorter, more > 0))
-        start = differ[0] if differ else least
-        if not more or [*self._unlike(longer[start + more :], shorter[start:], True)]:
+        self._spend(0 if _are_plain(a, b) or least <= self.left else least)
+        start = next(self._unlike(longer[:least], shorter), least) if more else 0
+        if not more or any(True for _ in self._unlike(longer[start + more :], shorter[start:])):
+            for k in self._unlike(a[:least], b[:least]):
+                one, other, at = a[k], b[k], f"{place}[{k}]"
+                yield from self.places(one, other, at) if _have_parts(one, other) else [(at, one, other)]
             start = least
-            for k in differ if isinstance(a, np.ndarray) else range(least):
-                yield from self.places(a[k], b[k], f"{place}[{k}]", depth + 1)
         for k in range(start, start + more):
             yield f"{place}[{k}]", *((a[k], _Absent) if len(a) > len(b) else (_Absent, b[k]))
 
-    def _unlike(self, a: Any, b: Any, is_first: bool) -> Iterator[int]:
-        """Places of records that differ: of arrays all, of lists the first, or none if nobody asks for it."""
-        if isinstance(a, np.ndarray):
+    def _is_same_row(self, a: Any, b: Any) -> bool:
+        """Tell whether two lists hold the same plain values; zeros of both signs are the same here, as in arrays."""
+        if isinstance(a, np.ndarray) or len(a) != len(b):
+            return False
+        self._spend(1 + len(a) // ROW)
+        types = list(map(type, a))
+        return PLAIN.issuperset(types) and types == list(map(type, b)) and bool(a == b)
+
+    def _unlike(self, a: Any, b: Any) -> Iterator[int]:
+        """Places of records that differ, of arrays of values all at once."""
+        if _are_plain(a, b):
             yield from np.flatnonzero(_unequal(a, b).any(axis=tuple(range(1, a.ndim)))).tolist()
-        elif is_first:
-            pairs = enumerate(zip(a, b, strict=True))
-            yield from itertools.islice((k for k, (one, other) in pairs if self.are_different(one, other)), 1)
-
-    def _entries(self, a: NDArray[Any], b: NDArray[Any], place: str) -> Places:
-        """Of two arrays of one shape, entry by entry."""
-        if _is_plain(a) and _is_plain(b):
-            flat = np.flatnonzero(_unequal(a, b)).tolist()
-            places: Iterator[tuple[int, ...]] = (tuple(map(int, np.unravel_index(k, a.shape))) for k in flat)
         else:
-            places = (at for at in np.ndindex(a.shape) if self.are_different(a[at], b[at]))
-        for at in places:
-            yield f"{place}[{', '.join(map(str, at))}]" if at else place, a[at], b[at]
+            yield from (k for k, (one, other) in enumerate(zip(a, b, strict=True)) if self.are_different(one, other))
 
 
-def _are_comparable(a: Any, b: Any) -> bool:
-    """Tell whether both are arrays of one type, or of texts, whose length is in the type."""
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.ndim == b.ndim):
-        return False
-    return bool(a.dtype == b.dtype) or a.dtype.kind == b.dtype.kind in ("S", "U")
+def _have_rows(a: Any, b: Any) -> bool:
+    """Tell whether both are lists, or tuples, or arrays of records of one type and shape."""
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return isinstance(a, list | tuple) and type(a) is type(b)
+    is_one_type = a.dtype == b.dtype or a.dtype.kind == b.dtype.kind in ("S", "U")
+    return bool(is_one_type and a.ndim == b.ndim > 0 and a.shape[1:] == b.shape[1:])
 
 
-def _is_plain(array: NDArray[Any]) -> bool:
-    """Tell whether an array can be compared as a whole: it holds values and no objects, and nothing beside them."""
-    kind = array.dtype.kind
-    return type(array) in PLAIN_ARRAYS and not array.dtype.hasobject and (kind != "V" or bool(array.dtype.names))
+def _have_parts(a: Any, b: Any) -> bool:
+    return _have_rows(a, b) or (isinstance(a, Mapping) and isinstance(b, Mapping))
+
+
+def _are_plain(*arrays: Any) -> bool:
+    """Tell whether arrays can be compared as a whole: they hold values and no objects, and nothing beside them."""
+    return all(
+        type(one) in PLAIN_ARRAYS and not one.dtype.hasobject and (one.dtype.kind != "V" or bool(one.dtype.names))
+        for one in arrays
+    )
 
 
 def _unequal(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:

@@ -8,13 +8,12 @@ NIST SP 800-226 in its draft of December 2023. No status says that anything conf
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.conformance.result import CheckRecord
 from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
@@ -22,11 +21,12 @@ from dpaudit.reports.rows import privacy_line
 from dpaudit.reports.wording import (
     asked_count,
     clean,
-    percent_text,
     plural,
+    rate_text,
     some,
     status_word,
     subject_name,
+    sure_text,
     verdict_count,
 )
 from dpaudit.reports.words import joined, said, words
@@ -169,8 +169,11 @@ def _unit(dossier: Dossier) -> Found | None:
 
 
 def _correctness(dossier: Dossier) -> Found | None:
-    parts = _by_subjects([(one, f"audited, {wording.VERDICT_WORDS[one.verdict]}.") for one in dossier.audits])
-    parts += [_checks_text(one) for one in dossier.checks if one.records]
+    parts = _by_subjects([(one, f"audited, {wording.status_word(one.verdict)}.") for one in dossier.audits])
+    for one in dossier.checks:
+        names = [clean(subject_of(mechanism), 60) for mechanism in one.mechanisms]
+        of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
+        parts += [f"{of}: {_check_sentence(one.records)}"] if one.records else []
     parts += [] if dossier.checks else [said("evidence.unchecked")]
     missing = [
         *(_left_out("Not audited", dossier, dossier.audits) if dossier.audits else ()),
@@ -189,17 +192,9 @@ def _correctness(dossier: Dossier) -> Found | None:
     return "tested" if whole else "tested in part", "\n".join([*parts, *missing, versions_text])
 
 
-def _checks_text(result: CheckResult) -> str:
-    """Say how many checks of a run ended how, and of which mechanisms."""
-    names = [clean(subject_of(one), 60) for one in result.mechanisms]
-    of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
-    return f"{of}: {_check_sentence(result.records)}"
-
-
 def _check_sentence(records: Sequence[CheckRecord]) -> str:
-    found = Counter(record.status for record in records)
-    counted = ", ".join(f"{count:,} {status_word(status)}" for status, count in found.items())
-    return f"{plural(len(records), 'check')} of the conformance suite: {counted}."
+    ended = wording.counted(record.status for record in records)
+    return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
 
 
 def _floating_point(dossier: Dossier) -> Found | None:
@@ -211,7 +206,7 @@ def _low_bits(result: AuditResult) -> Found:
     found = result.floating_point
     if found is None or not found.pairs:
         return "not assessed", ""
-    rate = percent_text(found.error_rate)
+    rate = rate_text(found.error_rate)
     return "tested in part", said("evidence.bits", headline=doubles.headline(result), rate=rate)
 
 
@@ -230,7 +225,7 @@ def _utility(dossier: Dossier) -> Found | None:
             inputs=plural(len({finding.input_id for finding in result.findings}), "input"),
             broken=f"{sum(finding.verdict == 'violated' for finding in result.findings):,}",
             tests=plural(len(result.findings), "test"),
-            sure=percent_text(result.confidence),
+            sure=sure_text(result.confidence),
         )
         rest = said("evidence.utility_unclear", tests=plural(unclear, "test")) if unclear else ""
         nothing = said("evidence.utility_empty", tests=plural(empty, "test")) if empty else ""
@@ -318,10 +313,11 @@ def loss(result: AuditResult) -> Found:
     unclear = ""
     if weak:
         of = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        which = (
-            "controls" if wording.has_controls_alone(result) else "dependent" if wording.has_changed(result) else "weak"
+        unclear = said(
+            f"evidence.loss_{wording.why_unjudged(result) or 'weak'}",
+            pairs=plural(weak, "pair"),
+            found=wording.weak_text(of),
         )
-        unclear = said(f"evidence.loss_{which}", pairs=plural(weak, "pair"), found=wording.weak_text(of))
     gone = said("evidence.loss_broken", pairs=plural(broken, "pair")) if broken else ""
     dependence = wording.dependence_sentence(result)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.

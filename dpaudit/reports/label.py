@@ -14,7 +14,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
-from dpaudit.reports.answers import together
+from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import Drawing, Mark, tag
@@ -22,7 +22,7 @@ from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, date_text, number_text, percent_text
+from dpaudit.reports.wording import clean, date_text, number_text
 from dpaudit.reports.words import TEMPLATES
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
@@ -78,10 +78,9 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
         return "No audit was run."
     texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
     more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
-    rate = percent_text(together(dossier))
     limits = (
-        f"A false alarm has probability at most {rate}. A test can prove a promise broken, never kept; it saw the "
-        "inputs and the code that ran, and no others."
+        f"The probability of a false alarm is {alarm_text(dossier)}. A test can show a promise broken, never kept; it "
+        "saw the inputs and the code that ran, and no others."
     )
     return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"
 

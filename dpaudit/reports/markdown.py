@@ -67,22 +67,20 @@ def _block(block: Block, level: int) -> list[str]:
     if isinstance(block, Code):
         return [code(line) for line in block.text.splitlines()]
     if isinstance(block, Table):
-        rows = _rows(block.columns, block.rows, block.omitted, ROWS)
+        rows = _rows(block, ROWS)
         title = escaped(block.title)
         return [FOLDED.format(title, "\n\n".join(rows))] if block.is_closed else [f"**{title}**", *rows]
     assert isinstance(block, Figure)
-    data = block.data
-    heading = f"{'#' * level} {escaped(block.title)}"
-    rows = _rows(data.columns, data.rows, data.omitted, FIGURE_ROWS)
-    return [heading, escaped(block.description), FOLDED.format("Data of this figure", "\n\n".join(rows))]
+    folded = FOLDED.format("Data of this figure", "\n\n".join(_rows(block.data, FIGURE_ROWS)))
+    return [f"{'#' * level} {escaped(block.title)}", escaped(block.description), folded]
 
 
-def _rows(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...], omitted: int, most: int) -> list[str]:
-    if not rows:
+def _rows(block: Table, most: int) -> list[str]:
+    if not block.rows:
         return ["None."]
-    cells = [[escaped(cell).replace("\n", "<br>") for cell in row] for row in rows[:most]]
-    shown = table([escaped(column) for column in columns], cells)
-    rest = len(rows) - len(rows[:most]) + omitted
+    cells = [[escaped(cell).replace("\n", "<br>") for cell in row] for row in block.rows[:most]]
+    shown = table([escaped(column) for column in block.columns], cells)
+    rest = len(block.rows) - len(cells) + block.omitted
     return [shown, f"{rest:,} more rows are in the saved results."] if rest else [shown]
 
 

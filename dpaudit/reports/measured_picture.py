@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Data, Figure, Mark, Plot, Scale, Series, path, tag
-from dpaudit.reports.wording import at_least, compared, lower_text, no_less, number_text, plural
+from dpaudit.reports.drawing import Axis, Figure, Mark, Plot, Scale, Series, Table, path, tag
+from dpaudit.reports.wording import at_least, compared, lower_text, no_less, plural, upper_text
 from dpaudit.reports.words import joined, said
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
@@ -39,8 +39,10 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         said("figure.promises_blind", where=where) if blind else "",
         said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
-    rows = tuple((_name(bar), compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind)) for bar in drawn)
-    data = Data(("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    rows = tuple(
+        (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
+    )
+    data = Table("", ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
 
 
@@ -48,7 +50,7 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
-    y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(map(_name, reversed(drawn))))
+    y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(bar.name for bar in reversed(drawn)))
     series = [Series("over", [(1.0, y.low), (x.high, y.high)], kind="box")]
     for place, bar in zip(range(len(drawn), 0, -1), drawn, strict=True):
         series += _bars(bar, place - HALF, place + HALF)
@@ -56,14 +58,6 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in STEPS)
     margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
     return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
-
-
-def _name(bar: Line) -> str:
-    return f"{bar.subject}: {bar.kind}"
-
-
-def _number(value: float | None) -> str:
-    return number_text(value, 3)
 
 
 def _edge(bar: Line) -> float:
@@ -76,7 +70,7 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
         yield Series("blind-band", [(low, foot), (further, head)], "not proven, and not excluded", "box")
-    title = f"{_name(bar)}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
+    title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], PROVEN[bar.verdict], "box", title)
 
 
@@ -90,7 +84,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
         text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:
-            text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
+            text = f"{lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
         at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
         if x.end - x.start < 400.0:
             at = {"x": x.end - 4.0, "y": middle - 11.0, "text_anchor": "end"}
@@ -100,8 +94,8 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
 
 def _rest(bar: Line) -> str:
     if bar.high is not None:
-        return f", at most {_number(bar.high)} times"
+        return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        excess = "no" if bar.blind == math.inf else f"from {_number(bar.blind)} times on the"
+        excess = "no" if bar.blind == math.inf else f"from {upper_text(bar.blind, 3)} times on the"
         return f"; {excess} excess is found by 9 of 10 audits"
     return ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,20 +75,16 @@ def markdown(result: Any) -> str:
 
 def plot(result: Any, name: str | None = None) -> Picture:
     """A picture of a result by its name, or the first of `PREFERRED` that there is."""
-    found = {figure.id.split("-", 1)[-1] if figure.id[:1] == "s" else figure.id: figure for figure in _figures(result)}
+    page = document_of(result)
+    blocks = (*page.first, *(block for section in page.sections for block in section.blocks))
+    figures = (block for block in blocks if isinstance(block, Figure))
+    found = {figure.id.split("-", 1)[-1] if figure.id[:1] == "s" else figure.id: figure for figure in figures}
     chosen = next((one for one in (*PREFERRED, *found) if one in found), None) if name is None else name
     if chosen is None:
         raise UsageError("result must have a picture: it has none, since nothing was measured as a number.")
     if chosen not in found:
         raise UsageError(f"name must be one of {', '.join(found) or 'none'}, got {name!r}.{did_you_mean(name, found)}")
     return Picture(found[chosen])
-
-
-def _figures(result: Any) -> Iterator[Figure]:
-    page = document_of(result)
-    for block in (*page.first, *(block for section in page.sections for block in section.blocks)):
-        if isinstance(block, Figure):
-            yield block
 
 
 def _cell(template: str, **shown: Any) -> str:

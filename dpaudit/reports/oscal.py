@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports.answers import together
+from dpaudit.reports.answers import alarm_text, together
 from dpaudit.reports.cases import Case, grouped
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Source
@@ -23,7 +23,7 @@ from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.sign_off import results_digest
-from dpaudit.reports.wording import UNDATED, clean, iso_text, percent_text, status_word
+from dpaudit.reports.wording import UNDATED, clean, iso_text, status_word
 from dpaudit.reports.words import filled, form
 from dpaudit.results.saving import json_text
 
@@ -46,7 +46,7 @@ def render(dossier: Dossier) -> str:
         **{f"{kind}s": [one[kind] for one in described if kind in one] for kind in ("observation", "risk", "finding")},
         headline=headline(dossier),
         title=title(dossier, 200),
-        rate=percent_text(together(dossier)),
+        rate=alarm_text(dossier),
         props=_props(verdict=dossier.verdict, **{"false-alarm-rate": f"{together(dossier):.6g}"}),
         components=[
             filled("oscal.tool", **common),

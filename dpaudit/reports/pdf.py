@@ -19,6 +19,7 @@ from xml.sax.saxutils import escape as escape_markup
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, Mark
+from dpaudit.reports.formats import NO_REPORTLAB
 from dpaudit.reports.html import JOINTS, style
 from dpaudit.reports.wording import plural
 
@@ -51,9 +52,7 @@ def render(document: Document) -> bytes:
         from reportlab.lib.pagesizes import A4
         from reportlab.platypus import PageBreak, SimpleDocTemplate
     except ImportError as error:
-        raise UsageError(
-            "format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'."
-        ) from error
+        raise UsageError(NO_REPORTLAB) from error
     _register()
     width, content = A4[0] - 2.0 * MARGIN, b""
     for most in ROWS:
@@ -61,10 +60,7 @@ def render(document: Document) -> bytes:
         page = SimpleDocTemplate(
             target,
             pagesize=A4,
-            leftMargin=MARGIN,
-            rightMargin=MARGIN,
-            topMargin=MARGIN,
-            bottomMargin=MARGIN,
+            **{f"{side}Margin": MARGIN for side in ("left", "right", "top", "bottom")},
             title=_known(document.headline, NORMAL),
             author="dpaudit",
             subject=_known(document.kicker, NORMAL),
@@ -155,9 +151,7 @@ def _first(document: Document, width: float) -> list[Any]:
         [
             ("BACKGROUND", (0, 0), (-1, -1), BACKS[document.verdict]),
             ("LINEBEFORE", (0, 0), (0, -1), 4.0, colour),
-            ("LEFTPADDING", (0, 0), (-1, -1), 14.0),
-            ("TOPPADDING", (0, 0), (-1, -1), 10.0),
-            ("BOTTOMPADDING", (0, 0), (-1, -1), 10.0),
+            *_padding(left=14.0, top=10.0, bottom=10.0),
         ]
     )
     story = [box, Spacer(1.0, 8.0)]
@@ -218,7 +212,8 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
     if isinstance(block, Table):
         rows = block.rows[:most]
         rest = len(block.rows) - len(rows) + block.omitted
-        return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *_more(rest)]
+        more = [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
+        return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *more]
     assert isinstance(block, Figure)
     if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
         return []
@@ -239,12 +234,12 @@ def _drawn(figure: Figure, width: float) -> list[Any]:
     entries += [["", ""]] * (len(entries) % 2)
     grid = Grid([[*a, *b] for a, b in zip(entries[::2], entries[1::2], strict=True)],
                 colWidths=[30.0, width / 2.0 - 30.0] * 2, hAlign="LEFT")  # fmt: skip
-    grid.setStyle([("TOPPADDING", (0, 0), (-1, -1), 0.5), ("BOTTOMPADDING", (0, 0), (-1, -1), 0.5)])
+    grid.setStyle(_padding(top=0.5, bottom=0.5))
     return [*shown, grid]
 
 
-def _more(rest: int) -> list[Any]:
-    return [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
+def _padding(**points: float) -> list[tuple[Any, ...]]:
+    return [(f"{side.upper()}PADDING", (0, 0), (-1, -1), room) for side, room in points.items()]
 
 
 def _least(column: str, cells: Sequence[str]) -> float:
@@ -313,14 +308,9 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
     style: list[Any] = [
         ("LINEBELOW", (0, 0), (-1, -1), 0.5, RULE),
         ("VALIGN", (0, 0), (-1, -1), "TOP"),
-        ("TOPPADDING", (0, 0), (-1, -1), 2.5),
-        ("BOTTOMPADDING", (0, 0), (-1, -1), 3.0),
-        ("LEFTPADDING", (0, 0), (-1, -1), 3.0),
-        ("RIGHTPADDING", (0, 0), (-1, -1), 3.0),
+        *_padding(top=2.5, bottom=3.0, left=3.0, right=3.0),
     ]
-    if head:
-        style.append(("BACKGROUND", (0, 0), (-1, 0), PANEL))
-    grid.setStyle(style)
+    grid.setStyle([*style, ("BACKGROUND", (0, 0), (-1, 0), PANEL)] if head else style)
     return [grid, Spacer(1.0, 7.0)]
 
 
@@ -378,7 +368,10 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
     if mark.name == "text":
         return _words(mark, settings, known)
     if mark.name == "image":  # the group is mirrored: an image hangs from its upper edge
-        image = shapes.Image(at["x"], 0.0, at["width"], at["height"], _opened(at["href"]))
+        from PIL import Image
+
+        opened = Image.open(io.BytesIO(base64.b64decode(at["href"].partition(",")[2])))
+        image = shapes.Image(at["x"], 0.0, at["width"], at["height"], opened)
         return shapes.Group(image, transform=(1.0, 0.0, 0.0, -1.0, 0.0, at["y"] + at["height"]))
     paint: dict[str, Any] = {
         "fillColor": _colour(settings.get("fill"), settings.get("fill-opacity", "1")),
@@ -402,12 +395,6 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
     if at["d"].is_closed:
         line.closePath()
     return line
-
-
-def _opened(uri: str) -> Any:
-    from PIL import Image
-
-    return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
 
 
 def _words(mark: Mark, settings: Mapping[str, str], known: Callable[[str], str]) -> Any:

@@ -9,7 +9,7 @@ from dpaudit.errors import UsageError
 from dpaudit.inference.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, symbol
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, sure_text, symbol
 from dpaudit.reports.words import said
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
@@ -25,7 +25,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
     """Say what the planned audit finds, what the excess needs, and what both rest on."""
     names = {"name": clean(plan.subject.get("target") or plan.subject.get("name"), 60), "claim": clean(plan.claim, 60)}
     size = {"pairs": plural(plan.pairs, "pair"), "inputs": plural(plan.inputs, "input")}
-    opening = said("plan.opening", **names, **size, sure=percent_text(plan.confidence))
+    opening = said("plan.opening", **names, **size, sure=sure_text(plan.confidence))
     if plan.not_asked:
         opening += said("plan.not_asked", pairs=plural(plan.not_asked, "pair"))
     if plan.samples_wanted is not None and plan.time_limit is not None:

@@ -8,6 +8,7 @@ lower bound over its budget.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import json
 import os
@@ -15,7 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import Any
 
 from markupsafe import Markup
 from rich.console import Console
@@ -32,6 +33,7 @@ PLAIN_SECONDS = 10.0  # between two plain lines
 BAR = 8  # characters of the bar
 MIN_LABEL = 8  # characters of a label that is worth showing
 FIRST = "first draws"
+Show = Callable[[Progress], None]  # an `on_progress`
 SLOW = 3.0  # seconds from which on an audit at a prompt or in a notebook shows where it stands
 CELL_SECONDS = 0.5  # between two states in a notebook
 
@@ -39,7 +41,7 @@ CELL_SECONDS = 0.5  # between two states in a notebook
 @contextlib.contextmanager
 def live_progress(
     label: str = "", *, quiet: bool = False, file: str | os.PathLike[str] | None = None
-) -> Iterator[Callable[[Progress], None] | None]:
+) -> Iterator[Show | None]:
     """Show where an audit stands on stderr: gives its `on_progress`, None where nobody would look.
 
     Parameters
@@ -56,10 +58,9 @@ def live_progress(
     console = Console(stderr=True)
     clock = Clock()
     with contextlib.ExitStack() as opened:
-        shows: list[Callable[[Progress], None]] = []
+        shows: list[Show] = []
         if file is not None:
-            log = opened.enter_context(_Log(os.fspath(file)))
-            shows.append(lambda state: log.write(clock.record(state)))
+            shows.append(opened.enter_context(_log(os.fspath(file), clock)))
         if not quiet and console.is_terminal:
             shows.append(_live(opened.enter_context(_bar(console)), label, clock))
         elif not quiet:
@@ -74,13 +75,13 @@ def live_progress(
 
 
 @contextlib.contextmanager
-def session_progress(label: str) -> Iterator[Callable[[Progress], None]]:
+def session_progress(label: str) -> Iterator[Show]:
     """Show where an audit stands to somebody at a prompt or in a notebook, once it takes `SLOW` seconds.
 
     It is the `on_progress` of an audit; what it showed goes when the audit ends.
     """
     clock = Clock()
-    shows: list[Callable[[Progress], None]] = []
+    shows: list[Show] = []
     with contextlib.ExitStack() as opened:
 
         def show(state: Progress) -> None:
@@ -155,14 +156,7 @@ class Clock:
         return {
             "seconds": round(self.seconds, 3),
             "seconds_left": None if left is None else round(left, 3),
-            "draws": state.draws,
-            "planned": state.planned,
-            "runs": state.runs,
-            "pairs": state.pairs,
-            "open_pairs": state.open_pairs,
-            "violated": state.violated,
-            "largest_ratio": state.largest_ratio,
-            "largest_log_wealth": state.largest_log_wealth,
+            **dataclasses.asdict(state),
         }
 
 
@@ -226,74 +220,69 @@ def _bar(console: Console) -> Bar:
     return Bar(BarColumn(bar_width=BAR), text, console=console, transient=True)
 
 
-def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
+def _shown(label: str, clock: Clock, width: int, every: float, write: Callable[[Progress, str], None]) -> Show:
+    """An `on_progress` that writes a state with its line, at most once in `every` seconds."""
+    last = [0.0]
+
+    def show(state: Progress) -> None:
+        if clock.seconds - last[0] >= every:
+            last[0] = clock.seconds
+            write(state, status_line(label, state, times_text(clock, state), width))
+
+    return show
+
+
+def _live(bar: Bar, label: str, clock: Clock) -> Show:
     width = bar.console.width - BAR - 1
     prefix = f"{label}: " if 0 < len(label) <= width - len(FIRST) - 2 else ""
     task = bar.add_task(prefix + FIRST, total=None)
 
-    def show(state: Progress) -> None:
-        text = status_line(label, state, times_text(clock, state), width)
+    def write(state: Progress, text: str) -> None:
         bar.update(task, completed=state.draws, total=state.planned, description=text)
 
-    return show
+    return _shown(label, clock, width, 0.0, write)
 
 
-def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Callable[[Progress], None]:
+def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
     shell = importlib.import_module("IPython.display")
-    cell, said = shell.display(shell.HTML(""), display_id=True), [0.0]
+    cell, bar = shell.display(shell.HTML(""), display_id=True), Markup('<progress value="{}" max="{}"></progress> {}')
     opened.callback(lambda: cell.update(shell.HTML("")))
-    bar = Markup('<progress value="{}" max="{}"></progress> {}')
+
+    def write(state: Progress, text: str) -> None:
+        cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
+
+    return _shown(label, clock, 200, CELL_SECONDS, write)
+
+
+def _plain(label: str, clock: Clock) -> Show:
+    return _shown(label, clock, shutil.get_terminal_size().columns, PLAIN_SECONDS, lambda _, text: _say(text))
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # nobody listens any more
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _log(path: str, clock: Clock) -> Iterator[Show]:
+    """Write the file of `--progress` until a line cannot be written: a full disk is no reason to end an audit."""
+    try:
+        stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise UsageError(f"progress must be a file that can be written, got {path!r} ({error.strerror}).") from error
+    is_open = [True]
 
     def show(state: Progress) -> None:
-        if clock.seconds - said[0] >= CELL_SECONDS:
-            said[0] = clock.seconds
-            text = status_line(label, state, times_text(clock, state), 200)
-            cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
-
-    return show
-
-
-def _plain(label: str, clock: Clock) -> Callable[[Progress], None]:
-    said = [0.0]
-    width = shutil.get_terminal_size().columns
-
-    def show(state: Progress) -> None:
-        if clock.seconds - said[0] >= PLAIN_SECONDS:
-            said[0] = clock.seconds
-            with contextlib.suppress(OSError, ValueError):  # nobody listens any more
-                print(status_line(label, state, times_text(clock, state), width), file=sys.stderr, flush=True)
-
-    return show
-
-
-class _Log:
-    """The file of `--progress`, until a line cannot be written: a full disk is no reason to end an audit."""
-
-    def __init__(self, path: str) -> None:
-        self._path, self._is_full = path, False
-
-    def __enter__(self) -> _Log:
         try:
-            self._stream: IO[str] = open(self._path, "w", encoding="utf-8")
+            if is_open[0]:
+                stream.write(json.dumps(to_json(clock.record(state)), allow_nan=False) + "\n")
+                stream.flush()
         except OSError as error:
-            raise UsageError(
-                f"progress must be a file that can be written, got {self._path!r} ({error.strerror})."
-            ) from error
-        return self
+            is_open[0] = False
+            _say(f"Note: no more progress is written to {path!r} ({error.strerror}); the audit goes on.")
 
-    def __exit__(self, *_: object) -> None:
+    try:
+        yield show
+    finally:
         with contextlib.suppress(OSError):  # of a line that could not be written either
-            self._stream.close()
-
-    def write(self, record: dict[str, Any]) -> None:
-        """Write one line, or say once why none is written any more."""
-        if self._is_full:
-            return
-        try:
-            self._stream.write(json.dumps(to_json(record), allow_nan=False) + "\n")
-            self._stream.flush()
-        except OSError as error:
-            self._is_full = True
-            said = f"Note: no more progress is written to {self._path!r} ({error.strerror}); the audit goes on."
-            with contextlib.suppress(OSError, ValueError):
-                print(said, file=sys.stderr, flush=True)
+            stream.close()

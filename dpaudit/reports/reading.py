@@ -129,8 +129,7 @@ def read_any(path: str) -> Read:
             raise
         raise UsageError(f"result must follow {schema or 'a side finding'}, got {error!r} at {path!r}.") from error
     is_result = isinstance(schema, str) and schema in READERS
-    result, content = read_saved(path, READERS if is_result else {**READERS, **OTHERS})
-    return [Source(path, hashlib.sha256(content).hexdigest(), result)], []
+    return [_saved(path, READERS if is_result else {**READERS, **OTHERS})], []
 
 
 def _judged(path: str, schema: str) -> Attachment:
@@ -180,21 +179,22 @@ def _session(path: str, digest: str, record: Mapping[str, Any]) -> Read:
     """The saved results of a session's tests, each once, and the session itself."""
     check_record(SESSION_SCHEMA, record, ("session", "audits"))
     folder = Path(path).parent
-    sources, without, subjects = [], [], []
+    sources, without = [], []
     for audit in record["audits"]:
         place = folder / str(audit.get("folder") or "") / "audit.json"
-        subjects.append(str(audit.get("subject") or ""))
-        if not audit.get("folder") or not place.is_file():
+        if audit.get("folder") and place.is_file():
+            sources.append(_saved(str(place)))
+        else:
             without.append(str(audit["test"]))
-            continue
-        result, content = read_saved(place, READERS)
-        sources.append(Source(str(place), hashlib.sha256(content).hexdigest(), result))
     for name in dict.fromkeys(str(check.get("folder") or "") for check in record.get("checks", ())):
         place = folder / name / "check.json"
-        if name and place.is_file():
-            result, content = read_saved(place, READERS)
-            sources.append(Source(str(place), hashlib.sha256(content).hexdigest(), result))
-    return sources, [session_attachment(path, digest, record, without, subjects)]
+        sources += [_saved(str(place))] if name and place.is_file() else []
+    return sources, [session_attachment(path, digest, record, without)]
+
+
+def _saved(path: str, readers: Mapping[str, Any] = READERS) -> Source:
+    result, content = read_saved(path, readers)
+    return Source(path, hashlib.sha256(content).hexdigest(), result)
 
 
 def _store(path: str) -> list[Source]:

@@ -27,9 +27,9 @@ import hmac
 import json
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -42,20 +42,22 @@ from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,
     Finding,
-    FloatingPointFinding,
     FloatingPointPair,
-    Severity,
+    LearnedLoss,
+    Power,
+    SideFinding,
     WitnessRecord,
 )
 from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
-from dpaudit.results.utility_result import UtilityResult
+from dpaudit.results.universe_table import UniverseTable
+from dpaudit.results.utility_result import UtilityFinding
 from dpaudit.scores.result import IndependentBound, ScoresResult
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
 DIGITS = 12  # of names
 KEPT = 2  # significant digits of numbers that depend on the draws
-NO_SEED = cast(int, REDACTED)  # what is shown and saved in the place of a seed
+Rule = Callable[["_Mask", Any, Any], Any]  # what the field of a dataclass becomes: of the mask, that object, its value
 
 
 def _rounded(value: float, rounding: str = ROUND_HALF_EVEN, digits: int = KEPT) -> float:
@@ -64,32 +66,14 @@ def _rounded(value: float, rounding: str = ROUND_HALF_EVEN, digits: int = KEPT) 
     return float(Context(prec=digits, rounding=rounding).create_decimal(value))
 
 
-def _count(value: int) -> int:
-    return int(_rounded(float(value)))
-
-
-def _hidden(text: str) -> str:
-    """Say what stands in the place of a text, if there is one."""
-    return REDACTED if text else ""
-
-
-def _counts(one: WitnessRecord | FloatingPointPair) -> dict[str, Any]:
-    """The counts of a rule."""
-    return {name: _count(getattr(one, name)) for name in ("correct", "wrong", "abstained")}
-
-
-def _beside(value: float, budget: float, rounding: str = ROUND_HALF_EVEN) -> float:
+def _beside(value: float, budget: float, rounding: str = ROUND_FLOOR) -> float:
     """A number rounded, with as many digits as it takes to stay above the budget if it is, and within it if it is."""
     rounded = [_rounded(value, rounding, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
     return next((one for one in rounded if (one > budget) == (value > budget)), value)
 
 
-def _lower(value: float, budget: float) -> float:
-    return _beside(value, budget, ROUND_FLOOR)
-
-
 def _lowers(values: FloatArray, budgets: FloatArray) -> FloatArray:
-    return np.array(list(map(_lower, values.tolist(), budgets.tolist())))
+    return np.array(list(map(_beside, values.tolist(), budgets.tolist())))
 
 
 def _p_value(value: float) -> float:
@@ -113,45 +97,13 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     return Dossier(tuple(sources), deployment, is_redacted=True, attachments=tuple(beside))
 
 
-def _without_texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options without what the command line was given as claim and pairs: records, or files named after a person."""
-    return {name: value for name, value in options.items() if name not in ("claim", "pairs")}
-
-
-def _scores(result: ScoresResult) -> ScoresResult:
-    """Without seed, guesses, wealth and curve: bounds and counts of two digits."""
-    of_epsilon = result.budget if result.parameter == "epsilon" else math.inf
-
-    def rounded(found: ScoresResult | IndependentBound) -> dict[str, Any]:
-        return {
-            "epsilon_lower": _lower(found.epsilon_lower, of_epsilon),
-            "parameter_lower": _lower(found.parameter_lower, result.budget),
-            "ceiling": _beside(found.ceiling, of_epsilon, ROUND_CEILING),
-            "parameter_ceiling": _beside(found.parameter_ceiling, result.budget, ROUND_CEILING),
-        }
-
-    second = result.independent
-    return dataclasses.replace(
-        result,
-        **rounded(result),
-        independent=second and dataclasses.replace(second, **rounded(second)),
-        seed=NO_SEED,
-        scores_in=_count(result.scores_in),
-        scores_out=_count(result.scores_out),
-        trade_off=(),
-        guesses=(),
-        decided_after=None,
-        log_wealth=None,
-        notes=tuple(REDACTED for _ in result.notes),
-        seconds=_rounded(result.seconds),
-    )
-
-
 class _Mask:
-    """The names of one report, under one key."""
+    """The names of one report, under one key; `pairs` and `inputs` are the pairs and inputs of the audit at hand."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self.pairs: dict[str, str] = {}
+        self.inputs: set[str] = set()
 
     def digest(self, content: bytes, digits: int = DIGITS) -> str:
         return hmac.new(self._key, content, hashlib.sha256).hexdigest()[:digits]
@@ -159,164 +111,161 @@ class _Mask:
     def name(self, text: str, noun: str = "input") -> str:
         return f"{noun}-{self.digest(utf8(json.dumps(text)))}"
 
+    def pair(self, id: str, halves: list[str]) -> str:
+        """The name of a pair, of those of its inputs where its own joins theirs."""
+        return "|".join(map(self.name, halves)) if id == "|".join(halves) else self.name(id, "pair")
+
     def result(self, result: Result) -> Result:
-        if isinstance(result, AuditResult):
-            return self._audit(result)
-        return self._check(result) if isinstance(result, CheckResult) else self._utility(result)
+        findings = result.findings if isinstance(result, AuditResult) else ()
+        self.pairs = {one.id: self.pair(one.id, [one.x_id, one.x_prime_id]) for one in findings}
+        self.inputs = {name for one in findings for name in (one.x_id, one.x_prime_id)}
+        found: Result = self.of(result)
+        return found
 
-    def _audit(self, result: AuditResult) -> AuditResult:
-        known = {name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)}
-        names = [self._pair_name(name, known) for name in result.not_asked]
-        universe = result.universe
-        if universe is not None:
-            pair_ids = None if universe.pair_ids is None else tuple(self.name(one, "pair") for one in universe.pair_ids)
-            above_all = np.full(len(universe), np.inf)
-            ids, own = tuple(self.name(name) for name in universe.ids), universe.parameter_lower
-            universe = dataclasses.replace(
-                universe,
-                ids=ids,
-                pair_ids=pair_ids,
-                partition=None,
-                epsilon_lower=_lowers(universe.epsilon_lower, universe.budget if own is None else above_all),
-                parameter_lower=None if own is None else _lowers(own, universe.budget),
-                log10_p_value=np.minimum(np.ceil(universe.log10_p_value), 0.0),
-                detectable=np.array([_rounded(one, ROUND_CEILING) for one in universe.detectable.tolist()]),
-            )
-        doubles = result.floating_point
-        pools = {finding.id: self._names(finding)["id"] for finding in result.findings}
-        return dataclasses.replace(
-            result,
-            seed=NO_SEED,
-            samples=_count(result.samples),
-            seconds=_rounded(result.seconds),
-            findings=tuple(self._finding(finding, pools) for finding in result.findings),
-            not_asked=tuple(names),
-            options=_without_texts(result.options),
-            floating_point=None if doubles is None else self._doubles(doubles),
-            universe=universe,
-            side_findings=tuple(dataclasses.replace(one, summary=REDACTED, details={}) for one in result.side_findings),
-            trade_off=None,
-        )
+    def not_asked(self, id: str) -> str:
+        halves = id.split("|")
+        return self.pair(id, halves if len(halves) == 2 and self.inputs.issuperset(halves) else [])
 
-    def _pair_name(self, name: str, known: set[str]) -> str:
-        halves = name.split("|")
-        if len(halves) == 2 and known.issuperset(halves):
-            return "|".join(self.name(half) for half in halves)
-        return self.name(name, "pair")
-
-    def _names(self, one: Finding | FloatingPointPair | CertifiedPair) -> dict[str, Any]:
-        """The names of a pair and of its inputs."""
-        x_id, x_prime_id = self.name(one.x_id), self.name(one.x_prime_id)
-        plain = one.id == f"{one.x_id}|{one.x_prime_id}"
-        id = f"{x_id}|{x_prime_id}" if plain else self.name(one.id, "pair")
-        return {"id": id, "x_id": x_id, "x_prime_id": x_prime_id}
-
-    def _finding(self, finding: Finding, pools: Mapping[str, str]) -> Finding:
-        lower, power = _lower(finding.parameter_lower, finding.parameter_budget), finding.power
-        ratio = finding.ratio_lower
-        if ratio is not None and math.isfinite(ratio) and finding.parameter_budget > 0.0:
-            ratio = lower / finding.parameter_budget
-        if power is not None:
-            mass, detectable = _rounded(power.event_mass), _rounded(power.detectable, ROUND_CEILING)
-            learned = tuple(dataclasses.replace(one, loss=_rounded(one.loss, ROUND_CEILING)) for one in power.learned)
-            power = dataclasses.replace(power, event_mass=mass, detectable=detectable, learned=learned, cells=())
-        return dataclasses.replace(
-            finding,
-            **self._names(finding),
-            parameter_lower=lower,
-            epsilon_lower=_lower(finding.epsilon_lower, finding.budget.epsilon),
-            ratio_lower=ratio,
-            log_wealth=None,
-            p_value=None if finding.p_value is None else _p_value(finding.p_value),
-            samples=_count(finding.samples),
-            power=power,
-            looks=(),
-            keys=None,
-            severity=None if finding.severity is None else Severity(_count(finding.severity.samples), lower),
-            pool=None if finding.pool is None else pools.get(finding.pool, self.name(finding.pool, "pair")),
-            x=REDACTED,
-            x_prime=REDACTED,
-            witness=None if finding.witness is None else self._witness(finding.witness),
-            message=_hidden(finding.message),
-            traceback="",
-            notes=tuple(note if note == SAME_INPUT else REDACTED for note in finding.notes),
-        )
-
-    def _witness(self, witness: WitnessRecord) -> WitnessRecord:
-        return dataclasses.replace(
-            witness, description=REDACTED, rule={"redacted": True}, sketch=None, **_counts(witness)
-        )
-
-    def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
-        return dataclasses.replace(
-            finding, message=_hidden(finding.message), pairs=tuple(self._double(pair) for pair in finding.pairs)
-        )
-
-    def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
-        return dataclasses.replace(
-            pair,
-            **self._names(pair),
-            **_counts(pair),
-            epsilon_lower=_lower(pair.epsilon_lower, pair.budget.epsilon),
-            p_value=_p_value(pair.p_value),
-            detectable_share=_rounded(pair.detectable_share, ROUND_CEILING),
-            description=_hidden(pair.description),
-            rule=None,
-        )
+    def of(self, value: Any) -> Any:
+        """A dataclass, or several, each of whose fields is what its rule says; one without a rule stays."""
+        if isinstance(value, tuple):
+            return tuple(map(self.of, value))
+        if not dataclasses.is_dataclass(value) or isinstance(value, type):
+            return value
+        rules, changed = {**ANYWHERE, **OF_CLASS.get(type(value), {})}, {}
+        for name in (field.name for field in dataclasses.fields(value)):
+            own, rule = getattr(value, name), rules.get(name)
+            changed[name] = self.of(own) if rule is None or own is None else rule(self, value, own)
+        return dataclasses.replace(value, **changed)
 
     def attachment(self, place: int, one: Attachment) -> Attachment:
         """A certificate or an audit of scores, with its rows and its chapter made anew from what is left."""
         name, digest = f"a{place}-{one.kind}.json", self.digest(json.dumps(one.digest).encode("ascii"), 64)
         if isinstance(one.result, Certificate):
-            return certificate_attachment(name, digest, self._certificate(one.result), is_keyed=True)
+            return certificate_attachment(name, digest, self.of(one.result), is_keyed=True)
         if isinstance(one.result, ScoresResult):
-            return scores_attachment(name, digest, _scores(one.result), is_keyed=True)
+            return scores_attachment(name, digest, self.of(one.result), is_keyed=True)
         raise TypeError(f"no redaction is known of {one.kind!r}")
 
-    def _certificate(self, result: Certificate) -> Certificate:
-        pairs = tuple(self._certified(pair) for pair in result.pairs)
-        refusal = _hidden(result.refusal)
-        inputs, runs, seconds = _count(result.inputs), _count(result.runs), _rounded(result.seconds)
-        return dataclasses.replace(result, pairs=pairs, refusal=refusal, inputs=inputs, runs=runs, seconds=seconds)
 
-    def _certified(self, pair: CertifiedPair) -> CertifiedPair:
-        """Bounds are those of the input's exact probabilities: two digits of them stay, and no event."""
-        return dataclasses.replace(
-            pair,
-            **self._names(pair),
-            epsilon_lower=_rounded(pair.epsilon_lower, ROUND_FLOOR),
-            epsilon_upper=_rounded(pair.epsilon_upper, ROUND_CEILING),
-            value_lower=_lower(pair.value_lower, pair.claimed),
-            value_upper=_beside(pair.value_upper, pair.claimed, ROUND_CEILING),
-            mass_left=min(1.0, _rounded(pair.mass_left, ROUND_CEILING)),
-            exact=None,
-            event=None,
-            profile=(),
-            reason=_hidden(pair.reason),
-        )
+def _be(value: Any) -> Rule:
+    return lambda mask, one, own: value
 
-    def _check(self, result: CheckResult) -> CheckResult:
-        records = tuple(
-            dataclasses.replace(record, message=_hidden(record.message), seconds=_rounded(record.seconds))
-            for record in result.records
-        )
-        options, seconds = _without_texts(result.options), _rounded(result.seconds)
-        return dataclasses.replace(result, records=records, seed=NO_SEED, seconds=seconds, options=options)
 
-    def _utility(self, result: UtilityResult) -> UtilityResult:
-        findings = tuple(
-            dataclasses.replace(
-                finding,
-                input_id=self.name(finding.input_id),
-                data=REDACTED,
-                message=_hidden(finding.message),
-                measured=_beside(finding.measured, finding.allowed),
-                lower=_lower(finding.lower, finding.allowed),
-                upper=_rounded(finding.upper, ROUND_CEILING),
-                p_value=_p_value(finding.p_value),
-                detectable=_rounded(finding.detectable, ROUND_CEILING),
-                samples=_count(finding.samples),
-            )
-            for finding in result.findings
-        )
-        return dataclasses.replace(result, findings=findings, seed=NO_SEED, seconds=_rounded(result.seconds))
+def _at(rounding: str = ROUND_HALF_EVEN) -> Rule:
+    return lambda mask, one, own: _rounded(own, rounding)
+
+
+def _within(budget: Callable[[Any], float], rounding: str = ROUND_FLOOR) -> Rule:
+    return lambda mask, one, own: _beside(own, budget(one), rounding)
+
+
+def _count(mask: _Mask, one: Any, own: int) -> int:
+    return int(_rounded(float(own)))
+
+
+def _hidden(mask: _Mask, one: Any, own: str) -> str:
+    """Say what stands in the place of a text, if there is one."""
+    return REDACTED if own else ""
+
+
+def _options(mask: _Mask, one: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without what the command line was given as claim and pairs: records, or files named after a person."""
+    return {name: value for name, value in own.items() if name not in ("claim", "pairs")}
+
+
+def _ratio(mask: _Mask, one: Finding, own: float) -> float:
+    is_known = math.isfinite(own) and one.parameter_budget > 0.0
+    return _beside(one.parameter_lower, one.parameter_budget) / one.parameter_budget if is_known else own
+
+
+def _severity(mask: _Mask, one: Finding, own: Any) -> Any:
+    return dataclasses.replace(mask.of(own), parameter_lower=_beside(one.parameter_lower, one.parameter_budget))
+
+
+def _of_table(mask: _Mask, one: UniverseTable, own: FloatArray) -> FloatArray:
+    """Bounds on epsilon, which is the claim's parameter or stays above nothing."""
+    return _lowers(own, one.budget if one.parameter_lower is None else np.full(len(one), np.inf))
+
+
+def _independent(mask: _Mask, one: ScoresResult, own: IndependentBound) -> IndependentBound:
+    hidden: IndependentBound = mask.of(own)
+    return dataclasses.replace(hidden, **{name: rule(mask, one, getattr(own, name)) for name, rule in SCORES.items()})
+
+
+def _of_epsilon(result: ScoresResult) -> float:
+    return result.budget if result.parameter == "epsilon" else math.inf
+
+
+COUNTS: Mapping[str, Rule] = dict.fromkeys(
+    ("samples", "correct", "wrong", "abstained", "inputs", "runs", "scores_in", "scores_out"), _count
+)
+TEXTS: Mapping[str, Rule] = dict.fromkeys(("message", "refusal", "description"), _hidden)
+SCORES: Mapping[str, Rule] = {
+    "epsilon_lower": _within(_of_epsilon),
+    "parameter_lower": _within(lambda one: one.budget),
+    "ceiling": _within(_of_epsilon, ROUND_CEILING),
+    "parameter_ceiling": _within(lambda one: one.budget, ROUND_CEILING),
+}
+# What fields become, by their names, in whatever part of a result they stand; then those of single classes.
+ANYWHERE: Mapping[str, Rule] = {
+    **COUNTS,
+    **TEXTS,
+    "seed": _be(REDACTED),  # what is shown and saved in its place
+    "seconds": _at(),
+    "options": _options,
+    "p_value": lambda mask, one, own: _p_value(own),
+    "log_wealth": _be(None),
+    "id": lambda mask, one, own: mask.pair(own, [one.x_id, one.x_prime_id]),
+    **dict.fromkeys(("x_id", "x_prime_id", "input_id"), lambda mask, one, own: mask.name(own)),
+    **dict.fromkeys(("x", "x_prime", "data"), _be(REDACTED)),
+    "trade_off": lambda mask, one, own: () if isinstance(own, tuple) else None,
+    "notes": lambda mask, one, own: tuple(note if note == SAME_INPUT else REDACTED for note in own),
+    **dict.fromkeys(("detectable", "detectable_share"), _at(ROUND_CEILING)),
+}
+OF_CLASS: Mapping[type, Mapping[str, Rule]] = {
+    AuditResult: {"not_asked": lambda mask, one, own: tuple(map(mask.not_asked, own))},
+    Finding: {
+        "parameter_lower": _within(lambda one: one.parameter_budget),
+        "epsilon_lower": _within(lambda one: one.budget.epsilon),
+        "ratio_lower": _ratio,
+        "severity": _severity,
+        "pool": lambda mask, one, own: mask.pairs.get(own, mask.name(own, "pair")),
+        "looks": _be(()),
+        "keys": _be(None),
+        "traceback": _be(""),
+    },
+    Power: {"event_mass": _at(), "cells": _be(())},
+    LearnedLoss: {"loss": _at(ROUND_CEILING)},
+    WitnessRecord: {"description": _be(REDACTED), "rule": _be({"redacted": True}), "sketch": _be(None)},
+    FloatingPointPair: {"epsilon_lower": _within(lambda one: one.budget.epsilon), "rule": _be(None)},
+    SideFinding: {"summary": _be(REDACTED), "details": _be({})},
+    UniverseTable: {
+        "ids": lambda mask, one, own: tuple(map(mask.name, own)),
+        "pair_ids": lambda mask, one, own: tuple(mask.name(id, "pair") for id in own),
+        "partition": _be(None),
+        "epsilon_lower": _of_table,
+        "parameter_lower": lambda mask, one, own: _lowers(own, one.budget),
+        "log10_p_value": lambda mask, one, own: np.minimum(np.ceil(own), 0.0),
+        "detectable": lambda mask, one, own: np.array([_rounded(each, ROUND_CEILING) for each in own.tolist()]),
+    },
+    CheckResult: {"samples": lambda mask, one, own: own},  # an option
+    UtilityFinding: {
+        "measured": _within(lambda one: one.allowed, ROUND_HALF_EVEN),
+        "lower": _within(lambda one: one.allowed),
+        "upper": _at(ROUND_CEILING),
+    },
+    ScoresResult: {**SCORES, "guesses": _be(()), "decided_after": _be(None), "independent": _independent},
+    # Bounds are those of the input's exact probabilities: two digits of them stay, and no event.
+    CertifiedPair: {
+        "epsilon_lower": _at(ROUND_FLOOR),
+        "epsilon_upper": _at(ROUND_CEILING),
+        "value_lower": _within(lambda one: one.claimed),
+        "value_upper": _within(lambda one: one.claimed, ROUND_CEILING),
+        "mass_left": lambda mask, one, own: min(1.0, _rounded(own, ROUND_CEILING)),
+        "exact": _be(None),
+        "event": _be(None),
+        "profile": _be(()),
+        "reason": _hidden,
+    },
+}

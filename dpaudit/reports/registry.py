@@ -11,22 +11,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports import wording
-from dpaudit.reports.answers import together
+from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import REGISTRY, TEXTS, Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.wording import clean, number_text
 from dpaudit.reports.words import fill, form
 from dpaudit.results.model import AuditResult
 
@@ -100,19 +99,11 @@ def _promise(audits: Sequence[AuditResult]) -> tuple[str, dict[str, float]]:
     claims = {result.claim for result in audits}
     if len(claims) != 1:
         return ("Custom" if claims else "", {})
-    claim = _claim(claims.pop())
+    text = claims.pop()
+    claim = one_step(parse_claim(text)) if is_readable(text) else None
     name, of = form("registry.variants").get(type(claim).__name__, ("Custom", ()))
     values = {key: float(getattr(claim, key)) for key in of}
     return name, {key: value for key, value in values.items() if math.isfinite(value)}
-
-
-def _claim(text: str) -> Claim | None:
-    if text.strip().startswith("metric="):
-        return None  # a name there is no file to be opened
-    try:
-        return one_step(parse_claim(text))
-    except UsageError:
-        return None
 
 
 def _unit(item: Item) -> str:
@@ -123,7 +114,7 @@ def _measured(dossier: Dossier) -> str:
     """Every promise of privacy with what was measured of it, and the limits of that."""
     lines = [
         f"{line.words[2:]}: {line.subject}, promised {'; '.join(line.promised.splitlines())}; measured "
-        f"{line.measured}, at {line.sure} confidence. It could have missed: {line.missed}"
+        f"{line.measured} (confidence: {line.sure}). It could have missed: {line.missed}"
         for line in ranked(dossier)
         if line.kind == "privacy"
     ]
@@ -156,22 +147,15 @@ def _mechanisms(dossier: Dossier, found: Mapping[str, Item]) -> str:
 
 
 def _validated(dossier: Dossier) -> str:
-    """Tell whether and how the process was validated and verified."""
-    kinds = [
-        f"{wording.plural(len(dossier.audits), 'statistical audit')}" * bool(dossier.audits),
-        f"{wording.plural(len(dossier.checks), 'run')} of a conformance suite" * bool(dossier.checks),
-        f"{wording.plural(len(dossier.utilities), 'test')} of stated error bounds" * bool(dossier.utilities),
-    ]
-    done = ", ".join(kind for kind in kinds if kind)
-    rate = percent_text(together(dossier))
+    """Say by which runs the process was tested, and what each of them says."""
+    kinds = Counter(line.kind for line in ranked(dossier))
+    done = ", ".join(f"{kind} ({count:,})" for kind, count in kinds.items())
     lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
-    return "\n".join(
-        [
-            f"Validated and verified by running the code: {done}, by dpaudit {__version__}. All results together "
-            f"contain a false alarm with probability at most {rate}.",
-            *(f"{line.rstrip('.')}." for line in lines[:20]),
-        ]
+    opening = (
+        f"Tested with dpaudit {__version__}, by results on {done}. All results together contain a false alarm with "
+        f"probability {alarm_text(dossier)}."
     )
+    return "\n".join([opening, *(f"{line.rstrip('.')}." for line in lines[:20])])
 
 
 def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:

@@ -30,10 +30,6 @@ class Again:
     line: str
     needs: str = ""
 
-    def sentence(self, purpose: str) -> str:
-        """Say what the line is for, to stand before it."""
-        return f"{purpose}, from Python. {self.needs}" if self.needs else f"{purpose}:"
-
 
 def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool = False) -> Again:
     """Say how the witness of the pair of this id is run again, of a result that is or will be saved at `path`.

@@ -14,7 +14,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
@@ -41,13 +41,16 @@ def line_of(source: Source) -> Line:
 def privacy_line(result: AuditResult) -> Line:
     """Say what an audit says of its claim."""
     worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
-    sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
+    sure = "not to be relied on" if wording.is_unreliable(result) else sure_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
 
-    tested = said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run"))
+    about: dict[str, Any] = {
+        "tested": said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run")),
+        "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
+    }
 
     def line(promised: str, measured: str, missed: str, **more: Any) -> Line:
-        return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, tested=tested, **more)
+        return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, **about, **more)
 
     if worst is None or math.isnan(worst.parameter_lower):
         return line(claim, "nothing" if worst is None else "no bound", "everything")
@@ -72,8 +75,7 @@ def privacy_line(result: AuditResult) -> Line:
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
-    settles = wording.settling_sentence(result) if result.verdict == "inconclusive" else ""
-    return line(promised, measured, missed, low=low, blind=blind, learned_with=found, settles=settles)
+    return line(promised, measured, missed, low=low, blind=blind, learned_with=found)
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
@@ -97,7 +99,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if math.inf in (blind, nats):
         searched = "" if found is None else said("row.searched")
         return said("row.missed_any", searched=searched), math.inf, found
-    sizes = [] if blind is None else [said("row.of_limits", times=number_text(blind, 3))]
+    sizes = [] if blind is None else [said("row.of_limits", times=wording.upper_text(blind, 3))]
     sizes += [said("row.of_zero", loss=wording.nats_text(nats))] if nats > 0.0 else []
     facts = {"size": " and ".join(sizes), "rare": percent_text(powers[0].event_mass)}
     if found is None:
@@ -107,7 +109,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
 
 
 def _errors(result: UtilityResult) -> Line:
-    name, sure = clean(subject_of(result.subject), 60), percent_text(result.confidence)
+    name, sure = clean(subject_of(result.subject), 60), sure_text(result.confidence)
     promised = said("row.errors", bounds=plural(len(result.bounds), "stated bound"))
     inputs = plural(len({finding.input_id for finding in result.findings}), "input")
     bounds = plural(len(result.bounds), "bound")
@@ -117,7 +119,7 @@ def _errors(result: UtilityResult) -> Line:
         return Line(name, "errors", promised, "nothing", result.told, sure, "everything", tested=tested)
     worst = min(usable, key=lambda f: (VERDICTS.index(f.told), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
-    ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
+    ends = f"{wording.lower_text(low, 3)} to {wording.upper_text(high, 3)}" if high is not None else ""
     measured = said("row.errors_measured", ratio=number_text(worst.ratio, 3), ends=ends)
     empty = [finding for finding in usable if finding.says_nothing]
     if empty:
@@ -126,11 +128,14 @@ def _errors(result: UtilityResult) -> Line:
     is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = math.inf if empty else max(known, default=math.inf)
-    missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=number_text(blind, 3))
+    missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=wording.upper_text(blind, 3))
     word = said("row.excess") if is_excess else ""
+    unsettled = [finding for finding in result.findings if finding.told == "inconclusive"]
+    says_nothing = bool(unsettled) and all(finding.says_nothing for finding in unsettled)
     return Line(
-        name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word, tested=tested
-    )
+        name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word, tested=tested,
+        settles=said("settling.errors") if result.told == "inconclusive" and says_nothing else "",
+    )  # fmt: skip
 
 
 def _behaviour(result: CheckResult) -> Line:
@@ -145,7 +150,7 @@ def _behaviour(result: CheckResult) -> Line:
         count = len(result.of_status(status))
         counted += [f"{count:,} {status_word(status)}"] if count else []
     word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
-    sure, missed = percent_text(1.0 - result.error_rate), said("row.behaviour_missed")
+    sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
     return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks)
 
 

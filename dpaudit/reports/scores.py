@@ -19,6 +19,7 @@ from dpaudit.reports.formats import check_format
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import (
     UNDATED,
+    at_least,
     clean,
     compared,
     date_text,
@@ -26,16 +27,18 @@ from dpaudit.reports.wording import (
     number_text,
     percent_text,
     plural,
+    status_word,
+    sure_text,
     symbol,
+    upper_text,
 )
 from dpaudit.reports.words import said
 from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
-from dpaudit.scores.result import ScoresResult
+from dpaudit.scores.result import IndependentBound, ScoresResult
 
 SCORE_FORMATS = ("json", "html", "md", "pdf")
-DIGITS = 4
 
 
 def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
@@ -56,64 +59,51 @@ def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
 
 def headline(result: ScoresResult) -> str:
     """The verdict in a sentence."""
-    sure = percent_text(result.confidence)
-    name = symbol(result.parameter)
-    lower = number_text(result.decisive.parameter_lower, DIGITS)
-    supposed = "" if result.decisive is result else " if canaries are answered independently"
-    if result.verdict == "violated":
-        return f"Violated: with {sure} confidence {name} is at least {lower}{supposed}; {result.claim} was claimed."
+    found, name = result.decisive, symbol(result.parameter)
+    supposed = "" if found is result else " if canaries are answered independently"
+    text = f"with {sure_text(result.confidence)} confidence {name} is {at_least(_lower(result, found))}{supposed}"
     if result.verdict == "inconclusive":
-        most = number_text(result.decisive.parameter_ceiling, DIGITS)
-        text = f"Inconclusive: even perfect guesses on so many scores show no {name} above {most}"
-        return f"{text}; {result.claim} was claimed."
-    return f"Not refuted: with {sure} confidence {name} is at least {lower}{supposed}; {result.claim} was claimed."
+        text = f"even perfect guesses on so many scores show no {name} above {upper_text(found.parameter_ceiling)}"
+    return f"{status_word(result.verdict).capitalize()}: {text}; {result.claim} was claimed."
+
+
+def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsilon: bool = False) -> str:
+    """The lower bound on the claim's parameter, or on epsilon; beside the claim where that is of it."""
+    if of_epsilon and result.parameter != "epsilon":
+        return lower_text(found.epsilon_lower)
+    return compared(found.parameter_lower, result.budget)[0]
 
 
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
     """Names with their texts: bounds, ceiling, what the bounds rest on."""
-    name, sure = symbol(result.parameter), percent_text(result.confidence)
-    at = f"epsilon at delta {number_text(result.delta, DIGITS)}"
+    name, sure = symbol(result.parameter), sure_text(result.confidence)
+    at, is_epsilon = f"epsilon at delta {number_text(result.delta)}", result.parameter == "epsilon"
     rows = [
         ("claim", clean(result.claim)),
         ("design", result.design),
         ("scores", f"{result.scores_in:,} in, {result.scores_out:,} out"),
         ("confidence", f"{sure}, for the verdict and all bounds together"),
-        (f"{at}, at least", number_text(result.epsilon_lower, DIGITS)),
-        (f"{at}, ceiling", f"{number_text(result.ceiling, DIGITS)} (had every guess been right)"),
-    ]
-    if result.parameter != "epsilon":
-        rows += [
-            (f"{name}, at least", number_text(result.parameter_lower, DIGITS)),
-            (f"{name}, ceiling", number_text(result.parameter_ceiling, DIGITS)),
-        ]
-    rows += _independent_facts(result)
+        (f"{at}, at least", _lower(result, result, of_epsilon=True)),
+        (f"{at}, ceiling", f"{upper_text(result.ceiling)} (had every guess been right)"),
+        (f"{name}, at least", _lower(result, result)),
+        (f"{name}, ceiling", upper_text(result.parameter_ceiling)),
+    ][: 6 if is_epsilon else 8]
+    if (second := result.independent) is not None:
+        told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
+        rows.append(("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"))
+        rows.append((f"{at}, at least", _lower(result, second, of_epsilon=True)))
+        rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second))]
+        rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
     if result.design in BETTED:
-        when = (
-            "not decided" if result.decided_after is None else f"rejected after {plural(result.decided_after, 'score')}"
-        )
-        wealth = "" if result.log_wealth is None else f"; largest log wealth {number_text(result.log_wealth, DIGITS)}"
+        after = result.decided_after
+        when = "not decided" if after is None else f"rejected after {plural(after, 'score')}"
+        wealth = "" if result.log_wealth is None else f"; largest log wealth {number_text(result.log_wealth)}"
         rows.append(("bets", when + wealth))
     rows.append(("seed", str(result.seed)))
     return rows
-
-
-def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
-    """The bounds of one run if canaries are answered independently, and what the test of that says."""
-    second = result.independent
-    if second is None:
-        return []
-    sure = percent_text(result.confidence)
-    told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
-    rows = [
-        (f"epsilon at delta {number_text(result.delta, DIGITS)}, at least", number_text(second.epsilon_lower, DIGITS))
-    ]
-    if result.parameter != "epsilon":
-        rows.append((f"{symbol(result.parameter)}, at least", number_text(second.parameter_lower, DIGITS)))
-    rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
-    return [("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"), *rows]
 
 
 def brief(result: ScoresResult) -> list[Block]:
@@ -147,9 +137,9 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
     base = os.path.basename(name.replace("\\", "/"))
     sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
     lower, budget = compared(found.parameter_lower, result.budget)
-    own = number_text(found.parameter_ceiling)
-    epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
-    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=number_text(found.ceiling))
+    own = upper_text(found.parameter_ceiling)
+    epsilon = _lower(result, found, of_epsilon=True)
+    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=upper_text(found.ceiling))
     if result.parameter != "epsilon":
         measured += said("row.scores_own", name=sign, lower=lower, own=own)
     missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
@@ -157,8 +147,9 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
     named = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
     low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
     line = Line(
-        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
+        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, sure_text(result.confidence),
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
+        settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
     )  # fmt: skip
     return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)
@@ -166,17 +157,17 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:
     """Say how many canaries a claim needs in one run, for a terminal."""
-    sure = percent_text(plan.confidence)
+    sure = sure_text(plan.confidence)
     needed = f"{plan.needed:,.0f}" if math.isfinite(plan.needed) else "more than ten million"
     guessed = (f"accuracy needed,\n{percent_text(share)} guessed" for share in SHARES)
     columns = ("canaries", "ceiling\nof epsilon", "of the claim's\nparameter", *guessed)
     rows = []
     for run in plan.runs:
         shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
-        own = number_text(run.parameter_ceiling, DIGITS)
-        rows.append((f"{run.canaries:,}", number_text(run.ceiling, DIGITS), own, *shown))
+        own = upper_text(run.parameter_ceiling)
+        rows.append((f"{run.canaries:,}", upper_text(run.ceiling), own, *shown))
     text = (
-        f"Ceiling: the bound at delta {number_text(plan.delta, DIGITS)} if every guess is right. Accuracy: the share "
+        f"Ceiling: the bound at delta {number_text(plan.delta)} if every guess is right. Accuracy: the share "
         "of right guesses that refutes the claim. Of a number of guesses that is stated beforehand; without, four "
         "numbers share the error rate."
     )

@@ -42,15 +42,18 @@ class Severity:
     harm: str = ""
 
     @property
+    def _least(self) -> str:
+        return "at least " if self.is_least and self.grade != "severe" else ""
+
+    @property
     def words(self) -> str:
         """The grade in words: "clear", or "at least marginal" where the audit stopped at the first proof."""
-        return f"at least {self.grade}" if self.is_least and self.grade != "severe" else self.grade
+        return self._least + self.grade
 
     @property
     def place(self) -> str:
         """The grade as one of three, for a reader who does not know their names."""
-        least = "at least " if self.is_least and self.grade != "severe" else ""
-        return f"{least}{GRADES.index(self.grade) + 1} of {len(GRADES)}, {self.grade}"
+        return f"{self._least}{GRADES.index(self.grade) + 1} of {len(GRADES)}, {self.grade}"
 
     @property
     def meaning(self) -> str:
@@ -106,11 +109,9 @@ def harm_text(finding: Finding) -> str:
 
 
 def _graded(result: AuditResult, finding: Finding) -> Severity:
-    stage = getattr(finding, "severity", None)
-    further = getattr(stage, "parameter_lower", stage)
-    lower, is_further = finding.parameter_lower, False
-    if isinstance(further, float) and further >= lower:  # False for NaN
-        lower, is_further = further, True
+    stage, lower = finding.severity, finding.parameter_lower
+    is_further = stage is not None and stage.parameter_lower >= lower  # False for NaN
+    lower = stage.parameter_lower if stage is not None and is_further else lower
     reference = finding.parameter_budget if finding.parameter_budget > 0.0 else ZERO_BUDGET_LOSS
     ratio = lower / reference
     is_least = not is_further and result.mode != "fixed" and finding.log_wealth is not None
@@ -124,7 +125,7 @@ def _graded(result: AuditResult, finding: Finding) -> Severity:
     which, shown = "above" if grade == "clear" else "within", wording.number_text(precision, 3)
     reason = said(f"severity.{which}", precision=shown)
     if finding.parameter_budget == 0.0:
-        reason = said("severity.of_zero", lower=wording.number_text(lower, 3))
+        reason = said("severity.of_zero", lower=wording.lower_text(lower, 3))
     return Severity(grade, is_least, ratio, reason)
 
 

@@ -36,16 +36,12 @@ STYLES: Mapping[str, str] = {
 
 def show(blocks: Iterable[Block]) -> Group:
     """The blocks below each other; to be printed with `crop=False`, so that commands stay whole."""
-    return Group(*(_shown(block) for block in blocks))
+    return Group(*(_grid(block) if isinstance(block, Table) else _text(block) for block in blocks))
 
 
 def plain(blocks: Iterable[Block]) -> str:
     """The blocks without their tables, as text that no style and no width touches."""
     return "\n".join(_text(block).plain for block in blocks if not isinstance(block, Table))
-
-
-def _shown(block: Block) -> RenderableType:
-    return _grid(block) if isinstance(block, Table) else _text(block)
 
 
 def _text(block: Block) -> Text:

@@ -5,24 +5,22 @@ Names are cleaned here; the page escapes them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Data, Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import (
     MISSING,
-    UNITS,
-    VERDICT_WORDS,
     compared,
     name_text,
     number_text,
+    pair_heads,
     percent_text,
     plural,
-    symbol,
+    status_word,
 )
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -32,19 +30,12 @@ MIN_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 
 
-def counts(table: UniverseTable) -> list[tuple[str, str, str, str]]:
-    """Verdict, its word, pairs and share of the asked pairs; not asked at last, if there are any."""
-    rows: list[tuple[str, str, str, str]] = [
-        (verdict, VERDICT_WORDS[verdict], f"{table.count(verdict):,}", _share(table.count(verdict), table.asked))
-        for verdict in VERDICTS
-    ]
-    if table.count(None):
-        rows.append(("not", "not asked (infinite budget)", f"{table.count(None):,}", MISSING))
-    return rows
-
-
-def _share(count: int, asked: int) -> str:
-    return percent_text(count / asked) if asked else MISSING
+def counts(table: UniverseTable) -> list[tuple[str, str, str]]:
+    """Verdicts in words, pairs and share of the asked pairs; not asked at last, if there are any."""
+    found = [(status_word(verdict), table.count(verdict)) for verdict in VERDICTS]
+    rows = [(word, f"{n:,}", percent_text(n / table.asked) if table.asked else MISSING) for word, n in found]
+    skipped = table.count(None)
+    return rows + ([("not asked (infinite budget)", f"{skipped:,}", MISSING)] if skipped else [])
 
 
 def sentence(result: AuditResult) -> str:
@@ -60,15 +51,14 @@ def sentence(result: AuditResult) -> str:
 
 def columns(table: UniverseTable) -> tuple[str, ...]:
     """The heads of `cells`."""
-    units = f" ({UNITS[table.parameter]})" if table.parameter in UNITS else ""
-    bound = f"lower bound on {symbol(table.parameter)}{units}"
-    return ("pair", bound, f"budget{units}", "ratio", "p-value", "verdict", "would have found (nats)")
+    *heads, verdict = pair_heads(table.parameter)
+    return (*heads, "p-value", verdict, "would have found (nats)")
 
 
 def cells(row: PairRow) -> list[str]:
     """A row under `columns`."""
     lower, budget = compared(row.lower, row.budget)
-    verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
+    verdict = status_word(row.verdict) if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
     found = MISSING if row.verdict == "violated" else number_text(row.detectable)
     p_value = p_value_text(row.log10_p_value)
@@ -91,17 +81,17 @@ def p_value_text(log10: float) -> str:
     return number_text(10.0**log10, 3)
 
 
-def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
+def blocks(result: AuditResult) -> list[Block]:
     """Say what a report says of all pairs: a sentence, the verdicts, their matrix, the worst pairs."""
     table = result.universe
     assert table is not None
-    rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
     worst = table.worst(WORST)
     marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
-    found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
-    if table.asked:
-        image = matrix_image(table)
-        found.append(dataclasses.replace(image, id=f"{prefix}{image.id}"))
+    found: list[Block] = [
+        Paragraph(sentence(result)),
+        Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
+    ]
+    found += [matrix_image(table)] if table.asked else []
     found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
@@ -121,7 +111,7 @@ def matrix_image(table: UniverseTable) -> Figure:
     pairs = list(zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True))
     outlined = ", each outlined" if 0 < len(violated) <= figures.OUTLINED else ""
     facts = {"violated": f"{plural(len(violated), 'pair')} violated{outlined}", "count": count, "top": top}
-    largest = number_text(ratios[np.isfinite(ratios)].max(initial=0.0))
+    largest = compared(float(ratios[np.isfinite(ratios)].max(initial=0.0)), 1.0)[0]
     description, note = said("universe.matrix", **facts, largest=largest), said("universe.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
-    return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Data((), ()))
+    return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))

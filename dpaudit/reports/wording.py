@@ -10,8 +10,9 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_EVEN
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any
 
 from dpaudit.audits.findings import STANDS
@@ -24,7 +25,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reports.words import joined, said, words
+from dpaudit.reports.words import joined, said
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -33,10 +34,10 @@ DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "d
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
-VERDICT_WORDS: Mapping[Verdict, str] = words("verdicts")
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
+SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
 UNDATED = (
     "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
     "audit writes has the date of its end; one that is made later has its own."
@@ -91,12 +92,24 @@ def is_line(finding: Finding) -> bool:
     return finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget
 
 
+def pair_heads(parameter: str) -> tuple[str, ...]:
+    """Heads of a table of pairs above `pair_row`."""
+    units = f" ({UNITS[parameter]})" if parameter in UNITS else ""
+    return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
+
+
+def pair_row(one: Finding) -> tuple[str, ...]:
+    """A pair with its bound, budget, ratio and verdict."""
+    shown = compared(one.parameter_lower, one.parameter_budget)
+    return (name_text(one.id, 80), *shown, ratio_text(one), status_word(one.verdict))
+
+
 def ratio_text(finding: Finding) -> str:
     """The ratio of lower bound to budget, rounded down; above 1 as printed exactly when it is above 1."""
     return compared(finding.ratio_lower, 1.0)[0]
 
 
-def percent_text(share: float) -> str:
+def percent_text(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """A share in per cent, to four significant digits, or as many as it takes to see that it is not all.
 
     Examples
@@ -107,7 +120,34 @@ def percent_text(share: float) -> str:
     value, digits = float(100.0 * share), 4
     while digits < 17 and value < 100.0 and rounded(value, digits, ROUND_HALF_EVEN) >= 100:
         digits += 1
-    return number_text(value, digits) + "%"
+    slack = {ROUND_FLOOR: SLACK * (100.0 - value), ROUND_CEILING: -SLACK * value}.get(rounding, 0.0)
+    return number_text(float(rounded(value + slack, digits, rounding)), digits) + "%"
+
+
+def sure_text(confidence: float) -> str:
+    """A confidence in per cent, rounded down.
+
+    >>> sure_text(0.95), sure_text(0.987658), rate_text(1.0 - 0.95), rate_text(0.0123421)
+    ('95%', '98.76%', '5%', '1.235%')
+    """
+    return percent_text(confidence, ROUND_FLOOR)
+
+
+def rate_text(rate: float) -> str:
+    """A probability that is not exceeded, in per cent, rounded up."""
+    return percent_text(rate, ROUND_CEILING)
+
+
+def upper_text(value: float | None, digits: int = 4) -> str:
+    """An upper bound, rounded up to significant digits; a proved 0 is the least double.
+
+    >>> upper_text(0.50004), upper_text(1.0 + 4e-16), upper_text(5e-324), upper_text(math.inf)
+    ('0.5001', '1', '0', '∞')
+    """
+    if value is None or not math.isfinite(value):
+        return number_text(value)
+    shown = rounded(value - SLACK * abs(value), digits, ROUND_CEILING)
+    return number_text(float(shown) if shown > 1e-300 or shown < 0 else 0.0, digits)
 
 
 def nats_text(value: float) -> str:
@@ -159,6 +199,11 @@ def status_word(status: str) -> str:
     return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
 
 
+def counted(statuses: Iterable[str]) -> str:
+    """Numbers of those that ended in each way, in the order in which they first come: "2 violated, 1 not refuted"."""
+    return ", ".join(f"{count:,} {status_word(status)}" for status, count in Counter(statuses).items())
+
+
 def threshold(finding: Finding) -> float:
     """The log wealth at which the finding is a violation: log(1 / its `verdict_level`); inf at a level of 0."""
     level = verdict_level(finding)
@@ -188,7 +233,12 @@ def state(result: AuditResult) -> str:
         return "nothing_asked"
     if result.verdict != "inconclusive":
         return result.verdict
-    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else "inconclusive"
+    return why_unjudged(result) or "inconclusive"
+
+
+def why_unjudged(result: AuditResult) -> str:
+    """Tell why no number of draws would judge pairs: "controls" or "dependent"; empty where it would."""
+    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else ""
 
 
 def headline(result: AuditResult) -> str:
@@ -205,7 +255,7 @@ def has_controls_alone(result: AuditResult) -> bool:
 
 def is_weak(result: AuditResult) -> bool:
     """Tell whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
-    return bool(result.findings) and not has_controls_alone(result) and not has_changed(result)
+    return bool(result.findings) and not why_unjudged(result)
 
 
 def has_changed(result: AuditResult) -> bool:
@@ -236,7 +286,7 @@ def least_powerful(result: AuditResult) -> Finding | None:
 
 
 def weak_text(findings: Sequence[Finding]) -> str:
-    """Say what alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
+    """Say what alone would have been noticed of these inconclusive pairs: "at most a leak far above the promise"."""
     zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
     which = "weak_zero" if zero and all(zero) else "weak_some" if any(zero) else "weak"
     return said(f"power.{which}", loss=nats_text(ZERO_BUDGET_LOSS))
@@ -259,9 +309,9 @@ def more_than(power: Power) -> str:
 
 
 def settling_sentence(result: AuditResult) -> str:
-    """Say what would settle an audit that is inconclusive for want of draws."""
-    if has_controls_alone(result):
-        return said("settling.controls")
+    """Say what would settle an audit that is inconclusive: more draws, where it is for want of these."""
+    if (why := state(result)) in ("nothing_asked", "controls", "dependent"):
+        return said(f"settling.{why}")
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed
@@ -291,8 +341,8 @@ def power_sentence(result: AuditResult) -> str:
         weak = said("power.unclear", unclear=plural(unclear, "pair"))
         return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
     weakest = least_powerful(result)
-    if has_controls_alone(result) or has_changed(result):
-        return said("power.controls" if has_controls_alone(result) else "power.dependent")
+    if why := why_unjudged(result):
+        return said(f"power.{why}")
     if weakest is None or weakest.power is None:
         return said("power.unknown")
     power, none = weakest.power, nats_text(ZERO_BUDGET_LOSS)
@@ -323,11 +373,6 @@ def counts_sentence(finding: Finding) -> str:
     return joined(right, said("counts.looks") if finding.looks else "")  # bets of other rules are in the bound too
 
 
-def rule_sentence(finding: Finding, width: int = 600) -> str:
-    """The rule of the witness in words."""
-    return clean(finding.witness.description, width) if finding.witness is not None else "none recorded"
-
-
 def test_sentence(finding: Finding) -> str:
     """The evidence of one pair, and from where on it is a violation; empty where there is none."""
     shown = evidence_text(finding)
@@ -345,7 +390,7 @@ def allowance_sentence(finding: Finding) -> str:
     epsilon, delta = line.get("epsilon"), line.get("delta", 0.0)
     if epsilon is None or "order" in line or delta != 0.0 or not 0.0 <= epsilon < math.inf:
         return ""
-    return said("counts.allowance", share=percent_text(1.0 / (1.0 + math.exp(-epsilon))))
+    return said("counts.allowance", share=rate_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
@@ -404,8 +449,7 @@ def dependence_sentence(result: AuditResult) -> str:
 
 def violation_stands(result: AuditResult) -> bool:
     """Tell whether pairs are violated whatever calls remember: then these depend, and no power is stated."""
-    has_changed = any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
-    return has_changed and bool(result.violated) and all(pair.power is None for pair in result.violated)
+    return has_changed(result) and bool(result.violated) and all(pair.power is None for pair in result.violated)
 
 
 def is_unreliable(result: AuditResult) -> bool:
@@ -415,7 +459,7 @@ def is_unreliable(result: AuditResult) -> bool:
 
 def confidence_text(result: AuditResult) -> str:
     """ "95% confidence", with a remark where it cannot be relied on."""
-    return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    return f"{sure_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
 
 
 def monotone_sentence(result: AuditResult) -> str:
@@ -426,7 +470,7 @@ def monotone_sentence(result: AuditResult) -> str:
     about = {"pair": name_text(result.trade_off.pair, 60), "number": found.number}
     if not found.limits:
         return said("monotone.withheld", **about, reason=found.reason)
-    limits = [(number_text(one.mass, 3), number_text(math.ceil(one.upper * 1e3) / 1e3, 6)) for one in found.limits]
+    limits = [(number_text(one.mass, 3), upper_text(one.upper)) for one in found.limits]
     others = "".join(said("monotone.other", mass=mass, upper=upper) for mass, upper in limits[1:])
     (first, upper), sure = limits[0], confidence_text(result)
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
@@ -435,7 +479,7 @@ def monotone_sentence(result: AuditResult) -> str:
 def power_text(finding: Finding) -> str:
     """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
     power = finding.power if finding.verdict != "violated" else None
-    return MISSING if power is None else number_text(float(power.detectable))
+    return MISSING if power is None else upper_text(power.detectable)
 
 
 def short_count(count: int) -> str:

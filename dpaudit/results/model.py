@@ -34,7 +34,7 @@ from dpaudit.results.side_findings import (
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, gravest
+from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdict, gravest
 
 __all__ = [
     "EXIT_STATUS",
@@ -489,10 +489,8 @@ class AuditResult(Saved, Shown):
     @property
     def verdict(self) -> Verdict:
         """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
-        found = {finding.verdict for finding in self.findings}
-        if self.universe is not None:
-            found.add(self.universe.overall)
-        return gravest(found)
+        of_table = [self.universe.overall] if self.universe is not None else []
+        return gravest([*(finding.verdict for finding in self.findings), *of_table])
 
     @property
     def epsilon_lower(self) -> float:
@@ -585,22 +583,10 @@ class AuditResult(Saved, Shown):
         bound has: "violated" exactly where the bound is above the budget ("error" says nothing of it).
         """
         result = super().from_dict(record)
-        for finding in result.findings:
-            _check_verdict(finding)
+        for one in result.findings:
+            if one.verdict != "error" and not math.isnan(one.parameter_lower):
+                check_verdict(_line(one.id), one.verdict, one.parameter, one.parameter_lower, one.parameter_budget)
         return result
-
-
-def _check_verdict(finding: Finding) -> None:
-    """`UsageError` if the verdict of a finding is not that of its bound; where that is missing (NaN), it stands."""
-    lower, promised, name = finding.parameter_lower, finding.parameter_budget, finding.parameter
-    if finding.verdict == "error" or math.isnan(lower) or (finding.verdict == "violated") == (lower > promised):
-        return
-    bound = f"{name} is at least {lower!r}, {promised!r} is promised"
-    expected = "'violated'" if lower > promised else "one that is not 'violated'"
-    raise UsageError(
-        f"verdict of the pair {_line(finding.id)} must be that of its bound, {expected} ({bound}), "
-        f"got {finding.verdict!r}. Somebody has changed the file, or it is not a result of dpaudit."
-    )
 
 
 def _line(text: Any, width: int = 120) -> str:

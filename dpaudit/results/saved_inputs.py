@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results.codec import to_json
+from dpaudit.results.codec import PLAIN, as_float, to_json
 from dpaudit.results.saving import utf8
 
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 REDACTED = "(redacted)"  # what stands in the place of an input that was taken out of a report
 DIGEST = frozenset({"sha256", "characters", "short"})  # what a digest has
 MAX_BYTES = 1 << 26  # of an array that the types of an input ask for: a file is small, what it asks for need not be
-PLAIN = (type(None), bool, int, str)  # which JSON gives back as they were
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 DTYPES = re.compile(r"[<>|=]([biu][1248]|f[248]|U\d{1,5})")  # of arrays and numpy's numbers, as texts of numpy's
@@ -136,7 +135,7 @@ def restored(saved: Any, types: Any) -> Any:
         return saved
     kind = types["is"] if isinstance(types, Mapping) and "is" in types else None
     if kind == "float":
-        return _number(saved)
+        return as_float(saved)
     if kind in ("array", "number"):
         return _of_numpy(saved, types)
     if kind == "dict" and isinstance(saved, dict):
@@ -163,21 +162,10 @@ def _of_numpy(saved: Any, types: Mapping[str, Any]) -> Any:
         flat = [item for part in flat for item in part]
     kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "U": (str,), "f": (int, float)}
     if dtype[1] == "f":
-        flat = [_number(item) for item in flat]
+        flat = [as_float(item) for item in flat]
     if not all(isinstance(item, kinds.get(dtype[1], (int,))) for item in flat):
         raise TypeError(f"items of an input of dtype {dtype} must be of it")
     if np.dtype(dtype).itemsize * len(flat) > MAX_BYTES:
         raise ValueError(f"an input must take at most {MAX_BYTES:,} bytes, got {len(flat):,} items of dtype {dtype}")
     array = np.array(flat, dtype=dtype).reshape(shape)
     return array if types["is"] == "array" else array[()]
-
-
-def _number(saved: Any) -> float:
-    """A float of its JSON form."""
-    if saved is None:
-        return math.nan
-    if saved in ("inf", "-inf"):
-        return float(saved)
-    if isinstance(saved, bool) or not isinstance(saved, int | float):
-        raise TypeError(f"a number was expected, got {short_form(saved, width=80)}")
-    return float(saved)

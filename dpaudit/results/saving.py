@@ -78,13 +78,12 @@ def writing_error(said: str, path: str | os.PathLike[str], error: OSError) -> Dp
 
 def check_folder(argument: str, folder: Path) -> None:
     """`UsageError` if nothing can be written in a folder, which need not be there: a probe is made and removed."""
+    text = f"{argument} must be a folder that can be written, got"
     try:
         existing = next(place for place in (folder, *folder.parents) if place.exists())
     except (OSError, ValueError) as error:  # a name that is too long, or has a null character
         said = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"{argument} must be a folder that can be written, got {str(folder)!r:.200} ({said})."
-        ) from error
+        raise UsageError(f"{text} {str(folder)!r:.200} ({said}).") from error
     reason = "a file is in the way"
     if existing.is_dir():
         try:
@@ -93,7 +92,7 @@ def check_folder(argument: str, folder: Path) -> None:
         except OSError as error:  # also where permissions say nothing of it, as in /proc or for root
             reason = "no permission" if isinstance(error, PermissionError) else str(error.strerror)
     place = f" at {str(existing)!r}" if existing != folder else ""
-    raise UsageError(f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason}{place}).")
+    raise UsageError(f"{text} {str(folder)!r} ({reason}{place}).")
 
 
 LINE = 100  # characters of JSON: what is longer and holds lists or objects has a line for each of its members

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.results.verdicts import VERDICTS, Verdict
+from dpaudit.results.verdicts import VERDICTS, Verdict, check_verdict, gravest
 
 NOT_ASKED = -1
 LETTERS: Mapping[str, int] = {
@@ -148,7 +148,7 @@ class UniverseTable:
     @property
     def overall(self) -> Verdict:
         """The first of `VERDICTS` that any pair has; "inconclusive" if there was nothing to ask."""
-        return next((verdict for verdict in VERDICTS if self.count(verdict)), "inconclusive")
+        return gravest([verdict for verdict in VERDICTS if self.count(verdict)])
 
     def order(self) -> NDArray[np.int64]:
         """Positions of the asked pairs, the worst first: by verdict, then ratio, then p-value."""
@@ -203,6 +203,7 @@ class UniverseTable:
             return _listed(np.where(violated, values, _down(values)))
 
         budget = np.where(violated, self.budget, _significant(self.budget, 8))
+        p_values = np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
         complete = all(map(np.array_equal, (self.first, self.second), np.triu_indices(len(self.ids), 1)))
         return {
             "inputs": list(self.ids),
@@ -215,9 +216,7 @@ class UniverseTable:
             "epsilon_lower": bounds(self.epsilon_lower),
             "parameter": self.parameter,
             "parameter_lower": None if self.parameter_lower is None else bounds(self.parameter_lower),
-            "log10_p_value": _listed(
-                np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
-            ),
+            "log10_p_value": _listed(p_values),
             "verdict": "".join(letters[code] for code in self.verdict.tolist()),
             "detectable": _listed(-_down(-self.detectable)),
             "partition": self.partition,
@@ -247,11 +246,7 @@ class UniverseTable:
         is_right = np.where(is_violated, lower > budget, lower <= budget * (1.0 + ROUNDED))
         for k in np.flatnonzero(~is_right & (verdict != LETTERS["e"]) & (verdict != NOT_ASKED))[:1].tolist():
             name = pair_ids[k] if pair_ids is not None else f"{ids[first[k]]}|{ids[second[k]]}"
-            raise UsageError(
-                f"universe.verdict of the pair {name} must be that of its bound, got {record['verdict'][k]!r} where "
-                f"{parameter} is at least {float(lower[k])!r} and {float(budget[k])!r} is promised. Somebody has "
-                "changed the file, or it is not a result of dpaudit."
-            )
+            check_verdict(name, VERDICTS[verdict[k]], parameter, float(lower[k]), float(budget[k]))
         return cls(
             ids=ids,
             first=first,

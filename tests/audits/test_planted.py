@@ -69,7 +69,7 @@ def test_what_was_not_found_makes_an_audit_inconclusive():
     lost = [one for one in result.findings[0].power.learned if math.isinf(one.loss)]
     assert result.verdict == "inconclusive" and lost
     assert all(one.found < one.plants for one in lost)
-    assert f"{lost[0].form} ({lost[0].found} of {lost[0].plants}: at least " in str(by_form.rows(result))
+    assert f"{lost[0].form} ({lost[0].found} of {lost[0].plants}: at least " in str(by_form.blocks(result))
 
 
 def test_of_several_pairs_the_hardest_is_planted_and_the_others_follow():
@@ -99,7 +99,7 @@ def test_a_map_has_rows_of_other_masses(quick):
     power = result.findings[0].power
     rare = dataclasses.replace(power.cells[0], event_mass=0.01, loss=5.0, found=10)
     finding = dataclasses.replace(result.findings[0], power=dataclasses.replace(power, cells=(*power.cells, rare)))
-    shown = by_form.rows(dataclasses.replace(result, findings=(finding,)))
+    shown = by_form.rows_of(finding.power)
     assert result.verdict in ("not_refuted", "inconclusive")
     assert (f"{rare.form}, in outputs of probability 0.01", "5", "") in shown
 

@@ -101,7 +101,7 @@ def test_a_sound_mechanism_is_not_refuted_and_every_check_is_in_the_table(run):
     assert all(name in result.stdout for name in check_names())
     assert "the mechanism does not" in words(result) and "'counts'" in words(result)
     assert f"{len(check_names())} checks: " in words(result)
-    assert "Error rate 0.001 for the list of one mechanism" in words(result)
+    assert "Error rate 0.1% for the list of one mechanism" in words(result)
 
 
 def test_what_fails_is_said_in_full(run):

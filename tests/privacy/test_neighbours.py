@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,7 +163,8 @@ def test_laws_and_registries_have_rules_for_claims_with_a_relation(monkeypatch):
     for name in ("sequential composition", "adaptive composition"):
         with pytest.raises(CheckSkipped, match=r"^eps=4$"):
             law(case, name)
-    assert registry._claim("eps=1,adjacency=add_remove") == PureDP(1.0)
+    asked = SimpleNamespace(claim="eps=1,adjacency=add_remove")
+    assert registry._promise([asked])[1] == {"epsilon": 1.0}
 
 
 def test_a_text_names_readers_that_it_does_not_hold():

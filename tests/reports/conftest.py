@@ -442,6 +442,7 @@ def synthetic():
         unclear=make_unclear,
         scores=make_scores,
         judged=make_judged,
+        certificate=make_certificate,
         page=terminal_page,
     )
 

@@ -10,7 +10,10 @@ from dpaudit import reports
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import brief, terminal, wording
+from dpaudit.reports import brief, scores, terminal, wording
+from dpaudit.reports.answers import answers
+from dpaudit.reports.attachments import certificate_attachment
+from dpaudit.reports.dossier import Dossier
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
 MIN_RATIO = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
@@ -66,3 +69,50 @@ def test_a_bound_that_says_no_more_than_a_rejection_is_above_and_no_power_is_sai
     assert any("> 1" in html.unescape(text) or "above 1" in text for text in texts[:1])
     assert "ε > 1 nats" in texts[1] and "above 1" in texts[2] and "would have" not in texts[2]
     assert wording.least_powerful(result) is None
+
+
+def page_one(*results):
+    """The answers of a report on these results, by their questions."""
+    return dict(answers(Dossier.of(*results)).rows)
+
+
+def test_bounds_of_scores_and_proofs_are_rounded_to_their_own_side(synthetic):
+    bounds = {"epsilon_lower": 1.23456, "parameter_lower": 0.50004, "ceiling": 2.34561, "parameter_ceiling": 2.00001}
+    found = synthetic.scores(**bounds, independent=None)
+    assert scores.headline(found).startswith("Violated: with 95% confidence ρ is at least 0.50004; rho=0.5")
+    shown = dict(scores.facts(found))
+    assert shown["epsilon at delta 1e-5, at least"] == "1.234" and shown["ρ, at least"] == "0.50004"
+    assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346") and shown["ρ, ceiling"] == "2.001"
+    kept = certificate_attachment("c.json", "", synthetic.certificate(("kept", 0.50004)))
+    assert kept.judged.line.measured.endswith("the worst is at most 0.5001 × what was promised")
+
+
+def test_rates_are_rounded_up_and_confidence_down(synthetic):
+    result = dataclasses.replace(synthetic.make("not_refuted"), confidence=1.0 - 0.01234449)
+    assert "with probability at most 1.235%." in page_one(result)["How sure is that?"]
+    assert wording.confidence_text(result) == "98.76% confidence"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("same input", "“city release”: A pair of two different inputs would settle it."),
+        ("empty", "“city release”: The claim sets no limit for these pairs, so that no draws can settle it."),
+        ("error", "Have the run of “city release” repaired and repeated."),
+        ("inconclusive", "“city release”: More draws would settle it."),
+    ],
+)
+def test_more_draws_are_asked_for_only_where_they_would_tell_more(synthetic, name, advice):
+    text = page_one(synthetic.make(name))["May it be released?"]
+    assert text.endswith(advice) and "more runs" not in text
+
+
+def test_no_rate_is_stated_and_no_draws_are_asked_for_where_draws_depend_on_each_other(synthetic):
+    findings = [synthetic.finding("a", "b", 0.3, verdict="inconclusive")]
+    result = dataclasses.replace(synthetic.dependent(), findings=tuple(findings))
+    found = page_one(result)
+    assert found["May it be released?"].endswith("More draws would not settle it: they have to be independent first.")
+    assert "probability at most 5%" not in found["How sure is that?"] and "none can be relied on" in str(found)
+    for format in ("label", "registry", "oscal"):
+        text = reports.render(result, format)
+        assert "probability at most 5%" not in text and "since draws depend on each other" in text

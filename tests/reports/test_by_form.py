@@ -24,7 +24,7 @@ def audited(mechanism=released):
 def test_a_violated_claim_has_no_such_table():
     result = audited(lambda data, size, rng: np.full(size, data))
     assert result.verdict == "violated"
-    assert by_form.rows(result) == () and by_form.blocks(result) == []
+    assert by_form.learned(result) is None and by_form.blocks(result) == []
     assert 'id="found"' not in reports.render(result, "html")
 
 
@@ -47,9 +47,9 @@ def test_figures_that_are_no_numbers_are_not_said():
 
 def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
     result = audited()
-    assert by_form.rows(result)
+    assert by_form.learned(result)
     table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
     universe = dataclasses.replace(result, universe=table)
-    assert by_form.rows(universe) == () and by_form.blocks(universe) == [] and by_form.caption(universe) == ""
+    assert by_form.learned(universe) is None and by_form.blocks(universe) == []
     text = wording.power_sentence(universe)
     assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text

@@ -26,16 +26,17 @@ def witnessed(synthetic, correct, wrong, abstained, mode="fixed", **changes):
 def test_the_estimate_is_the_share_of_right_guesses_less_the_weighted_share_of_wrong_ones(synthetic):
     result = witnessed(synthetic, 600, 200, 200)
     seen = curves.measured(result, result.findings[0])
-    assert seen.estimate(0.0) == pytest.approx(0.4) and seen.estimate(1.0) == pytest.approx(0.6 - 0.2 * math.e)
-    assert seen.estimate(5.0) == 0.0 and 0.0 < seen.lower(0.0) < 0.4
-    assert seen.correct_lower == pytest.approx(stats.beta.ppf(0.025, 600, 401))
-    assert seen.wrong_upper == pytest.approx(stats.beta.ppf(0.975, 201, 800))
+    heights = [height for _, height in curves.lower_curve(seen.correct, seen.wrong, [0.0, 1.0, 5.0])]
+    assert heights == [pytest.approx(0.4), pytest.approx(0.6 - 0.2 * math.e), 0.0]
+    assert 0.0 < curves.lower_curve(*seen.limits, [0.0])[0][1] < 0.4
+    limits = stats.beta.ppf(0.025, 600, 401), stats.beta.ppf(0.975, 201, 800)
+    assert seen.limits == pytest.approx(limits)
 
 
 def test_confidence_is_claimed_in_fixed_mode_alone(synthetic):
     result = witnessed(synthetic, 600, 200, 200, mode="sequential")
     seen = curves.measured(result, result.findings[0])
-    assert (seen.correct_lower, seen.wrong_upper) == (None, None) and math.isnan(seen.lower(0.5))
+    assert seen.limits is None
     figure = curves.profile(result)
     assert any("without confidence" in text for _, text in figure.legend)
     assert 'class="confident"' not in figure.wide
@@ -54,9 +55,8 @@ def test_the_lower_curve_stays_below_the_truth():
         level = 0.025
         lower = stats.beta.ppf(level, correct, 501 - correct)
         upper = stats.beta.ppf(1.0 - level, 501 - correct, correct)
-        seen = curves.Measured(correct / 500, 1.0 - correct / 500, float(lower), float(upper))
-        grid = np.linspace(0.0, 1.0, 21)
-        missed += any(seen.lower(e) > truth - math.exp(e) * (1.0 - truth) + 1e-12 for e in grid)
+        curve = curves.lower_curve(float(lower), float(upper), np.linspace(0.0, 1.0, 21))
+        missed += any(height > truth - math.exp(e) * (1.0 - truth) + 1e-12 for e, height in curve)
     assert 0 < missed <= 32
 
 

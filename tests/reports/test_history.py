@@ -76,7 +76,7 @@ def test_the_command_prints_and_writes_a_history(five):
     out = five.parent / "o"
     shown = CliRunner().invoke(main, ["report", "--history", str(five), "--report", "html,md,pdf", "--out", str(out)])
     assert shown.exit_code == 0, shown.output
-    assert "# No promise is violated in the last of 5 releases" in shown.stdout
+    assert "# No promise was found violated in the last release that measured it, of 5 releases" in shown.stdout
     assert sorted(path.name for path in out.iterdir()) == ["history.html", "history.md", "history.pdf"]
     shown = CliRunner().invoke(main, ["report", "x.json", "--history", str(five)])
     assert "history must stand without results, got 'x.json' too" in shown.output

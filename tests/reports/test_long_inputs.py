@@ -92,7 +92,7 @@ def test_neighbours_in_large_arrays_are_compared_as_a_whole(monkeypatch):
     assert "at [500]: nothing against array([" in apart(np.delete(rows, 500, axis=0), rows)
     replaced = rows.copy()
     replaced[199_999, 3] = 9.0
-    assert apart(rows, replaced).endswith("against 9.0") and "at [199999, 3]: " in apart(rows, replaced)
+    assert apart(rows, replaced).endswith("against 9.0") and "at [199999][3]: " in apart(rows, replaced)
     numbers = rows.ravel()[:1_000_000]
     assert apart(numbers, np.delete(numbers, 500)) == f"x and x′ differ at [500]: {numbers[500]} against nothing"
     assert "; and in more places" in apart(rows, rows + 1.0)
@@ -147,6 +147,13 @@ class Unprintable:
 def test_values_of_many_kinds(x, x_prime, said):
     found = apart(x, x_prime, 20)
     assert said in found and bool(found) == bool(said)
+
+
+def test_what_is_masked_is_named_as_masked(recwarn):
+    masked = np.ma.array([1.5, 2.0, 3.0], mask=[0, 1, 0])
+    short = dpaudit.privacy.pairs.short_form
+    assert (short(masked), short(masked[:0]), short(np.ma.array(2.0, mask=True))) == ("[1.5, None, 3.0]", "[]", "None")
+    assert not recwarn.list
 
 
 # Neighbours of a user's first audit: one record of ten, behind a beginning that both names share.

@@ -100,3 +100,12 @@ def test_no_original_value_is_in_what_the_command_writes(synthetic, project, key
     for path in written:
         assert [secret for secret in SECRETS if secret in decoded(path.read_bytes())] == [], path.name
         assert "Quillfeather" not in path.name
+
+
+def test_numbers_that_depend_on_draws_keep_two_digits_in_every_part_of_a_result(synthetic, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores = [one.result for one in redacted(synthetic.judged(tmp_path)).attachments if one.kind == "scores"]
+    seconds = [one.independent for one in scores if one.independent is not None]
+    assert seconds and all(one.p_value == 1.0 for one in seconds)  # a power of ten above 0.4
+    exact = dataclasses.replace(synthetic.utility(), samples=123_456)
+    assert redacted(Dossier.of(exact)).sources[0].result.samples == 120_000
