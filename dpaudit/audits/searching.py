@@ -26,10 +26,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +62,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
+from dpaudit.subjects.domains.datasets import in_turn
 from dpaudit.subjects.leaving import is_time_over
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.recorded_noise import MOST_RECORDED
@@ -289,7 +289,7 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        starts = _in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
+        starts = in_turn([[(name, "start", *pair) for pair in families[name]] for name in names])
         others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
         active: list[TriedPair] = []
         for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
@@ -309,7 +309,7 @@ class _Searcher:
             [(parent.family, *pair) for pair in self.domain.moves(parent.pair.x, parent.pair.x_prime, rng)]
             for parent in best[: max(2, len(best) // 2)]
         ]
-        for family, x, x_prime in _in_turn(*moves):
+        for family, x, x_prime in in_turn(moves):
             if len(active) < count:
                 self._add(active, family, "move", x, x_prime)
         return active
@@ -520,9 +520,3 @@ def line_of(claim: Claim) -> ApproxDP:
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
     return [values[k] for k in rng.permutation(len(values))]
-
-
-def _in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
-    """The first of each, then the second of each, and so on."""
-    for turn in itertools.zip_longest(*lists):
-        yield from (one for one in turn if one is not None)

@@ -160,10 +160,7 @@ def _verify(
 
     who, issuer, root = identity
     if public_key is None and who is None:
-        text = (
-            "key must be given with --verify, got none. Name the signer's public key (PEM), or --identity and --issuer."
-        )
-        raise UsageError(text)
+        raise UsageError("key must be given with --verify, got none: a public key (PEM), or --identity and --issuer.")
     if (who is None) != (issuer is None) or (public_key is not None) == (who is not None) or (root and who is None):
         raise UsageError("verify must have --key, or --identity with --issuer and perhaps --trusted-root, got others.")
     if public_key is not None:

@@ -72,9 +72,8 @@ def loss_on_claim(claim: Claim, event_mass: float) -> float:
     >>> round(loss_on_claim(PureDP(1.0), 0.1), 6)
     1.0
     """
-    if claim.value == 0.0 and (
-        claim.family == "renyi" or not np.any([directed.lines(np.zeros(1), 0.0) for directed in claim.directions])
-    ):
+    of_lines = () if claim.family == "renyi" else claim.directions
+    if claim.value == 0.0 and not np.any([directed.lines(np.zeros(1), 0.0) for directed in of_lines]):
         return 0.0  # the two laws must be equal: a few roundings from it is no loss
     return _last(lambda loss: keeps(claim, event_mass, loss), 1.0, MAX_LOSS)
 
@@ -95,16 +94,8 @@ def event_masses(claim: Claim, values: FloatArray, deltas: FloatArray, event_mas
     """The event masses of the alternative for claims of one family: m, 2 m, 4 m, ... up to 1, shape (values,).
 
     A delta as large as the event mass allows every loss inside the event, so that nothing could be found there. The
-    mass is the first one of at least twice the delta; a claim with free lines counts by its smallest delta.
-
-    Parameters
-    ----------
-    claim : Claim
-        One of the family.
-    values, deltas : array of float, shape (values,)
-        Promised values of the parameter, and the deltas of claims that are pure or approximate.
-    event_mass : float
-        The mass m that was asked for.
+    mass is the first one of at least twice the delta; a claim with free lines counts by its smallest delta. `values`
+    are those of the parameter, and `deltas` those of claims that are pure or approximate, of shape (values,) each.
     """
     if claim.family == "renyi":
         return np.full(len(values), event_mass)

@@ -87,10 +87,8 @@ class Shares:
     pairs: int = 3  # that a search chooses for the audit
     samples: int = 100_000  # of the audit of what is not decided
     held_samples: int = 1_000  # of the audit that what was proved is held against
-    held_pairs: int = 1
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
-    of_search: float = 1.0  # what a draw takes in the audit, over what it took in the search
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
@@ -183,6 +181,10 @@ def _is_table(examples: Any) -> bool:
     return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
 
 
+def _sentence(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
 @dataclasses.dataclass
 class _Judging:
     """One judgement while it is made."""
@@ -267,10 +269,8 @@ class _Judging:
             if found.grade == "proved":
                 pair, found = self._smaller(pair, found)
                 said = found.statement.split(", ", 1)[-1] if found.statement.startswith("declared") else found.statement
-                statement = said[:1].upper() + said[1:]
-                return self._judgement(
-                    "refuted", "recorded noise", statement, pair=pair, loss=found.loss, places=found.places
-                )
+                known: dict[str, Any] = {"pair": pair, "loss": found.loss, "places": found.places}
+                return self._judgement("refuted", "recorded noise", _sentence(said), **known)
         return None
 
     def _smaller(self, pair: Pair, found: RecordedPair) -> tuple[Pair, RecordedPair]:
@@ -309,11 +309,8 @@ class _Judging:
             return None
         worst = self.certificate.worst
         pair = next(pair for pair in pairs if pair.id == worst.id)
-        said = loss_text(worst)
-        statement = f"{said[:1].upper()}{said[1:]}, by running through all outcomes of its draws. "
-        return self._judgement(
-            "refuted", "certificate", statement + event_text(worst), pair=pair, loss=worst.epsilon_lower
-        )
+        statement = f"{_sentence(loss_text(worst))}, by running through all outcomes of its draws. {event_text(worst)}"
+        return self._judgement("refuted", "certificate", statement, pair=pair, loss=worst.epsilon_lower)
 
     def _kept_by(self, pair: Pair) -> By:
         """By what a pair is proved to keep its claim; empty where it is not."""
@@ -363,9 +360,10 @@ class _Judging:
         """A violation on real runs of what was proved to be kept."""
         if self.left <= 0.0:
             return None
-        few, self.rate = list(pairs[: SHARES.held_pairs]), HELD_RATE
-        samples = self._samples(few, SHARES.held_samples)
-        if samples is None:
+        few, self.rate = list(pairs[:1]), HELD_RATE
+        try:
+            samples = self._samples(few, SHARES.held_samples)
+        except OutOfTimeError:
             return None
         self.result = audit(
             self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
@@ -377,31 +375,28 @@ class _Judging:
 
     def _by_draws(self, pairs: Sequence[Pair]) -> Judgement:
         """The audit of what is not decided."""
+        try:
+            self.result = self._audited(pairs)
+        except OutOfTimeError:
+            statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
+            return self._judgement("inconclusive", "", statement)
+        return self._of_audit(self.result)
+
+    def _audited(self, pairs: Sequence[Pair]) -> AuditResult:
         options: dict[str, Any] = {"confidence": 1.0 - ERROR_RATE, "seed": self.seed, "floating_point": False}
         if self.search is None or self.is_whole:
             samples = self._samples(pairs, SHARES.samples)
-            if samples is None:
-                return self._too_slow()
-            self.result = audit(self.subject, self.claim, pairs, samples=samples, **options)
-            return self._of_audit(self.result)
+            return audit(self.subject, self.claim, pairs, samples=samples, **options)
         budget = self._search_budget(pairs)
-        if budget is None:
-            return self._too_slow()
         first = [(pair.x, pair.x_prime) for pair in pairs[: SHARES.first]]
         # What a record can say of a pair is known here already: replays of others would take their time from the draws.
         search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=False)
-        try:
-            with within(SHARES.search * self.left):
-                found = search.choose_pairs(self.subject, self.claim, self.seed)
-        except OutOfTimeError:
-            return self._too_slow()
+        with within(SHARES.search * self.left):
+            found = search.choose_pairs(self.subject, self.claim, self.seed)
         self.runs += found.samples
-        samples = self._samples(found.pairs, SHARES.samples, SHARES.of_search * found.seconds / max(found.samples, 1))
-        if samples is None:
-            return self._too_slow()
+        samples = self._samples(found.pairs, SHARES.samples, found.seconds / max(found.samples, 1))
         known: Any = types.SimpleNamespace(choose_pairs=lambda *_: found, domain_for=search.domain_for)  # made already
-        self.result = audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
-        return self._of_audit(self.result)
+        return audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
 
     def _kept_or(self, found: Judgement, pairs: Sequence[Pair]) -> Judgement:
         """Finding of an audit; where it settles nothing, the pairs found without draws that keep the claim."""
@@ -420,24 +415,26 @@ class _Judging:
         advice = "Give more time (--seconds) to audit other pairs."
         return self._judgement("not_refuted", by, statement, pairs=pairs, next_step=advice)
 
-    def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int | None:
-        """Number of samples that fit into the time that is left, at most those that are wanted; None where none do.
+    def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int:
+        """Number of samples that fit into the time that is left, at most those that are wanted; else `OutOfTimeError`.
 
         `least` is what a draw takes in seconds at least, as far as is known.
         """
         each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
         if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
-            return None
+            raise OutOfTimeError
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
-    def _search_budget(self, pairs: Sequence[Pair]) -> int | None:
-        """Runs of the search with draws, from the time that some calls take; None where too few fit."""
+    def _search_budget(self, pairs: Sequence[Pair]) -> int:
+        """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
         x = pairs[0].x if pairs else None
         if x is None and self.domain is not None:
             x = self.domain.random(stream(self.seed, PLAN_DRAWS, 1))[0]
         affordable = int(SHARES.search * self.left / (self._seconds_a_run(x) + SHARES.seconds_a_draw))
-        return min(affordable, SHARES.largest_search) if affordable >= SHARES.smallest_search else None
+        if affordable < SHARES.smallest_search:
+            raise OutOfTimeError
+        return min(affordable, SHARES.largest_search)
 
     def _seconds_a_run(self, x: Any) -> float:
         """The time of one run, of some on this input."""
@@ -448,10 +445,6 @@ class _Judging:
                 self.subject.sample(x, size, stream(self.seed, PLAN_DRAWS, 0))
                 self.runs += size
         return (time.perf_counter() - begun) / size
-
-    def _too_slow(self) -> Judgement:
-        statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
-        return self._judgement("inconclusive", "", statement)
 
     def _of_audit(self, result: AuditResult) -> Judgement:
         """The judgement of an audit."""

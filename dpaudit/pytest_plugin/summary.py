@@ -229,10 +229,7 @@ class Summary:
                 entry["folder"] = places[record["list"]]
             for audit in session["audits"]:
                 audit["folder"] = folders.get((audit["test"], audit["call"]))
-            files = {
-                "session.json": json_text(session),
-                "session.md": self.markdown(folders),
-            }
+            files = {"session.json": json_text(session), "session.md": self.markdown(folders)}
             if logs:
                 files["session.sarif"] = one_log(logs)
             for name, content in files.items():

@@ -153,7 +153,7 @@ class DatasetDomain(Domain):
         for value in listed:
             for family, place in list(_places(len(mixed) - (not self._grows)).items())[: 3 - self._grows]:
                 yield from self._beside(family, mixed, [value], place)
-        yield from _in_turn([self._of_example(example) for example in spread(self.examples, MAX_EXAMPLES)])
+        yield from in_turn([self._of_example(example) for example in spread(self.examples, MAX_EXAMPLES)])
 
     def _listed(self) -> list[Any]:
         """The values that starts try one by one: the first four, and some of all others."""
@@ -300,10 +300,10 @@ def _places(last: int) -> dict[str, int]:
     return {"in front": 0, "in the middle": (last + 1) // 2, "at the end": last}
 
 
-def _in_turn(lists: Sequence[Iterable[Start]]) -> Iterator[Start]:
+def in_turn(lists: Sequence[Iterable[Any]]) -> Iterator[Any]:
     """The first of each, then the second of each, and so on."""
     for turn in itertools.zip_longest(*lists):
-        yield from (start for start in turn if start is not None)
+        yield from (one for one in turn if one is not None)
 
 
 def _telling(records: list[Any]) -> list[Any]:
