@@ -350,7 +350,7 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        growth = REFITS.growth_at(sys.maxsize - 1 if self._is_coarse else pair.labelled)
+        growth = REFITS.growth[-1][1] if self._is_coarse else REFITS.growth_at(pair.labelled)
         if available >= growth * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:

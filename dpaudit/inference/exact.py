@@ -61,6 +61,9 @@ class ExactTest(Test):
             rule = choose_rule(told_by(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
         self.rule = rule if self.claim.anchored else dataclasses.replace(rule, anchor=0)
 
+    def prepare_on_counts(self) -> None:
+        """Do nothing: an exact test has one round, whose record a new one would forget."""
+
     def prepare(self, training: Training, level: float) -> None:
         """Fit, and choose the rule and the line of the largest expected bound by the counts that the fit held out."""
         super().prepare(training, level)
@@ -100,7 +103,8 @@ class ExactTest(Test):
 
     @property
     def _has_delta(self) -> bool:
-        # Of a line at each value deltas rise with it: a claim that has one anywhere has one at the end.
+        # Of nested claims deltas rise with the value: one that has any has one at the end. (Of others, whose delta
+        # falls again, nothing is rejected where they have one.)
         at = np.array([just_above(self.claim.value), MAX_PARAMETER])
         return self.claim.anchored or bool(self._inequalities.lines_at(at, 0)[1].any())
 

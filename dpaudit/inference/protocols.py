@@ -104,6 +104,7 @@ class Test(ABC):
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add the counts of `statistic` on new draws of x (label 1) and of x_prime (label 0)."""
+        assert self._own_table  # Validity: what several tests read is counted once
         self.table.add(np.stack([counts_x_prime, counts_x]))
 
     @abstractmethod

@@ -19,9 +19,12 @@ import pytest
 from implementations import CLAIMS, FITS, TESTS, Law, Prepared, laws_on, learn_once, prepared, records
 
 from dpaudit.features.outcomes import join, read_outputs
+from dpaudit.inference.betting import Betting
+from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.protocols import Test as TestOfAClaim
 from dpaudit.inference.protocols import Training
+from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 
 LEVEL = 0.05
@@ -681,3 +684,11 @@ def is_kept(claim, law):
 def test_a_law_far_beyond_is_not_on_the_claim():
     assert not is_kept(PureDP(1.0), Law(np.array([0.8, 0.2]), np.array([0.2, 0.8])))
     assert is_kept(PureDP(1.4), Law(np.array([0.8, 0.2]), np.array([0.2, 0.8])))
+
+
+@pytest.mark.parametrize("kind", [ExactTest, Betting])
+def test_what_two_tests_read_is_counted_once(kind):
+    first = kind(PureDP(1.0), 100)
+    second = kind(PureDP(1.0), 100, first)
+    with pytest.raises(AssertionError):
+        second.add(np.ones(N_BINS, dtype=np.int64), np.ones(N_BINS, dtype=np.int64))
