@@ -200,7 +200,7 @@ class State:
         return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
-        """What a container holds, beside attributes; by Python's own methods, which a class cannot replace."""
+        """The items of a container, beside attributes; by Python's own methods, which a class cannot replace."""
         kind = type(value)
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value

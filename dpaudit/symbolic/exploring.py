@@ -104,7 +104,7 @@ class Runner:
             return self.subject.held_output(x, rng, lambda value: value)
 
     def _unlike_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> str:
-        """How a path with symbols differs from a run with numbers that are on it, which may seldom show; or empty."""
+        """Difference of a path with symbols from a run with numbers that are on it, which may seldom show; or empty."""
         # Validity: an error that the symbols led to would be an outcome of every input, and look perfectly private.
         if numbers is None:
             return "an exception is raised where rounding decides" * leaf.token.startswith("raised ")
