@@ -39,7 +39,6 @@ from dpaudit.symbolic.exploring import (
     FACES,
     Exploration,
     Runner,
-    is_python_face,
     untraced_randomness,
     with_generators,
 )
@@ -111,7 +110,7 @@ def certify(
     seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
-        face = "random" if is_python_face(subject) else "numpy"
+        face = "random" if any(role == "random" for _, role in subject.keywords) else "numpy"
     elif face in FACES:
         subject = with_generators(subject, face)
     if face not in FACES:

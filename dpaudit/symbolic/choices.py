@@ -8,14 +8,20 @@ paths sum to 1 at any time.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import heapq
 import itertools
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+
+if TYPE_CHECKING:
+    from dpaudit.symbolic.dependence import Dependence
 
 Mass = Fraction | float
 
@@ -53,15 +59,47 @@ class OpenPath:
         return found[::-1]
 
 
-class Choices:
-    """The choices of one run: first those of a path, then new ones."""
+class Choices(abc.ABC):
+    """The choices of one run: first those of a path, then new ones.
 
-    def __init__(self, path: OpenPath) -> None:
+    Parameters
+    ----------
+    path : OpenPath
+        What to replay before new choices are made.
+    depends : Dependence, optional
+        What the runs depend on.
+    deadline : float
+        A time of `time.monotonic`, from which on the run gives way.
+    is_strict : bool
+        Whether `id` and `hash` count as randomness that no draw accounts for.
+    """
+
+    def __init__(
+        self, path: OpenPath, depends: Dependence | None = None, deadline: float = math.inf, is_strict: bool = True
+    ) -> None:
+        self.depends, self.deadline, self.is_strict = depends, deadline, is_strict
         self.steps = path.steps()
         self.depth = 0
         self.mass = path.mass  # of the path to its end; only new choices change it
         self.last = path.last
         self.opened: list[OpenPath] = []
+
+    @property
+    @abc.abstractmethod
+    def is_over(self) -> bool:
+        """Tell whether nothing more is asked of the run."""
+
+    @abc.abstractmethod
+    def suspend(self) -> None:
+        """End the run where it is, as its time is up."""
+
+    @abc.abstractmethod
+    def mark_unseen(self, reason: str) -> None:
+        """Note that the program got at something that no draw accounts for."""
+
+    @abc.abstractmethod
+    def lose(self, reason: str) -> None:
+        """Note that symbols were lost."""
 
     @property
     def is_replayed(self) -> bool:

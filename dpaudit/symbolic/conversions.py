@@ -58,11 +58,7 @@ def guarding(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def guard(*arguments: Any, **options: Any) -> Any:
-        typed = (
-            arguments[before_dtype:] or [options["dtype"]]
-            if len(arguments) > before_dtype or "dtype" in options
-            else []
-        )
+        typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
         if typed and any(map(_has_symbols, arguments)):
             rest = {key: value for key, value in options.items() if key != "dtype"}
             return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])

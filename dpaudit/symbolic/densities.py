@@ -4,13 +4,13 @@ A number is noise-free part plus coefficient times a noise whose law has a name.
 independent. Those that share noise are a linear image of it: what a combination of them gives without noise is fixed,
 and where the noises can be told from the numbers, each noise counts as a number that is shifted.
 
-Sources: Balle and Wang (2018), arXiv:1805.06530, theorem 5 (normal noise); Mironov (2017), arXiv:1702.07476,
-proposition 6 (Laplace noise).
+Source: Balle and Wang (2018), arXiv:1805.06530, theorem 5 (normal noise).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import sys
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpaudit.exact.additive import gaussian_renyi_divergence, laplace_renyi_divergence
 from dpaudit.privacy.claims import gaussian_profile
 from dpaudit.symbolic.growing import Function
 from dpaudit.symbolic.laws import FAR, LAST_BITS, Law
@@ -346,10 +347,7 @@ def _is_plain_laplace(leaf: NoisyNumber) -> bool:
 def _rounded_hockey_stick(leaf: NoisyNumber, by: Function, epsilon: float) -> float:
     """A lower bound of a number that is rounded: by what lies on one side of a step, around both noise-free parts."""
     (a, b), spread = leaf.signals, max(leaf.scales)
-    ends = {by.last(by.value(a + k * spread / 4.0)) for k in range(-40, 41)} | {
-        by.last(by.value(b)),
-        by.last(by.value(a)),
-    }
+    ends = {by.last(by.value(number)) for number in (a, b, *(a + k * spread / 4.0 for k in range(-40, 41)))}
     best = 0.0
     for end in ends:
         (p_low, p_high), (q_low, q_high) = (_split(leaf, side, end) for side in (0, 1))
@@ -373,13 +371,9 @@ def _composed(distances: Sequence[float], epsilon: float) -> float:
         return 0.0
     if len(distances) > 200 or sum(distances) <= epsilon:
         return 0.0
-    made = None
-    for distance in distances:
-        one = distributions.from_laplace_mechanism(
-            1.0 / distance, value_discretization_interval=1e-3, pessimistic_estimate=False
-        )
-        made = one if made is None else made.compose(one)
-    return 0.0 if made is None else float(made.get_delta_for_epsilon(epsilon))
+    settings = {"value_discretization_interval": 1e-3, "pessimistic_estimate": False}
+    made = [distributions.from_laplace_mechanism(1.0 / distance, **settings) for distance in distances]
+    return float(functools.reduce(lambda a, b: a.compose(b), made).get_delta_for_epsilon(epsilon))
 
 
 def renyi(leaf: NoisyNumber, order: float) -> float:
@@ -388,14 +382,8 @@ def renyi(leaf: NoisyNumber, order: float) -> float:
         return math.inf
     if not leaf.is_whole or not leaf.has_one_scale or leaf.shift == 0.0:
         return 0.0
-    gap = leaf.shift / leaf.scales[0]
-    if leaf.laws[0].family == "normal":
-        return 0.5 * order * gap * gap
-    if leaf.laws[0].family == "laplace" and order > 1.0:
-        first = math.log(order / (2.0 * order - 1.0)) + (order - 1.0) * gap
-        second = math.log((order - 1.0) / (2.0 * order - 1.0)) - order * gap
-        return float(np.logaddexp(first, second)) / (order - 1.0)
-    return 0.0
+    known = {"normal": gaussian_renyi_divergence, "laplace": laplace_renyi_divergence}.get(leaf.laws[0].family)
+    return 0.0 if known is None else known(leaf.shift, leaf.scales[0], order)
 
 
 def output_name(name: str) -> str:

@@ -14,14 +14,17 @@ Whatever is not known to be harmless is named as a doubt: then nothing is proved
 
 from __future__ import annotations
 
+import _random
 import array
 import builtins
 import collections
 import dataclasses
 import dis
 import functools
+import gc
 import itertools
 import operator
+import pickle
 import random
 import re
 import sys
@@ -33,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users
+from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
@@ -85,19 +89,18 @@ PLAIN = frozenset({
     np.void,
 })  # fmt: skip
 CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
+HANDLES = (  # that hold what they were made of, and cannot be changed
+    types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias
+)  # fmt: skip
 FUNCTIONS = (types.FunctionType, type(np.mean))  # the latter asks its arguments first
-WATCHED = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random, Symbol)
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 AS_TEXT = "it makes a text, which may have an address in memory"
 AS_SET = "it makes a set, whose order may depend on the process"
 INPUT = "an input"
 _MISSING = object()
-HOOKS = (
-    "__del__",
-    "__getattribute__",
-    "__dict__",
-    "__class__",
-)  # of an own class, by which its state is not as it is read
+# Of an own class, by which its state is not as it is read.
+HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
 UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})  # of a class: no program names them
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
@@ -111,6 +114,7 @@ class State:
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
+        self._generators: list[Any] = []
         self._known: dict[Any, Any] = {}
         self._look(roots)
 
@@ -141,6 +145,10 @@ class State:
                 return name
         return ""
 
+    def streams(self) -> list[bytes]:
+        """The states of all generators: those that draw have others afterwards."""
+        return [pickle.dumps(_state_of(one)) for one in self._generators]
+
     @property
     def cached(self) -> set[str]:
         """The names of values that are worked out once."""
@@ -156,16 +164,12 @@ class State:
         kind = type(value)
         if kind in FUNCTIONS:
             return self._of_function(value)
-        if kind in (types.MethodType, staticmethod, classmethod, types.MethodWrapperType):
-            return [(name, getattr(value, part, None)) for part in ("__self__", "__func__")]
+        if kind in HANDLES:
+            return [(name, part) for part in gc.get_referents(value)]
         if kind is functools.cached_property:
             return self._hold(name, lambda: [part for key, part in vars(value).items() if key != "lock"])
-        if kind is operator.itemgetter:
-            return [(name, part) for part in value.__reduce__()[1]]
         if issubclass(kind, np.dtype):
             return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
-        if kind is types.GenericAlias:
-            return [(name, part) for part in (value.__origin__, *value.__args__)]
         if kind is functools._lru_cache_wrapper:
             self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
             return [(name, value.__wrapped__), *self._of_instance(value)]
@@ -176,12 +180,13 @@ class State:
             self._doubt_if(not _is_harmless(value), f"it holds {value.__name__}()")
             return []
         if kind is types.CellType:
-            return self._hold(name, lambda: _of_cell(value))
+            return self._hold(name, lambda: gc.get_referents(value))
         if issubclass(kind, type):
             return self._of_class(value)
         if kind is SymbolArray:
             return []
-        if issubclass(kind, WATCHED):
+        if issubclass(kind, (*GENERATORS, Symbol)):
+            self._generators += [value] * issubclass(kind, GENERATORS)
             return self._hold(name, lambda: list(getattr(value, "__dict__", {}).values()))
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
@@ -195,7 +200,7 @@ class State:
         return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
-        """What a container holds, beside attributes; by Python's own methods, which a class cannot replace."""
+        """The items of a container, beside attributes; by Python's own methods, which a class cannot replace."""
         kind = type(value)
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
@@ -231,9 +236,8 @@ class State:
         found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in _globals_of(function.__code__, function.__globals__):
             read = functools.partial(_global, place, variable)
-            if _is_own(
-                place.get("__name__")
-            ):  # no code that is asked for its names gives one of a library another value
+            # No code that is asked for its names gives one of a library another value.
+            if _is_own(place.get("__name__")):
                 self._hold(f"the global {variable}", read)
             found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
         return found
@@ -303,11 +307,14 @@ def _global(place: Mapping[str, Any], name: str) -> list[Any]:
     return [place.get(name, _MISSING)]
 
 
-def _of_cell(cell: Any) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:
-        return []
+def _state_of(generator: Any) -> Any:
+    """The state of a generator, by the methods of its base: those of a face would ask the run for it."""
+    if issubclass(type(generator), random.Random):
+        return _random.Random.getstate(generator)
+    if issubclass(type(generator), np.random.RandomState):
+        return np.random.RandomState.get_state(generator, legacy=False)
+    own: Any = np.random.Generator.bit_generator
+    return (own.__get__(generator) if issubclass(type(generator), np.random.Generator) else generator).state
 
 
 def _is_same(now: Any, before: Any) -> bool:
@@ -389,7 +396,9 @@ class Dependence:
     """
 
     def __init__(self, mechanism: Any, *inputs: Any) -> None:
-        self.state = State([("the mechanism", mechanism), *((INPUT, x) for x in inputs)])
+        streams = (np.random.mtrand._rand, random._inst, BENEATH, OLD_BENEATH)
+        shared = [("a generator of the process", one) for one in streams]
+        self.state = State([*shared, ("the mechanism", mechanism), *((INPUT, x) for x in inputs)])
         self.codes: list[Code] = []
         self._known: dict[int, types.CodeType] = {}
         self._before = len(UNSURE)

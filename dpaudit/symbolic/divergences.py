@@ -74,11 +74,8 @@ def ratio_at(p: Known, q: Known, delta: Fraction, *, upper: bool) -> Fraction | 
 
 def divergence_bounds(p: Known, q: Known, t: Fraction) -> tuple[Fraction, Fraction]:
     """Lower and upper bound of the hockey-stick divergence of p from q, at t = e^epsilon."""
-    known = Fraction(0)
-    for outcome, mass in p.law.items():
-        gap = mass - t * q.law.get(outcome, Fraction(0))
-        if gap > 0:
-            known += gap
+    gaps = (mass - t * q.law.get(outcome, Fraction(0)) for outcome, mass in p.law.items())
+    known = sum((gap for gap in gaps if gap > 0), Fraction(0))
     return max(Fraction(0), known - t * q.left), min(Fraction(1), known + p.left)
 
 
@@ -199,11 +196,10 @@ def _context(places: int) -> decimal.Context:
 def _decimals(value: Fraction, places: int) -> tuple[decimal.Decimal, decimal.Decimal]:
     """Two decimals with a fraction between them."""
     context = _context(places + 5)
-    top = bottom = None
-    for rounding in (decimal.ROUND_FLOOR, decimal.ROUND_CEILING):
+
+    def rounded(rounding: str) -> decimal.Decimal:
         context.rounding = rounding
         # Both integers are exact in a context of as many digits as they have; only the quotient is rounded.
-        quotient = context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
-        top, bottom = (quotient, bottom) if rounding == decimal.ROUND_CEILING else (top, quotient)
-    assert top is not None and bottom is not None
-    return bottom, top
+        return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+
+    return rounded(decimal.ROUND_FLOOR), rounded(decimal.ROUND_CEILING)

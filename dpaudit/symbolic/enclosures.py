@@ -134,10 +134,7 @@ def of_gumbel(scale: Fraction, nodes: Sequence[int], comparisons: Sequence[Compa
 
 
 def _total(terms: Exponentials) -> Enclosure:
-    total = enclosed(0)
-    for a, b in terms:
-        total = total + a * (b + ONE).inverse()
-    return total
+    return sum((a * (b + ONE).inverse() for a, b in terms), enclosed(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,12 +178,8 @@ def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Encl
         made = {number: _Density(flint, node) for number, node in nodes.items()}
         value = flint.arb(1)
         for root, compared in trees.items():
-            value = (
-                value
-                * _integral(
-                    flint, made[root], [_leaf(flint, made[leaf], gap, is_lower) for leaf, gap, is_lower in compared]
-                ).real
-            )
+            leaves = [_leaf(flint, made[leaf], gap, is_lower) for leaf, gap, is_lower in compared]
+            value = value * _integral(flint, made[root], leaves).real
         if not value.is_finite():
             raise ArithmeticError("an integral has no bounds")
         low, high = (_fraction(end) for end in (value.lower(), value.upper()))

@@ -75,7 +75,7 @@ def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction, ende
     elif isinstance(claim, ZeroConcentratedDP):
         budget = Fraction(claim.rho) + rounding
         verdict = _verdict([zcdp_verdict(a, b, budget, claim.orders) for a, b in ((p, q), (q, p))])
-        values = _rho_floats(p, q, claim, epsilon_upper if delta == 0 else _pure_upper(p, q))
+        values = _rho_floats(p, q, claim)
     else:
         epsilon = Fraction(claim.value) + rounding
         verdict = _verdict([is_above(a, b, epsilon, allowed) for a, b in ((p, q), (q, p))])
@@ -120,12 +120,8 @@ def _renyi_floats(bounds: list[tuple[Fraction, Fraction | None]]) -> tuple[float
     return max(lowers), max(uppers)
 
 
-def _pure_upper(p: Known, q: Known) -> float:
-    upper = _larger(*(ratio_at(a, b, Fraction(0), upper=True) for a, b in ((p, q), (q, p))))
-    return epsilon_floats(upper)[1]
-
-
-def _rho_floats(p: Known, q: Known, claim: ZeroConcentratedDP, pure: float) -> tuple[float, float]:
+def _rho_floats(p: Known, q: Known, claim: ZeroConcentratedDP) -> tuple[float, float]:
+    pure = epsilon_floats(_larger(*(ratio_at(a, b, Fraction(0), upper=True) for a, b in ((p, q), (q, p)))))[1]
     found = [
         (low / Fraction(order), high) for order in claim.orders for a, b in ((p, q), (q, p))
         for low, high in [renyi_bounds(a, b, Fraction(order))]

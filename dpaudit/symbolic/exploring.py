@@ -23,7 +23,7 @@ from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
-from dpaudit.symbolic.watching import Watch, watched
+from dpaudit.symbolic.watching import watched
 
 MAX_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
@@ -58,8 +58,8 @@ class Runner:
     def __init__(self, subject: Subject, face: str, depends: Dependence | None = None, lazy: bool = True) -> None:
         self.subject, self.face, self.lazy = subject, face, lazy
         self.stream = np.random.PCG64(0)
-        self.watch = Watch(self.stream)
         self.depends = depends or Dependence(subject.mechanism)
+        self.before = self.stream.state, self.depends.state.streams()
         self.runs = 0
         self.ended = ""  # where a symbol without an end first became a number
 
@@ -74,8 +74,7 @@ class Runner:
             If it has to be run on numbers.
         """
         self.runs += 1
-        tracer = Tracer(path, heaviest_other, self.lazy, deadline)
-        tracer.depends = self.depends
+        tracer = Tracer(path, heaviest_other, self.lazy, deadline, self.depends)
         draws = ExactDraws(tracer)
         try:
             output = self._output(x, tracer, draws)
@@ -105,7 +104,7 @@ class Runner:
             return self.subject.held_output(x, rng, lambda value: value)
 
     def _unlike_numbers(self, x: Any, leaf: Leaf, numbers: list[Any] | None, deadline: float) -> str:
-        """How a path with symbols differs from a run with numbers that are on it, which may seldom show; or empty."""
+        """Difference of a path with symbols from a run with numbers that are on it, which may seldom show; or empty."""
         # Validity: an error that the symbols led to would be an outcome of every input, and look perfectly private.
         if numbers is None:
             return "an exception is raised where rounding decides" * leaf.token.startswith("raised ")
@@ -127,8 +126,10 @@ class Runner:
         Untraceable
             If they do.
         """
-        if moved := self.watch.moved():
-            raise Untraceable(moved)
+        if self.stream.state != self.before[0]:
+            raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
+        if self.depends.state.streams() != self.before[1]:
+            raise Untraceable("A generator other than the one that is given is used.")
 
 
 class Exploration:
@@ -186,11 +187,6 @@ class Exploration:
                     "A run on the same draws gave another output: something is kept between runs, or other randomness "
                     "is used."
                 )
-
-
-def is_python_face(subject: Subject) -> bool:
-    """Tell whether the subject says that its generator is a `random.Random`, by an annotation."""
-    return any(role == "random" for _, role in subject.keywords)
 
 
 def untraced_randomness(subject: Subject, face: str) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-_PCG64 = np.random.PCG64  # as it is outside of recorded runs
-_UNREAD = np.random.MT19937(0)  # of all old faces: to make one takes longer than the rest of a short run
+# Streams below faces, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
+BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
@@ -211,7 +211,7 @@ class NumpyFace(Face, np.random.Generator):
     """A `numpy.random.Generator` on a source; `stream` is what compiled code finds in it."""
 
     def __init__(self, source: Source, stream: np.random.BitGenerator | None = None) -> None:
-        super().__init__(source, _PCG64(0) if stream is None else stream)
+        super().__init__(source, BENEATH if stream is None else stream)
 
     @property
     def bit_generator(self) -> np.random.BitGenerator:
@@ -227,7 +227,7 @@ class OldNumpyFace(Face, np.random.RandomState):
     """A `numpy.random.RandomState` on a source."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(source, _UNREAD)
+        super().__init__(source, OLD_BENEATH)
 
 
 class PythonFace(Face, random.Random):

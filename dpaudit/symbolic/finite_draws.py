@@ -21,10 +21,9 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 
 from dpaudit.symbolic.faces import Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
-from dpaudit.symbolic.watching import ReferenceStream
 
 MAX_TRIALS = 4_096  # of one binomial draw
-REFERENCE = np.random.Generator(ReferenceStream(0))
+REFERENCE = np.random.Generator(np.random.PCG64(0))
 
 
 class FiniteDraws(Source):
@@ -101,7 +100,7 @@ class FiniteDraws(Source):
         real = REFERENCE.choice(a, size=size, replace=replace, p=p, axis=axis, shuffle=shuffle)
         items = None if np.ndim(a) == 0 else asarray(a)
         count = int(a) if items is None else items.shape[axis]
-        shape = () if size is None else _shape(size)
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
         number = math.prod(shape)
         weights = None if p is None else [Fraction(weight) for weight in asarray(p, dtype=float).tolist()]
         if replace:
@@ -171,7 +170,3 @@ class FiniteDraws(Source):
 def exact_probability(p: Any) -> Fraction:
     """A probability that numpy has accepted, as a fraction."""
     return Fraction(float(p))
-
-
-def _shape(size: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in size) if isinstance(size, Sequence | np.ndarray) else (int(size),)

@@ -8,7 +8,7 @@ x and x_prime see the same noise whatever else they draw.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -27,30 +27,14 @@ OF_PYTHON = "random integers"  # the event of which Python makes most of its dra
 MAX_OUTCOMES = 64  # of a choice that is a decision
 MAX_CHOICES = 8  # choices in one call that are decisions
 
-Settings = Callable[[Mapping[str, Any]], tuple[Any, Any]]  # location and scale of a call
-
-
-def _loc_scale(given: Mapping[str, Any]) -> tuple[Any, Any]:
-    return given.get("loc", 0.0), given.get("scale", 1.0)
-
-
-def _standard(given: Mapping[str, Any]) -> tuple[Any, Any]:
-    return 0.0, given.get("scale", 1.0)
-
-
-def _ends(given: Mapping[str, Any]) -> tuple[Any, Any]:
-    low = given.get("low", 0.0)
-    return low, np.subtract(given.get("high", 1.0), low)
-
-
-# The family of a law with location and scale, and how a call says them.
-TRACKED: Mapping[str, tuple[str, Settings]] = {
-    **{family: (family, _loc_scale) for family in ("laplace", "normal", "gumbel", "logistic")},
-    **{f"standard_{family}": (family, _standard) for family in ("normal", "cauchy", "exponential")},
-    "exponential": ("exponential", _standard),
-    "random": ("uniform", _standard),
-    "uniform": ("uniform", _ends),
-    "geometric": ("geometric", lambda given: (0.0, given["p"])),
+# The family of a law, and which arguments of a call are its location and its scale; of uniform noise its ends.
+TRACKED: Mapping[str, tuple[str, str, str]] = {
+    **{family: (family, "loc", "scale") for family in ("laplace", "normal", "gumbel", "logistic")},
+    **{f"standard_{family}": (family, "", "scale") for family in ("normal", "cauchy", "exponential")},
+    "exponential": ("exponential", "", "scale"),
+    "random": ("uniform", "", "scale"),
+    "uniform": ("uniform", "low", "high"),
+    "geometric": ("geometric", "", "p"),
 }
 
 
@@ -103,8 +87,9 @@ class NoiseDraws(FiniteDraws):
 
     def _tracked(self, name: str, method: str, given: dict[str, Any], value: Any) -> Any:
         """Symbols for the numbers that a method has given, with their law; the numbers themselves in a plain run."""
-        tape, (family, read) = self.tape, TRACKED[method]
-        location, scale = read(given)
+        tape, (family, of_location, of_scale) = self.tape, TRACKED[method]
+        location, scale = given.get(of_location, 0.0), given.get(of_scale, 1.0)
+        scale = np.subtract(scale, location) if of_scale == "high" else scale
         numbers = np.asarray(value, dtype=float)
         event = tape.add(name, noise_parameters(method, given), numbers.shape)
         if tape.is_plain and tape.replayed is None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -83,24 +83,18 @@ def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until
         if mass is None:
             raise Untraceable("the probability of a path is not known exactly")
         masses.setdefault(path.token, []).append(mass)
-    listed = [mass for own in masses.values() for mass in own]
-    exact = [mass for mass in listed if isinstance(mass, ExpSum)]
-    if len(exact) == len(listed):
-        is_whole = not (sum(exact, NOTHING) - UNIT).terms
-    else:
-        total = _sum(listed)
-        is_whole = total.low <= 1 <= total.high
-    if not is_whole:
+    whole = _sum([mass for own in masses.values() for mass in own])
+    if (whole - UNIT).terms if isinstance(whole, ExpSum) else not whole.low <= 1 <= whole.high:
         raise Untraceable("the probabilities of its paths do not add up to 1")
-    bounds = {token: _sum(own) for token, own in masses.items()}
+    bounds = {token: enclosed(_sum(own)) for token, own in masses.items()}
     law = {Leaf(token): bound.low for token, bound in bounds.items() if bound.high > 0}
     return NoiseLaw(x, law, paths.runs, max(bound.share for bound in bounds.values()))
 
 
-def _sum(masses: Iterable[ExpSum | Enclosure]) -> Enclosure:
-    listed = list(masses)
-    exact = sum((mass for mass in listed if isinstance(mass, ExpSum)), NOTHING)
-    return sum((mass for mass in listed if isinstance(mass, Enclosure)), enclosed(exact))
+def _sum(masses: Sequence[ExpSum | Enclosure]) -> ExpSum | Enclosure:
+    exact = sum((mass for mass in masses if isinstance(mass, ExpSum)), NOTHING)
+    others = [mass for mass in masses if isinstance(mass, Enclosure)]
+    return sum(others, enclosed(exact)) if others else exact
 
 
 def judge_noise(pair: Pair, claim: Claim, first: NoiseLaw, second: NoiseLaw, rounding: Fraction) -> CertifiedPair:

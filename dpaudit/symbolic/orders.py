@@ -42,7 +42,8 @@ class Component:
             if all(node.law.family in FAMILIES for node in nodes.values()) and len(nodes) <= MAX_EXACT:
                 return probability({number: _density(node) for number, node in nodes.items()}, self.comparisons)
             scales = {Fraction(node.law.scale) * node.factor for node in nodes.values()}
-            if len(scales) == 1 and min(scales) > 0 and all(map(_is_free_gumbel, nodes.values())):
+            is_gumbel = all(node.law.family == "gumbel" and node.is_free for node in nodes.values())
+            if is_gumbel and len(scales) == 1 and min(scales) > 0:
                 return of_gumbel(scales.pop(), list(nodes), self.comparisons)
             return of_any(nodes, self.comparisons)
         except (Cycle, ArithmeticError):
@@ -190,10 +191,6 @@ def connected(nodes: set[int], comparisons: Sequence[Comparison]) -> set[int]:
             if pair.lower in found or pair.upper in found:
                 found |= {pair.lower, pair.upper}
     return found
-
-
-def _is_free_gumbel(node: Node) -> bool:
-    return node.law.family == "gumbel" and node.is_free
 
 
 def _density(node: Node) -> Piecewise:

@@ -10,13 +10,12 @@ kept is only said where outputs with one skeleton have one token.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dpaudit.features.identity import identity
+from dpaudit.features.identity import identity, without_notes
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import MARKS
 from dpaudit.symbolic.noisy_numbers import Noisy
@@ -47,19 +46,7 @@ class Laid:
 
 def _form(value: Any) -> str:
     """A text, key or member in words: the same for values that are equal, whatever their types."""
-    if isinstance(value, str | bytes):
-        plain: Any = str.__str__(value) if isinstance(value, str) else bytes(value)
-        return f"text {plain!r}"
-    if value is None:
-        return "None"
-    if isinstance(value, bool | int | np.integer | np.bool_):
-        return repr(int(value))
-    if isinstance(value, float | np.floating):
-        return repr(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))
-    if isinstance(value, tuple | frozenset):
-        parts = [_form(item) for item in value]
-        return f"tuple ({', '.join(parts)})" if isinstance(value, tuple) else f"set {sorted(parts)}"
-    raise Unsupported(f"its output has a key or member of the type {type(value).__name__}, which is not recorded.")
+    return without_notes(identity(seen(number_of(value, "a key, or a member of a set"))))
 
 
 def laid_out(output: Any) -> Laid:
@@ -73,7 +60,7 @@ def laid_out(output: Any) -> Laid:
     Examples
     --------
     >>> laid_out({"n": 2, "note": "all"}).skeleton, laid_out({"n": 2}).leaves
-    (('dict', "text 'n'", 'number', "text 'note'", "text 'all'"), (2.0,))
+    (('dict', "'n'", 'number', "'note'", "'all'"), (2.0,))
     """
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []

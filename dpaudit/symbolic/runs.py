@@ -14,6 +14,7 @@ import math
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -36,7 +37,6 @@ from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
-from dpaudit.symbolic.watching import Watch
 
 MAX_PATHS = 256
 N_CHECK_RUNS = 3  # of a traced run against a real one with the same noise
@@ -133,10 +133,6 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
     return generator
 
 
-def _takes_a_seed(subject: Subject) -> bool:
-    return any(role == "seed" for _, role in subject.keywords)
-
-
 class Way:
     """A digest of the instructions of the user's own code that a run made, in their order, up to `MAX_STEPS`.
 
@@ -180,7 +176,6 @@ def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) ->
     """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
     way = Way(lines)
     found = _run(subject, x, tape, way)
-    tape.is_closed = True
     changed = "" if tape.depends is None else tape.depends.changed()
     problem = found.problem or (f"{changed}." if changed else "")
     return dataclasses.replace(found, way=way.digest, problem=problem)
@@ -229,13 +224,11 @@ def explore(
     """
     depends = depends or Dependence(subject.mechanism, x)
     tape = functools.partial(Tape, seed, is_strict=is_strict, depends=depends, deadline=deadline)
-    watch = Watch(reads=True)
-    # Validity: what is kept of the first run is a symbol then, and it shows where that is used later.
-    probe = run(subject, x, tape(0)) if is_strict else None
+    before = depends.state.streams()
     plain = run(subject, x, tape(0, is_plain=True))
     again = run(subject, x, tape(0, is_plain=True))
     # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
-    moved = watch.moved() or plain.tape.seeds != again.tape.seeds
+    moved = depends.state.streams() != before or plain.tape.seeds != again.tape.seeds
     first = run(subject, x, tape(0))
     count = 3
     message = plain.problem or first.problem
@@ -245,7 +238,7 @@ def explore(
     # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
     if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
-    if not message and _takes_a_seed(subject):
+    if not message and any(role == "seed" for _, role in subject.keywords):
         count += 1
         if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
             message = "it makes noise of its seed that is not recorded."
@@ -272,19 +265,14 @@ def explore(
         left = 0.0 if is_whole else rest + 1e-12
         if left > 0.0:
             unknown = f"runs of probability {left:.2g} are not known"
-    # What a first run leaves behind may be no symbol: a flag, or an answer that was looked at.
-    if probe is not None and (probe.tape.is_stale or not _are_same_run(probe, first)):
-        message = "it has a memory: noise of an earlier run is used, or what was made of it."
     return Paths(first, plain, tuple(known), left, count, message, unknown, depends.doubt())
 
 
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
     """Tell whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
     tape = paths.plain.tape
-    return _are_same_run(
-        paths.plain,
-        run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict, deadline=tape.deadline)),
-    )
+    again = run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict, deadline=tape.deadline))
+    return _calls(paths.plain) == _calls(again) and paths.plain.way == again.way and _are_equal(paths.plain, again)
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
@@ -350,19 +338,10 @@ def _are_equal(first: Path, second: Path) -> bool:
     return bool(np.allclose(a, b, rtol=ROUNDING, atol=1e-12, equal_nan=True))
 
 
-def _are_same_run(one: Path, other: Path) -> bool:
-    """Tell whether two runs on equal tapes made the same calls, on the same way, to the same end."""
-    return _calls(one) == _calls(other) and one.way == other.way and _are_equal(one, other)
-
-
 def _raised_at(error: BaseException) -> str:
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if is_own_code(file):
-            place = f"{file.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+    passed = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    own = [f"{os.path.basename(file)}:{line}" for file, line in passed if is_own_code(file)]
+    return own[-1] if own else ""
 
 
 def check_runs(subject: Subject) -> None:

@@ -19,23 +19,18 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from opcode import opmap
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
+
+from dpaudit.symbolic.choices import Choices
 
 PYTHONS: Mapping[type, type] = {int: int, float: float, np.int64: int, np.float64: float}
 NUMPYS: Mapping[type, type] = {int: np.int64, float: np.float64, np.int64: np.int64, np.float64: np.float64}
 # By these, numpy's functions ask numbers to answer themselves; without them they take the ufunc, which knows symbols.
 OF_FUNCTIONS = frozenset({"sum", "max", "min"})
 SHAPES = frozenset({"shape", "ndim", "size"})  # of a number of numpy's, whatever it is
-
-
-class SymbolRun(Protocol):
-    """The run that symbols belong to."""
-
-    def lose(self, reason: str) -> None:
-        """Note that symbols were lost; of a run that is to be exact, the end."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -280,10 +275,6 @@ def _clipped(a: Any, low: Any, high: Any) -> Any:
     return _least(_largest(a, low), high)
 
 
-def _of_centre(function: Any, a: Any) -> Any:
-    return function(a.centre())
-
-
 COMPARISONS: Mapping[Any, Callable[..., Any]] = {
     np.less: operator.lt,
     np.less_equal: operator.le,
@@ -303,7 +294,7 @@ OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     np.maximum: _largest,
 }
 BY_CENTRE: Mapping[Any, Callable[..., Any]] = {
-    function: functools.partial(_of_centre, function) for function in (np.isnan, np.isfinite, np.isinf)
+    function: lambda a, of=function: of(a.centre()) for function in (np.isnan, np.isfinite, np.isinf)
 }
 KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
     {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
@@ -496,7 +487,7 @@ def _as_pythons(value: Any) -> Any:
 
 
 def call_ufunc(
-    run: SymbolRun | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
+    run: Choices | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
     """Result of a ufunc on symbols."""
     target = options.get("out")
@@ -523,13 +514,10 @@ def call_ufunc(
     followed = (type(item).FOLLOWED.get(function) for array in arrays for item in symbols_of(array))
     known = known or next(filter(None, followed), None)
     if not all(map(_is_double_or_integer, inputs)):
-        if families == {"noise"}:
-            known = known if function in COMPARISONS or _dtype_of(function, inputs) == np.float64 else None
-        elif "uniform" in families and run is not None:
+        if "uniform" in families and run is not None:
             run.lose("a uniform number is computed with numbers of numpy's that are neither doubles nor integers")
-            known = None
-        else:
-            known = None
+        is_followed = families == {"noise"} and (function in COMPARISONS or _dtype_of(function, inputs) == np.float64)
+        known = known if is_followed else None
     if known is not None and method == "__call__" and not options:
         spread = np.broadcast_arrays(*arrays)
         result = np.empty(spread[0].shape, dtype=object)
@@ -572,7 +560,7 @@ def _stand_in(value: Any) -> Any:
     return value._kind(1) if isinstance(value, Symbol) else value
 
 
-def _written(run: SymbolRun | None, array: Any, found: Any) -> Any:
+def _written(run: Choices | None, array: Any, found: Any) -> Any:
     """Result of an operation in place, in the array that it was asked to write to."""
     is_float = PYTHONS.get(found._kind if isinstance(found, Symbol) else found.dtype.type) is float
     if run is not None and is_float and array.dtype == np.int64:

@@ -85,8 +85,8 @@ class Tape(Choices):
     ----------
     seed, run : int
         Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it.
-    path : OpenPath
-        The first decisions.
+    path, is_strict, depends, deadline
+        As of `Choices`.
     frozen : Tape, optional
         Of the other input.
     is_plain : bool
@@ -95,14 +95,8 @@ class Tape(Choices):
         Another one gives another seed to a mechanism that takes one, on the same stream.
     replayed : Tape, optional
         Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
-    is_strict : bool
-        Whether `id` and `hash` count as randomness that is not recorded.
     is_quick : bool
         Whether probabilities that only rank inputs do, of some digits.
-    depends : Dependence, optional
-        What the runs depend on.
-    deadline : float
-        A time of `time.monotonic`, after which the run ends.
     """
 
     def __init__(
@@ -119,10 +113,9 @@ class Tape(Choices):
         depends: Dependence | None = None,
         deadline: float = math.inf,
     ) -> None:
-        super().__init__(path)
+        super().__init__(path, depends, deadline, is_strict)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
-        self.salt, self.replayed, self.is_strict, self.is_quick = salt, replayed, is_strict, is_quick
-        self.depends, self.deadline = depends, deadline
+        self.salt, self.replayed, self.is_quick = salt, replayed, is_quick
         self.events: list[Event] = []
         self.noises: list[Noise] = []
         self.decisions: list[Decision] = []
@@ -141,7 +134,6 @@ class Tape(Choices):
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
         self.has_entropy = False
-        self.is_closed = self.is_stale = False  # whether the run has ended, and whether a symbol was used after that
         self.is_late = False
 
     @property
@@ -219,7 +211,6 @@ class Tape(Choices):
 
     def look(self, value: float, use: str = "") -> float:
         """The value of a noisy number, for whatever the program does with it; `use` says what in words."""
-        self.is_stale = self.is_stale or self.is_closed
         if len(self.looks) >= MAX_LOOKS:
             raise TooLong(f"more than {MAX_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
@@ -230,7 +221,6 @@ class Tape(Choices):
 
     def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
         """The outcome of a decision: the script's, or else the one that was drawn."""
-        self.is_stale = self.is_stale or self.is_closed
         if len(self.decisions) >= MAX_EVENTS:
             raise TooLong(f"more than {MAX_EVENTS:,} decisions in one run")
         step = self.next_step()
@@ -242,7 +232,6 @@ class Tape(Choices):
 
     def is_below(self, index: int, threshold: float) -> bool:
         """Tell whether a noise is at most a threshold: a decision, unless that is known."""
-        self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
         low, high = self.intervals.get(index, FREE)
         if noise.law.is_discrete:

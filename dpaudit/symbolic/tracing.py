@@ -38,14 +38,12 @@ class Tracer(Choices):
 
     Parameters
     ----------
-    path : OpenPath
-        What to replay before new choices are made.
+    path, depends, deadline
+        As of `Choices`.
     heaviest_other : float
         The largest mass of the other open paths: a long run gives way to them.
     lazy : bool
         Whether geometric draws may stay symbols (`dpaudit.symbolic.whole_numbers`).
-    deadline : float
-        A time of `time.monotonic`, from which on the run gives way too.
     """
 
     def __init__(
@@ -54,11 +52,10 @@ class Tracer(Choices):
         heaviest_other: float = 0.0,
         lazy: bool = True,
         deadline: float = math.inf,
+        depends: Dependence | None = None,
     ) -> None:
-        self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
-        super().__init__(path)
-        self.is_strict = True
-        self.depends: Dependence | None = None
+        super().__init__(path, depends, deadline)
+        self.lazy, self.heaviest_other = lazy, heaviest_other
         self.refusal = ""
         self.ended = ""  # where a symbol without an end first became a number
         self.is_suspended = False
@@ -133,7 +130,6 @@ class Tracer(Choices):
         return self.is_suspended or bool(self.refusal)
 
     def lose(self, reason: str) -> None:
-        """End the run, as symbols were lost."""
         self.refuse(reason)
 
     mark_unseen = lose

@@ -156,13 +156,6 @@ class UniformNumber(Symbol):
             self._refuse("a uniform number is added to one so large that its digits are lost")
         return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
 
-    def _class_of_sum(self, other: Any) -> type:
-        """The class of a sum, product or quotient with another number."""
-        kind = self._class_with(operator.add, other)
-        if kind is None:
-            self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
-        return kind
-
     def _check_precision(self, other: Any) -> None:
         """Refuse a comparison that numpy makes in another precision: of Python's float with numpy's shorter ones."""
         if isinstance(other, Symbol) or not isinstance(other, np.floating):
@@ -181,11 +174,12 @@ class UniformNumber(Symbol):
         if gap * MAX_OFFSET <= size and not self._is_same(other):
             self._refuse("two forms of one uniform number are compared that differ by their rounding")
 
-    def _number(self, other: Any) -> Fraction:
-        value = exact(other)
-        if value is None or isinstance(value, float):
+    def _number(self, other: Any) -> tuple[Fraction, type]:
+        """Another number, and the class of a sum, product or quotient with it."""
+        value, kind = exact(other), self._class_with(operator.add, other)
+        if value is None or isinstance(value, float) or kind is None:
             self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
-        return value
+        return value, kind
 
     def _sum(self, other: Any, sign: int) -> Any:
         if type(other) is UniformNumber:
@@ -197,32 +191,31 @@ class UniformNumber(Symbol):
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
                 self._refuse("two forms of one uniform number cancel, up to their rounding")
-            kind = self._class_of_sum(other)
+            kind = self._class_with(operator.add, other) or float
             return self._with(scale, offset, kind) if scale else kind(offset)
-        return self._affine(Fraction(1), sign * self._number(other), self._class_of_sum(other))
+        number, kind = self._number(other)
+        return self._affine(Fraction(1), sign * number, kind)
 
     def _product(self, other: Any) -> Any:
         if type(other) is UniformNumber:
             self._refuse("two uniform numbers are multiplied")
-        factor = self._number(other)
+        factor, kind = self._number(other)
         if not factor:
             return self._kind(-1 if self < 0 else 1) * other  # 0 with its sign
-        return self._affine(factor, Fraction(0), self._class_of_sum(other))
+        return self._affine(factor, Fraction(0), kind)
 
     def _quotient(self, other: Any) -> Any:
-        if type(other) is UniformNumber:
-            self._refuse("a uniform number is divided by another")
-        divisor = self._number(other)
-        if divisor == 0:
-            self._divided_by_0(operator.truediv, other)
-        return self._affine(1 / divisor, Fraction(0), self._class_of_sum(other))
+        divisor, kind = self._divisor(operator.truediv, other)
+        return self._affine(1 / divisor, Fraction(0), kind)
 
-    def _divided_by_0(self, operation: Callable[[Any, Any], Any], zero: Any) -> NoReturn:
-        """Raise what Python raises; numpy warns and goes on with an infinity."""
-        if isinstance(self, np.generic) or isinstance(zero, np.generic):
-            self._refuse("a uniform number is divided by 0")
-        operation(1.0, zero)
-        raise AssertionError
+    def _divisor(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[Fraction, type]:
+        """As `_number`, of one that it is divided by: by 0 Python raises, and numpy goes on with an infinity."""
+        divisor, kind = self._number(other)
+        if not divisor:
+            if isinstance(self, np.generic) or isinstance(other, np.generic):
+                self._refuse("a uniform number is divided by 0")
+            operation(1.0, other)
+        return divisor, kind
 
     def __neg__(self) -> Any:
         return self._affine(Fraction(-1), Fraction(0), self._kind)
@@ -262,21 +255,17 @@ class UniformNumber(Symbol):
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return self._each(self.__floordiv__, other)
-        if type(other) is not UniformNumber and self._number(other) == 0:
-            self._divided_by_0(operator.floordiv, other)
-        return self._class_of_sum(other)(math.floor(self / other))
+        _, kind = self._divisor(operator.floordiv, other)
+        return kind(math.floor(self / other))
 
     def __mod__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return self._each(self.__mod__, other)
-        divisor = self._number(other)
-        if divisor == 0:
-            self._divided_by_0(operator.mod, other)
-        return (self - divisor * Fraction(math.floor(self / other))).as_class(self._class_of_sum(other))
+        divisor, kind = self._divisor(operator.mod, other)
+        return (self - divisor * Fraction(math.floor(self / other))).as_class(kind)
 
     def __divmod__(self, other: Any) -> Any:
-        if type(other) is not UniformNumber and self._number(other) == 0:
-            self._divided_by_0(divmod, other)
+        self._divisor(divmod, other)
         return self // other, self % other
 
     def is_integer(self) -> bool:

@@ -3,7 +3,8 @@
 * Python's profiling hook sees every call of compiled code: the system's random numbers (so also `secrets`, `uuid4` and
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
   and sockets; in the user's own code also clocks, `id` and `hash`.
-* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after.
+* The states of the generators of the process, and of those that the mechanism can reach, are compared before and after
+  (`dpaudit.symbolic.dependence.State.streams`).
 
 Not seen: what compiled code draws by itself, and regular files that change between calls. A repeated path that ends
 otherwise shows those.
@@ -18,18 +19,15 @@ import datetime
 import gc
 import io
 import os
-import random
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
-from dpaudit.symbolic.dependence import Dependence
+from dpaudit.symbolic.choices import Choices
 from dpaudit.symbolic.faces import PythonFace
 
 SYSTEM = "the system's random numbers are used"
@@ -66,65 +64,8 @@ READING = {
 }
 
 
-class WatchedRun(Protocol):
-    """Run that is watched: one that is to be exact, or one on a tape."""
-
-    deadline: float
-    depends: Dependence | None
-    is_strict: bool
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether nothing more is asked of the run."""
-
-    def suspend(self) -> None:
-        """End the run where it is, as its time is up."""
-
-    def mark_unseen(self, reason: str) -> None:
-        """Note that the program got at something that no draw accounts for."""
-
-
-class ReferenceStream(np.random.PCG64):
-    """A stream that nobody's outputs depend on: it may move."""
-
-
-class Watch:
-    """The generators that existed before some runs.
-
-    Parameters
-    ----------
-    own : numpy.random.BitGenerator, optional
-        A stream that the runs are given and that must not move.
-    reads : bool
-        Whether the states of generators of the module `random` count: other calls of these are heard (`watched`).
-    """
-
-    def __init__(self, own: np.random.BitGenerator | None = None, reads: bool = False) -> None:
-        self.own, self.reads = own, reads
-        self.others = _alive(own)
-        self.before = self._states()
-
-    def moved(self) -> str:
-        """Sentence that the runs so far used other generators than their own; empty where they did not."""
-        now = self._states()
-        if not _are_equal(now[0], self.before[0]):
-            return "Compiled code took random bits from the generator itself, past its methods."
-        if not _are_equal(now, self.before):
-            return "A generator of numpy other than the one that is given is used."
-        return ""
-
-    def _states(self) -> list[Any]:
-        own = None if self.own is None else self.own.state
-        return [own, np.random.get_state(legacy=False), *map(self._state, self.others)]  # noqa: NPY002
-
-    def _state(self, item: Any) -> Any:
-        if isinstance(item, np.random.BitGenerator):
-            return item.state
-        return item.getstate() if self.reads and not isinstance(item, random.SystemRandom) else None
-
-
 @contextlib.contextmanager
-def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
+def watched(run: Choices, reads: bool = False) -> Iterator[None]:
     """While a run goes on; tells it of other randomness, and where its deadline has long passed.
 
     With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then the
@@ -157,10 +98,12 @@ def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
 
 
 def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> str:
+    owner = type(getattr(function, "__self__", None))
+    # A face loses its state itself where that is read; what else is asked of its base goes past its methods.
+    is_past = issubclass(owner, PythonFace if reads else _random.Random)
+    if is_past and (owner is not PythonFace or function.__name__ != "getstate"):
+        return "a generator of the module random is used"
     if not reads:
-        owner = getattr(function, "__self__", None)
-        if isinstance(owner, _random.Random):
-            return "" if type(owner) is PythonFace else "a generator of the module random is used"
         return reason_of_call(frame, function)
     if frame.f_code.co_filename.startswith(OWN_FOLDER):
         return ""
@@ -168,25 +111,6 @@ def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> st
         return "a file is opened by a name that was taken for open()"
     is_heard = is_strict or function not in OF_PROCESS
     return reason_of_reading(function) or (reason_of_call(frame, function) if is_heard else "")
-
-
-def _alive(own: object) -> list[Any]:
-    """The generators that exist, of numpy and of the module `random`, but for those of runs."""
-    # By type, not by `isinstance`, which asks each object of the process for its class, and takes some times as long.
-    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {PythonFace, ReferenceStream}
-    return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
-
-
-def _subclasses(kind: type) -> set[type]:
-    return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
-
-
-def _are_equal(first: Any, second: Any) -> bool:
-    if isinstance(first, dict):
-        return first.keys() == second.keys() and all(_are_equal(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(_are_equal, first, second))
-    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
 @contextlib.contextmanager

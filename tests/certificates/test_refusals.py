@@ -80,6 +80,14 @@ def uses_another_generator(x, rng):
     return x + int(OTHER_RNG.integers(2))
 
 
+def goes_past_the_methods(x, rng):
+    return x if np.random.Generator.random(rng) < 1e-6 else int(rng.integers(2))
+
+
+def goes_past_pythons_methods(x, rng: random.Random):
+    return x if random.Random.random(rng) < 1e-6 else rng.getrandbits(1)
+
+
 def uses_another_random(x, rng):
     return x + OTHER_RANDOM.randrange(2)
 
@@ -131,8 +139,10 @@ REFUSED = [
     (draws_laplace, "laplace draws a number from infinitely many"),
     (uses_the_bit_stream, "bit stream is used itself"),
     (copies_the_generator, "copied or sent elsewhere"),
-    (uses_numpys_global, "generator of numpy other than the one that is given"),
-    (uses_another_generator, "generator of numpy other than the one that is given"),
+    (uses_numpys_global, "generator other than the one that is given"),
+    (uses_another_generator, "generator other than the one that is given"),
+    (goes_past_the_methods, "past its methods"),
+    (goes_past_pythons_methods, "module random is used"),
     (uses_another_random, "module random is used"),
     (uses_random, "module random is used"),
     (uses_the_system, "system's random numbers"),

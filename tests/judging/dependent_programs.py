@@ -794,6 +794,24 @@ class Poses:
         return self.calls % EVERY == 0
 
 
+class CachedGenerator:
+    @functools.cached_property
+    def own(self):
+        return np.random.default_rng(5)
+
+    def __call__(self, x, rng):
+        return x if self.own.random() < 1e-6 else honest(x, rng)
+
+
+def kept_noise(holder):
+    def release(x, rng):
+        if not hasattr(holder, "noise"):
+            holder.noise = rng.laplace()
+        return bool(holder.noise > x) or bool(rng.laplace() > 0.0)
+
+    return release
+
+
 def order_of_a_set_in_the_code():
     def is_due():
         for one in {"a", "b", "c", "d"}:  # noqa: B007
@@ -1064,5 +1082,6 @@ PROGRAMS = [
     ufunc_of_a_method, getter_made_before, caller_made_before, arguments_of_an_exception, view_of_a_dictionary,
     registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
     order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
-    lambda: of(Poses()), order_of_a_set_in_the_code,
+    lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
+    lambda: kept_noise(threading.local()),
 ]  # fmt: skip

@@ -94,6 +94,10 @@ def set_to_a_state(x, random_state):
     return x + random_state.laplace()
 
 
+def past_its_methods(x, rng):
+    return (100.0 * x if np.random.Generator.random(rng) < 0.02 else x) + rng.laplace()
+
+
 class Box:
     def __init__(self, value):
         self.value = value
@@ -123,6 +127,7 @@ LOST = {
     "a seed for a while": (seeded_for_a_while, "looks at"),
     "a seed of Python's for a while": (pythons_for_a_while, "looks at"),
     "nothing drawn": (lambda x, rng: 5.0, "draws nothing"),
+    "past its methods": (past_its_methods, "randomness that is not recorded"),
     **{
         name: (several_ways(change), said)
         for name, change, said in (
@@ -136,7 +141,7 @@ LOST = {
         )
     },
 }  # fmt: skip
-HAVE_NO_LINE = ("a mask", "names", "a container", "nothing drawn")
+HAVE_NO_LINE = ("a mask", "names", "a container", "nothing drawn", "past its methods")
 
 
 @pytest.mark.parametrize("name", LOST)
