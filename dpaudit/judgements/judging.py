@@ -379,7 +379,7 @@ class _Judging:
             self.result = self._audited(pairs)
         except OutOfTimeError:
             statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
-            return self._judgement("inconclusive", "", statement)
+            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
         return self._of_audit(self.result)
 
     def _audited(self, pairs: Sequence[Pair]) -> AuditResult:

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users
-from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH
+from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH, REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
@@ -92,7 +92,7 @@ CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, b
 HANDLES = (  # that hold what they were made of, and cannot be changed
     types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias
 )  # fmt: skip
-FUNCTIONS = (types.FunctionType, type(np.mean))  # the latter asks its arguments first
+FUNCTIONS = (types.FunctionType, type(np.mean), type(np.random.default_rng))
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 AS_TEXT = "it makes a text, which may have an address in memory"
@@ -114,7 +114,10 @@ class State:
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
-        self._generators: list[Any] = []
+        # By type: to ask each object of the process for its class takes some times as long.
+        kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
+        found = (one for one in gc.get_objects() if type(one) in kinds)
+        self._generators = [one for one in found if one is not REFERENCE.bit_generator]
         self._known: dict[Any, Any] = {}
         self._look(roots)
 
@@ -186,8 +189,13 @@ class State:
         if kind is SymbolArray:
             return []
         if issubclass(kind, (*GENERATORS, Symbol)):
-            self._generators += [value] * issubclass(kind, GENERATORS)
-            return self._hold(name, lambda: list(getattr(value, "__dict__", {}).values()))
+            is_over = issubclass(kind, np.random.Generator)  # a stream; what is made in a run is found here
+            stream = np.random.Generator.bit_generator.__get__(value) if is_over else value
+            self._generators += [stream] * issubclass(kind, GENERATORS)
+            fields = [field for one in kind.__mro__ if _is_own(one.__module__) for field in _fields(one)]
+            own = getattr(value, "__dict__", {})
+            found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
+            return [(name, kind), *found]
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
             return []
@@ -205,7 +213,7 @@ class State:
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
             self._bytes += plain.nbytes
-            self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype)), value.flags.num])
+            self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
         if issubclass(kind, dict):  # an ordered one has an order of its own
@@ -313,8 +321,12 @@ def _state_of(generator: Any) -> Any:
         return _random.Random.getstate(generator)
     if issubclass(type(generator), np.random.RandomState):
         return np.random.RandomState.get_state(generator, legacy=False)
-    own: Any = np.random.Generator.bit_generator
-    return (own.__get__(generator) if issubclass(type(generator), np.random.Generator) else generator).state
+    kind: Any = next(one for one in type(generator).__mro__ if str(one.__module__).startswith("numpy."))
+    return kind.state.__get__(generator), getattr(generator.seed_seq, "n_children_spawned", 0)
+
+
+def _subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
 
 
 def _is_same(now: Any, before: Any) -> bool:
@@ -468,7 +480,7 @@ class Code:
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
             return self._of_chain([name, *(other.argval for other in rest)], is_asked)
         if kind in LOADED | SETTING:
-            is_hidden = name.startswith("__") and name.endswith("__") and name not in DUNDERS
+            is_hidden = name.startswith("__") and name.endswith("__") and (kind in SETTING or name not in DUNDERS)
             return f"it names the attribute {name}" if is_hidden or name in ATTRIBUTES else ""
         if kind == "IMPORT_NAME":
             return "" if _is_listed(name) and after[0].opname == "IMPORT_FROM" else f"it imports {name}"

@@ -18,6 +18,7 @@ import numpy as np
 
 # Streams below faces, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
 BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
+REFERENCE = np.random.Generator(np.random.PCG64(0))  # by which arguments are checked: nobody reads its numbers
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.symbolic.faces import Source
+from dpaudit.symbolic.faces import REFERENCE, Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 MAX_TRIALS = 4_096  # of one binomial draw
-REFERENCE = np.random.Generator(np.random.PCG64(0))
 
 
 class FiniteDraws(Source):

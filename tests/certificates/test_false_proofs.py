@@ -32,6 +32,9 @@ def of_bit(several):
 
 # Of two programs that Python's numbers would make equal, and numpy's do not: the laws have nothing in common, or ...
 APART = {
+    "round": of_bit([round, int]),  # which raises, as the next two do
+    "minus": of_bit([lambda b: int(-b), lambda b: -int(b)]),
+    "index": of_bit([lambda b: [0, 1][b], int]),
     "both": of_bit([lambda b: int((b + b) == 2), int]),
     "inverted": of_bit([lambda b: int(~b), lambda b: -1 - int(b)]),
     "quotients": pick([lambda rng: ratio(rng.random() < 0.5), lambda rng: ratio(rng.random(1)[0] < 0.5) + 1]),
@@ -57,9 +60,6 @@ EQUAL = {
 }
 # What has a reason that is none of the number's own, as numpy's error may be one of the symbol's.
 UNSURE = {
-    "round": of_bit([round, int]),
-    "minus": of_bit([lambda b: int(-b), lambda b: -int(b)]),
-    "index": of_bit([lambda b: [0, 1][b], int]),
     "divided by 0": pick([lambda rng: str(rng.random(2)[0] // 0.0), lambda rng: "inf"]),
     "another precision": pick([lambda rng: rng.random() < np.float32(0.5), lambda rng: rng.random() < 0.5]),
 }

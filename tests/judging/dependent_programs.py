@@ -1061,6 +1061,48 @@ def a_copy_of_a_file():
     return of(lambda: bool(copy.copy(FILE).exists()))
 
 
+class OwnRandom(random.Random):
+    __slots__ = ("n",)
+
+
+def slots_of_a_generator():
+    own = OwnRandom(1)
+    own.n = 0
+
+    def is_due():
+        own.n += 1
+        return own.n % EVERY == 0
+
+    return of(is_due)
+
+
+def children_of_a_generator():
+    own = np.random.default_rng(7)
+    return of(lambda: own.spawn(1)[0].random() < 1e-6)
+
+
+def name_of_a_function():
+    def counted():
+        return 0
+
+    def is_due():
+        counted.__name__ += "a"
+        return len(counted.__name__) % EVERY == 0
+
+    return of(is_due)
+
+
+def hidden_coin_beside_a_set():
+    """Sound at eps = 10: what it shows of its input hides behind a rare coin that is not of its generator."""
+    own, columns = np.random.default_rng(7), {"a", "b"}
+
+    def release(x, rng):
+        rare = min(own.random(), 1.0 * len(columns))
+        return int(rare < 5e-5) if rare < 1e-4 else int(x != (rng.random() < 1e-6))
+
+    return release
+
+
 PROGRAMS = [
     closure, closure_noise, global_number, global_container, default, keyword_default, helpers_default,
     function_attribute, helpers_attribute, Counts, CountsOfClass, Slots, Deep, Property, HasDescriptor,
@@ -1083,5 +1125,5 @@ PROGRAMS = [
     registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
     order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
     lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
-    lambda: kept_noise(threading.local()),
+    lambda: kept_noise(threading.local()), slots_of_a_generator, children_of_a_generator, name_of_a_function,
 ]  # fmt: skip

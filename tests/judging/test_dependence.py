@@ -53,6 +53,12 @@ def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
     assert recorded.grade != "same" or recorded.unproved or recorded.doubt
 
 
+def test_a_generator_that_is_hidden_behind_a_doubt_is_no_reason_to_accuse():
+    make = dependent_programs.hidden_coin_beside_a_set
+    assert dpaudit.certify(make(), "eps=10", [(0, 1)], seconds=2.0).verdict == "open"
+    assert dpaudit.record_noise(make(), [(0, 1)], "eps=10", seed=1).pairs[0].grade != "proved"
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

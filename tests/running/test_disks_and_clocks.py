@@ -69,7 +69,7 @@ def answers(tmp_path_factory):
     [
         ("full", "--store", 3, "store must have room to grow, got database or disk is full at 'full/s.db'"),
         ("full", "--checkpoint", 5, "Nothing more is noted in the checkpoint (No space left on device); the audit"),
-        ("full", "--report", 3, "output must be a writable place, got 'full/out/audit.json' (No space left on device)"),
+        ("full", "--report", 3, "output must be a writable place, got 'full/out/audit."),
         ("readonly", "--store", 2, "store must be a file that can be opened, got 'readonly/s.db'"),
         ("readonly", "--checkpoint", 2, "checkpoint must be a file that can be written, got 'readonly/c'"),
         ("readonly", "--report", 2, "out must be a folder that can be written, got 'readonly/out'"),
