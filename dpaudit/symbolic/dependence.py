@@ -99,9 +99,9 @@ AS_TEXT = "it makes a text, which may have an address in memory"
 AS_SET = "it makes a set, whose order may depend on the process"
 INPUT = "an input"
 _MISSING = object()
-# Of an own class, by which its state is not as it is read.
+# Of an own class, by which its state is not as it is read; and what no program names.
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
-UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})  # of a class: no program names them
+UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
 
