@@ -96,7 +96,8 @@ FUNCTIONS = (types.FunctionType, type(np.mean), type(np.random.default_rng))
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 AS_TEXT = "it makes a text, which may have an address in memory"
-AS_SET = "it makes a set, whose order may depend on the process"
+A_SET = "a set, whose order may depend on the process"
+AS_SET = f"it makes {A_SET}"
 INPUT = "an input"
 _MISSING = object()
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -114,7 +115,8 @@ class State:
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
-        # By type: to ask each object of the process for its class takes some times as long.
+        # Validity: all generators of the process, since the look at what is held ends with the first doubt. By type:
+        # `isinstance` asks each object for its class, and takes some times as long.
         kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
         found = (one for one in gc.get_objects() if type(one) in kinds)
         self._generators = [one for one in found if one is not REFERENCE.bit_generator]
@@ -189,9 +191,9 @@ class State:
         if kind is SymbolArray:
             return []
         if issubclass(kind, (*GENERATORS, Symbol)):
-            is_over = issubclass(kind, np.random.Generator)  # a stream; what is made in a run is found here
-            stream = np.random.Generator.bit_generator.__get__(value) if is_over else value
-            self._generators += [stream] * issubclass(kind, GENERATORS)
+            has_stream = issubclass(kind, np.random.Generator)
+            stream = np.random.Generator.bit_generator.__get__(value) if has_stream else value
+            self._generators += [stream] * issubclass(kind, GENERATORS)  # also one that a run has made
             fields = [field for one in kind.__mro__ if _is_own(one.__module__) for field in _fields(one)]
             own = getattr(value, "__dict__", {})
             found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
@@ -224,7 +226,7 @@ class State:
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
         found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
         is_ordered = base not in (set, frozenset) or _has_one_order([part for _, part in found])
-        self._doubt_if(not is_ordered, f"it holds {AS_SET[9:]}")
+        self._doubt_if(not is_ordered, f"it holds {A_SET}")
         return found
 
     def _doubt_if(self, is_so: bool, doubt: str) -> None:
@@ -321,8 +323,10 @@ def _state_of(generator: Any) -> Any:
         return _random.Random.getstate(generator)
     if issubclass(type(generator), np.random.RandomState):
         return np.random.RandomState.get_state(generator, legacy=False)
-    kind: Any = next(one for one in type(generator).__mro__ if str(one.__module__).startswith("numpy."))
-    return kind.state.__get__(generator), getattr(generator.seed_seq, "n_children_spawned", 0)
+    # The last class that has a state says it: an own class may replace that. The base of all of numpy's has none.
+    kinds = (one for one in type(generator).__mro__[::-1] if "state" in vars(one) and one is not np.random.BitGenerator)
+    state: Any = next((vars(one)["state"].__get__(generator) for one in kinds), None)
+    return state, getattr(generator.seed_seq, "n_children_spawned", 0)
 
 
 def _subclasses(kind: type) -> set[type]:

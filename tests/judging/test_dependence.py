@@ -53,6 +53,15 @@ def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
     assert recorded.grade != "same" or recorded.unproved or recorded.doubt
 
 
+def test_a_stream_whose_kind_shows_no_state_ends_nothing():
+    class Stateless(np.random.BitGenerator):
+        pass
+
+    alive = Stateless(1)  # of another package, say: it is in the process, and the program has nothing of it
+    found = dpaudit.certify(lambda x, rng: bool(rng.random() < 0.5), "eps=0", [(0, 1)])
+    assert alive is not None and found.verdict == "kept"
+
+
 def test_a_generator_that_is_hidden_behind_a_doubt_is_no_reason_to_accuse():
     make = dependent_programs.hidden_coin_beside_a_set
     assert dpaudit.certify(make(), "eps=10", [(0, 1)], seconds=2.0).verdict == "open"
