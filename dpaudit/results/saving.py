@@ -95,7 +95,7 @@ def check_folder(argument: str, folder: Path) -> None:
     raise UsageError(f"{text} {str(folder)!r} ({reason}{place}).")
 
 
-LINE = 100  # characters of JSON: what is longer and holds lists or objects has a line for each of its members
+MAX_LINE = 100  # characters of JSON: what is longer and holds lists or objects has a line for each of its members
 
 
 def json_text(value: Any) -> str:
@@ -115,7 +115,7 @@ def _json_lines(value: Any, line: str) -> str:
     whole = json.dumps(value, allow_nan=False, ensure_ascii=False)
     holds = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     is_flat = not isinstance(value, dict) and not any(isinstance(one, dict | list | tuple) for one in holds)
-    if is_flat or len(whole) <= LINE:
+    if is_flat or len(whole) <= MAX_LINE:
         return whole
     inner = f"{line} "
     if isinstance(value, dict):
