@@ -1,4 +1,4 @@
-"""The picture of page one: what was proven against what was promised, all subjects on one axis, 1 being the promise."""
+"""The picture of page one: lower bounds against what was promised, all subjects on one axis, 1 being the promise."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TOP = 4.0  # times the promise: what is larger runs off the picture, with its nu
 MIN_TOP = 1.5  # the axis goes on so far at least
 STEPS, HALF = (34.0, 50.0), 0.19  # heights of a row, wide and narrow, and half of its bar as a share of it
 HEAD_AND_FOOT = 26.0, 46.0
-PROVEN = {
-    "violated": "proven, over the promise",
-    "error": "proven, in a run that broke",
-    "inconclusive": "proven, within it, not settled",
-    "not_refuted": "proven, within it",
+BOUNDS = {
+    "violated": "lower bound, over the promise",
+    "error": "lower bound, of a run that broke",
+    "inconclusive": "lower bound, within it, not settled",
+    "not_refuted": "lower bound, within it",
 }
 
 
@@ -42,7 +42,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     rows = tuple(
         (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
-    data = Table("", ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    data = Table("", ("promise", "at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
 
 
@@ -66,12 +66,12 @@ def _edge(bar: Line) -> float:
 
 
 def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
-    """Series of what was proven, and of what was not excluded."""
+    """Series of a lower bound, and of what was not excluded."""
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
-        yield Series("blind-band", [(low, foot), (further, head)], "not proven, and not excluded", "box")
+        yield Series("blind-band", [(low, foot), (further, head)], "not shown, and not excluded", "box")
     title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
-    yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], PROVEN[bar.verdict], "box", title)
+    yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
 def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
