@@ -106,7 +106,7 @@ class UniverseGame(Campaign):
         self.first, self.second, self.lines = first, second, lines
         self.error_rate, self.samples, self._coin, self._inputs = error_rate, samples, coin, inputs
         self.used = np.unique(np.concatenate([first, second]))
-        self.pilot = max(4, int(FIXED_SHARE * samples) // 2 * 2)  # of each input
+        self.pilot = max(4, int(FIXED_SHARE * samples) // 2 * 2)  # of each input: rules are learned once, too
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
