@@ -191,9 +191,9 @@ class Case:
         """`size` outputs as the mechanism gives them, copied: the next call may write into them."""
         return copied((subject or self.subject).sample(data, size, self.rng(check, *key)))
 
-    def read(self, data: Any, size: int, check: str, *key: int) -> Outcomes:
-        """`size` outcomes."""
-        return read_outputs(self.draw(data, size, check, *key), size)
+    def read(self, data: Any, size: int, check: str, *key: int, subject: Subject | None = None) -> Outcomes:
+        """`size` outcomes, as an audit reads them; what nobody asks an object for is not copied."""
+        return read_outputs((subject or self.subject).observe(data, size, self.rng(check, *key)), size)
 
     @property
     def stated_kind(self) -> str | None:
@@ -277,9 +277,9 @@ def _key(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def tokens(outputs: Any, size: int) -> list[str]:
-    """Canonical texts of `size` outputs: equal for equal outputs, bit by bit."""
-    found = read_outputs(outputs, size).as_objects().tokens
+def tokens(outcomes: Outcomes) -> list[str]:
+    """Canonical texts of outcomes: equal for equal outputs, bit by bit."""
+    found = outcomes.as_objects().tokens
     return [] if found is None else [str(token) for token in found]
 
 

@@ -59,7 +59,7 @@ def distribution_fits_draws(case: Case) -> str | None:
             return None
         if not (law >= 0.0).all() or abs(law.sum() - 1.0) > ROUNDING:
             fail(f"distribution must be non-negative and sum to 1, got a sum of {law.sum():.12g}.")
-        counts = Counter(tokens(case.draw(data, case.samples, "distribution_fits_draws", k), case.samples))
+        counts = Counter(tokens(case.read(data, case.samples, "distribution_fits_draws", k)))
         stated = dict(zip(outcomes, law.tolist(), strict=True))
         outside = next((token for token in counts if stated.get(token, 0.0) == 0.0), None)
         if outside is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.outcomes import CheckSkipped
-from dpaudit.features.outcomes import Outcomes, join, read_outputs
+from dpaudit.features.outcomes import Outcomes, join
 from dpaudit.inference.independence import Feature, dependence, equal_pairs, features, fisher, more_equal
 
 PILOT = 200
@@ -46,7 +46,7 @@ def independent_in_a_batch(case: Case) -> str | None:
         raise CheckSkipped("the mechanism is called once a draw")
     data = case.inputs[0]
     chosen = features(_singles(case, name, data, PILOT))
-    pairs = [read_outputs(case.draw(data, 2, name, 1, k), 2) for k in range(PAIRS)]
+    pairs = [case.read(data, 2, name, 1, k) for k in range(PAIRS)]
     first, second = (join([pair.rows(slice(i, i + 1)) for pair in pairs]) for i in (0, 1))
     tests = _tests(first, second, chosen, chosen, same_law=True)
     return _judge(case, "within a batch", tests, "Draw noise for each output: rng.laplace(size=size).")
@@ -64,8 +64,8 @@ def independent_calls(case: Case) -> str | None:
         for k in range(PAIRS):
             # A copy for each pair: noise that is kept after the first call would otherwise be the same in all of them.
             subject = case.with_mechanism(case.copied())
-            runs.append([read_outputs(case.draw(x, 1, name, 2, part, k, i, subject=subject), 1)
-                         for i, x in enumerate((data, other, data))])  # fmt: skip
+            turns = enumerate((data, other, data))
+            runs.append([case.read(x, 1, name, 2, part, k, turn, subject=subject) for turn, x in turns])
         # Three, so that noise of every second call is seen whichever call of the copy is the odd one.
         first, second, third = (join([row[i] for row in runs]) for i in (0, 1, 2))
         tests += _tests(first, second, of_first, of_second, same_law=part == 0)
@@ -81,8 +81,7 @@ def batch_law(case: Case) -> str | None:
     data = case.inputs[0]
     chosen = features(_singles(case, name, data, PILOT))
     single = _singles(case, name, data, PAIRS, 1)
-    last = join([read_outputs(case.draw(data, LONG, name, 2, k), LONG).rows(slice(LONG - 1, LONG))
-                 for k in range(PAIRS)])  # fmt: skip
+    last = join([case.read(data, LONG, name, 2, k).rows(slice(LONG - 1, LONG)) for k in range(PAIRS)])
     tests = []
     for feature in chosen:
         a, b = feature.of(single), feature.of(last)
@@ -100,5 +99,4 @@ def batch_law(case: Case) -> str | None:
 def _singles(case: Case, name: str, data: Any, count: int, part: int = 0, *, is_copied: bool = False) -> Outcomes:
     """Outputs of calls of size 1, each with a generator of its own; `is_copied`: and with a copy of the mechanism."""
     subjects = (case.with_mechanism(case.copied()) if is_copied else None for _ in range(count))
-    drawn = [case.draw(data, 1, name, 0, part, k, subject=subject) for k, subject in enumerate(subjects)]
-    return join([read_outputs(outputs, 1) for outputs in drawn])
+    return join([case.read(data, 1, name, 0, part, k, subject=subject) for k, subject in enumerate(subjects)])

@@ -73,7 +73,7 @@ def same_bits_in_another_process(case: Case) -> str | None:
     for k, data in enumerate(case.inputs[:2]):
 
         def work(k: int = k, data: Any = data) -> list[str]:
-            return tokens(case.draw(data, SIZE, "same_bits_in_another_process", k), SIZE)
+            return tokens(case.read(data, SIZE, "same_bits_in_another_process", k))
 
         here, there = work(), in_a_child(work)
         if here != there:
@@ -91,7 +91,7 @@ def independent_processes(case: Case) -> str | None:
     """
     name = "independent_processes"
     data = case.inputs[0]
-    pilot = tokens(case.draw(data, PILOT, name, 0), PILOT)
+    pilot = tokens(case.read(data, PILOT, name, 0))
     if len(set(pilot)) == 1:
         raise CheckSkipped(CONSTANT)
     equal = sum(a == b for a, b in zip(pilot[::2], pilot[1::2], strict=True))
@@ -99,8 +99,8 @@ def independent_processes(case: Case) -> str | None:
     size = LONG if likely >= 1.0 else max(LONG, math.ceil(math.log(0.5 * case.level) / math.log(max(likely, 1e-9))))
     if likely >= 1.0 or size > 100 * LONG:
         raise CheckInconclusive("the outputs vary too little to tell whether two processes share their noise")
-    runs = (functools.partial(case.draw, data, size, name, 1, run) for run in (0, 1))
-    first, second = (in_a_child(lambda run=run: tokens(run(), size)) for run in runs)  # type: ignore[misc]
+    runs = (functools.partial(case.read, data, size, name, 1, run) for run in (0, 1))
+    first, second = (in_a_child(lambda run=run: tokens(run())) for run in runs)  # type: ignore[misc]
     if first == second:
         fail(f"two processes must not share noise, got the same {size} outputs {shown(first)} in both. "
              "Draw from rng, or seed anew after a fork.")  # fmt: skip

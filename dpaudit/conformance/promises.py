@@ -165,8 +165,9 @@ def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
     """Tell whether a function of outputs makes anything else of some, on the inputs of these pairs."""
     for number, data in enumerate(distinct_inputs(pairs)[0]):
         outputs = copied(case.replayed.sample(data, UNCHANGED, case.rng("unchanged", number)))
-        before = tokens(outputs, UNCHANGED)
-        if before != tokens(derived.processed(outputs, case.rng("changed", number)), UNCHANGED):
+        before = tokens(read_outputs(outputs, UNCHANGED))
+        after = derived.processed(outputs, case.rng("changed", number))
+        if before != tokens(read_outputs(after, UNCHANGED)):
             return True
     return False
 
@@ -185,7 +186,7 @@ def floating_point(case: Case) -> str | None:
     draws = DOUBLES_DRAWS[case.subject.is_vectorised]
 
     def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
-        return read_outputs(case.draw(data[i], size, "floating_point", i, phase, chunk), size)
+        return case.read(data[i], size, "floating_point", i, phase, chunk)
 
     found = doubles.examine(
         candidates, draws, doubles.in_turn(draw), lambda place: case.rng("floating_point_coins", place), case.level

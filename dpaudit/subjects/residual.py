@@ -115,6 +115,8 @@ class Known:
         if kind is float:
             return None if rest % 1.0 != 0.0 and _key(rest) in self.leaves else rest
         if kind is Opaque:
+            if rest.state is None and not rest.beside:
+                return rest
             state = None if rest.state is None else self.less(rest.state)
             return dataclasses.replace(rest, state=state, beside=self._less_of_all(rest.beside))
         if issubclass(kind, Noted):
