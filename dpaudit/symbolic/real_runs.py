@@ -24,6 +24,7 @@ from scipy.special import bdtr, bdtrc
 from dpaudit.features.identity import identity, with_notes
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
 from dpaudit.symbolic.tracing import Suspended
@@ -54,13 +55,17 @@ def real_outcomes(
         generators = [random.Random(int(rng.integers(2**63))) for rng in streams]
     calls, is_over = 0, False
 
+    def end() -> None:
+        nonlocal is_over
+        is_over = True
+        sys.setprofile(None)
+        raise Suspended
+
     def hear(*_: Any) -> None:  # also of calls of compiled code: a loop may make no other ones
-        nonlocal calls, is_over
+        nonlocal calls
         calls += 1
         if not calls & 0x1FFF and clock() > deadline:  # a loop that does not end
-            is_over = True
-            sys.setprofile(None)
-            raise Suspended
+            end()
 
     planned = runs_of(len(inputs))
     for start in range(0, planned, BLOCK):
@@ -68,7 +73,7 @@ def real_outcomes(
             if clock() > deadline:
                 return found
             try:
-                with listening(hear):
+                with interrupted(deadline, end), listening(hear):
                     for output in _block(subject, x, rng, min(BLOCK, planned - start)):
                         if is_over:  # which was an outcome to the subject
                             return found
