@@ -103,7 +103,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         if tracer.has_uniforms:
             tracer.refuse(reason)
         raise
-    kind = unseen([plain])
+    kind = unseen([plain], ())  # Validity: also of a function beside an answer, which may hold the input
     if kind:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
     token = identity(plain)

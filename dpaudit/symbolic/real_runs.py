@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.plain import seen
+from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
 from dpaudit.symbolic.tracing import Suspended
 from dpaudit.symbolic.watching import listening
@@ -53,7 +55,7 @@ def real_outcomes(
     generators: list[Any] = streams
     if face == "random":
         generators = [random.Random(int(rng.integers(2**63))) for rng in streams]
-    calls, is_over = 0, False
+    calls, is_late, is_over = 0, False, False
 
     def end() -> None:
         nonlocal is_over
@@ -61,10 +63,11 @@ def real_outcomes(
         sys.setprofile(None)
         raise Suspended
 
-    def hear(*_: Any) -> None:  # also of calls of compiled code: a loop may make no other ones
-        nonlocal calls
+    def hear(frame: FrameType, *_: Any) -> None:  # also of calls of compiled code: a loop may make no other ones
+        nonlocal calls, is_late
         calls += 1
-        if not calls & 0x1FFF and clock() > deadline:  # a loop that does not end
+        is_late = is_late or (not calls & 0x1FFF and clock() > deadline)  # a loop that does not end
+        if is_late and is_users(frame.f_code.co_filename):  # and not while an output is read
             end()
 
     planned = runs_of(len(inputs))

@@ -22,6 +22,7 @@ import warnings
 import dependent_programs
 import numpy as np
 import pytest
+from scipy import special
 
 import dpaudit
 from dpaudit.subjects.callables import as_subject
@@ -35,8 +36,11 @@ from dpaudit.symbolic.tracing import Untraceable
 @pytest.fixture(autouse=True)
 def settings_of_the_process():
     """Put back what some of the programs change."""
-    with decimal.localcontext(), np.errstate(), warnings.catch_warnings():
+    context = decimal.getcontext()
+    decimal.setcontext(context.copy())
+    with special.errstate(), np.errstate(), warnings.catch_warnings():
         yield
+    decimal.setcontext(context)
     dependent_programs.FILE.unlink(missing_ok=True)
     for owner in (builtins, string, copy.copy, np.mean):
         vars(owner).pop("calls", None)
@@ -125,6 +129,32 @@ def test_the_judge_says_why_nothing_is_proved(make, said):
     assert found.verdict != "proved" and said in found.statement.replace("A run", "a run")
 
 
+def first_input():
+    held = []
+
+    def release(x, rng):
+        if not held:
+            held.append(x)
+        return held[0] if rng.random() < 0.75 else 1 - held[0]
+
+    return release
+
+
+@pytest.mark.parametrize("make", [first_input, dependent_programs.OnlyAtFirst, dependent_programs.CachesItsFirstInput])
+def test_a_judgement_is_of_the_mechanism_as_it_was_given(make):  # its own runs change what a certificate would find
+    for inputs in ({"pairs": [(0, 1)]}, {"domain": {"kind": "number", "low": 0, "high": 1, "integer": True}}):
+        assert dpaudit.judge(make(), "eps=1.1", **inputs, seconds=3.0, seed=1).verdict != "proved"
+
+
+def asks_a_set(x, rng):
+    seen, order = set(), []
+    for name in ("a", "b", "a"):
+        if name not in seen:
+            seen.add(name)
+            order.append(name)
+    return x if rng.random() < 0.25 + 0.25 * len(seen) else 1 - x
+
+
 SCALES = {"count": 2.0}
 WEIGHTS = np.array([0.25, 0.75])
 
@@ -182,7 +212,7 @@ def by_what_libraries_hold(x, rng):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold]
+    "mechanism", [Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold, asks_a_set]
 )
 def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
