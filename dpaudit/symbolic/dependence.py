@@ -101,6 +101,7 @@ FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a cl
 AS_TEXT = "it makes a text, which may have an address in memory"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
+MORE = "it raises an exception that may hold more than its text"
 INPUT = "an input"
 _MISSING = object()
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -306,8 +307,11 @@ class State:
             self._cached += [(label, own, key) for key in cached]
             self.works |= {
                 (code.co_filename, code.co_firstlineno)
-                for one in kinds for part in vars(one).values() if isinstance(part, functools.cached_property)
-                for code in (getattr(part.func, "__code__", None),) if code is not None
+                for one in kinds
+                for part in vars(one).values()
+                if isinstance(part, functools.cached_property)
+                for code in (getattr(part.func, "__code__", None),)
+                if code is not None
             }
             found += self._hold(
                 label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
@@ -412,6 +416,7 @@ LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATT
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
 KEYWORDS = {"where": "it may read memory as it was found", "file": AS_TEXT}  # of a call
 ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
+BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
 OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
 
 
@@ -536,6 +541,7 @@ class Code:
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
             is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
             is_set = is_set and any(other.argval in ("keys", "items") for other in listed[max(place - 12, 0) : place])
+            is_set |= one.argval in BY_NAME and not {"keys", "items"}.isdisjoint(self.code.co_names)
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not _has_one_order(one.argval)
             )
@@ -549,7 +555,9 @@ class Code:
     def _named(self, one: dis.Instruction, after: Sequence[dis.Instruction], asked: Set[str]) -> str:
         name, kind = one.argval, one.opname
         if kind == "KW_NAMES" or (kind == "LOAD_CONST" and after and after[0].opname == "CALL_KW"):
-            named = KEYWORDS.keys() & set(self.code.co_consts[one.arg]) if "out" not in self.code.co_consts[one.arg] else ()
+            named = (
+                KEYWORDS.keys() & set(self.code.co_consts[one.arg]) if "out" not in self.code.co_consts[one.arg] else ()
+            )
             return next((KEYWORDS[keyword] for keyword in named), "")
         if kind in GLOBALS or (kind == "LOAD_DEREF" and isinstance(self.cells.get(name), types.ModuleType)):
             rest = itertools.takewhile(lambda other: other.opname in LOADED, after)

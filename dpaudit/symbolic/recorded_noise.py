@@ -253,7 +253,11 @@ class Recorder:
     """
 
     def __init__(
-        self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MAX_PATHS,
+        self,
+        subject: Subject,
+        claim: Claim | None,
+        seed: int,
+        most_paths: int = MAX_PATHS,
         depends: Dependence | None = None,
     ) -> None:
         self.subject, self.claim, self.seed, self.runs, self.depends = subject, claim, seed, 0, depends

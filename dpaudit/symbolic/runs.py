@@ -29,7 +29,7 @@ from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
-from dpaudit.symbolic.dependence import Dependence
+from dpaudit.symbolic.dependence import MORE, UNSURE, Dependence
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
@@ -202,6 +202,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
+        UNSURE.extend([MORE] * (not failed.is_whole))
         return Path(tape, None, failed.kind, _raised_at(error), token=identity(failed))
 
 

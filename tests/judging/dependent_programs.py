@@ -1104,7 +1104,6 @@ def hidden_coin_beside_a_set():
     return release
 
 
-
 class CachesItsFirstInput:
     seen = None
 
@@ -1237,6 +1236,11 @@ def order_of_items_together():
     return of(lambda: next(iter(first.items() | second.items()))[0] == "f")
 
 
+def order_of_keys_by_an_operator():
+    first, second = dict.fromkeys("abc"), dict.fromkeys("def")
+    return of(lambda: next(iter(operator.or_(first.keys(), second.keys()))) == "f")
+
+
 PROGRAMS = [
     closure, closure_noise, global_number, global_container, default, keyword_default, helpers_default,
     function_attribute, helpers_attribute, Counts, CountsOfClass, Slots, Deep, Property, HasDescriptor,
@@ -1263,5 +1267,5 @@ PROGRAMS = [
     CachesItsFirstInput, FillsCachedAtFirst, CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter,
     context_that_is_never_left, flags_of_a_context, settings_of_special_functions, memory_where_nothing_is_written,
     memory_beyond_an_array, address_that_is_printed, address_by_an_operator, order_of_a_set_that_grows,
-    order_of_a_union, order_of_items_together,
+    order_of_a_union, order_of_items_together, order_of_keys_by_an_operator,
 ]  # fmt: skip

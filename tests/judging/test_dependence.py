@@ -52,7 +52,10 @@ def settings_of_the_process():
 
 NUMBERS = range(len(dependent_programs.PROGRAMS))
 WARNED = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    "ignore::ResourceWarning",
+    "ignore::DeprecationWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore:'where' used without 'out'",
 )
 
 
