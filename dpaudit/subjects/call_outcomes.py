@@ -27,7 +27,7 @@ class Failed:
     message: str
     place: str = dataclasses.field(default="", compare=False, repr=False)
     traceback: str = dataclasses.field(default="", compare=False, repr=False)
-    is_whole: bool = dataclasses.field(default=True, compare=False, repr=False)
+    is_whole: bool = dataclasses.field(default=True, compare=False, repr=False, kw_only=True)
 
     @property
     def token(self) -> str:

@@ -92,7 +92,7 @@ def _tick(_: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
-    """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; the inner one first.
+    """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
     A loop that calls nothing is, too. Only the main thread of a process gets signals: in others nothing happens.
     """

@@ -555,10 +555,8 @@ class Code:
     def _named(self, one: dis.Instruction, after: Sequence[dis.Instruction], asked: Set[str]) -> str:
         name, kind = one.argval, one.opname
         if kind == "KW_NAMES" or (kind == "LOAD_CONST" and after and after[0].opname == "CALL_KW"):
-            named = (
-                KEYWORDS.keys() & set(self.code.co_consts[one.arg]) if "out" not in self.code.co_consts[one.arg] else ()
-            )
-            return next((KEYWORDS[keyword] for keyword in named), "")
+            given = self.code.co_consts[one.arg or 0]
+            return "" if "out" in given else next((KEYWORDS[key] for key in given if key in KEYWORDS), "")
         if kind in GLOBALS or (kind == "LOAD_DEREF" and isinstance(self.cells.get(name), types.ModuleType)):
             rest = itertools.takewhile(lambda other: other.opname in LOADED, after)
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called

@@ -267,8 +267,10 @@ class Recorder:
     def paths(self, x: Any) -> Paths:
         """All known runs of an input."""
         if id(x) not in self._known:
-            limits = {"until": self.until, "deadline": self.deadline}
-            found = explore(self.subject, x, self.seed, self.most_paths, depends=self.depends, **limits)
+            found = explore(
+                self.subject, x, self.seed, self.most_paths, until=self.until, depends=self.depends,
+                deadline=self.deadline,
+            )  # fmt: skip
             self.runs += found.runs
             self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
         return self._known[id(x)][1]

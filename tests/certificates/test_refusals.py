@@ -324,8 +324,9 @@ def caused(x):
 
 def test_an_exception_that_holds_more_than_its_text_is_not_compared():
     for make in (noted, caused, lambda x: ImportError("a", name=str(x)), lambda x: ValueError(f"{0x1234567 + x:#x}")):
-        found = dpaudit.certify(raises_with(make), "eps=1", [(0, 1)])
-        assert found.verdict == "open" and "an exception that may hold more than its text" in found.pairs[0].reason
+        assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
+    reason = dpaudit.certify(raises_with(noted), "eps=1", [(0, 1)]).pairs[0].reason
+    assert "an exception that may hold more than its text" in reason
     assert dpaudit.certify(raises_with(lambda x: ValueError("a", 1)), "eps=0", [(0, 1)]).verdict == "kept"
     assert dpaudit.certify(raises_with(lambda x: ValueError("a", x)), "eps=1", [(0, 1)]).verdict == "violated"
 
