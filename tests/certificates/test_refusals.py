@@ -323,7 +323,7 @@ def caused(x):
 
 
 def test_an_exception_that_holds_more_than_its_text_is_not_compared():
-    for make in (noted, caused, lambda x: ImportError("a", name=str(x)), lambda x: ValueError(f"{0x1234567 + x:#x}")):
+    for make in (noted, caused, lambda x: ImportError("a", name=str(x))):
         assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
     reason = dpaudit.certify(raises_with(noted), "eps=1", [(0, 1)]).pairs[0].reason
     assert "an exception that may hold more than its text" in reason
