@@ -467,7 +467,8 @@ class Dependence:
         self.state = State([*shared, ("the mechanism", mechanism)])
         self.add(*inputs)
         self.codes: list[Code] = []
-        self._known: dict[int, tuple[types.CodeType, bool]] = {}
+        self._known: dict[int, types.CodeType] = {}
+        self.working = set[int]()  # the codes of what works a value out once
         self._before, self._streams = len(UNSURE), self.state.streams()
         self._set: Any = ()  # that was changed last
 
@@ -479,17 +480,17 @@ class Dependence:
         """Tell whether a generator other than the one that runs are given has drawn."""
         return self.state.streams() != self._streams
 
-    def note(self, frame: Any, event: str, value: Any) -> None:
-        """Note the code of a call, and what comes of work that is done once."""
+    def note(self, frame: Any) -> None:
+        """Note the code of a call."""
         code = frame.f_code
+        if id(code) in self.working:
+            self.state.note_work("call", None)
         if id(code) in self._known:
-            if self._known[id(code)][1]:
-                self.state.note_work(event, value)
             return
-        is_work = (code.co_filename, code.co_firstlineno) in self.state.works
-        self._known[id(code)] = code, is_work
-        if is_work:
-            self.state.note_work(event, value)
+        self._known[id(code)] = code
+        if (code.co_filename, code.co_firstlineno) in self.state.works:
+            self.working.add(id(code))
+            self.state.note_work("call", None)
         if _is_own(str(frame.f_globals.get("__name__", ""))) and is_users(code.co_filename):
             own = frame.f_locals if code.co_freevars else {}
             self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))

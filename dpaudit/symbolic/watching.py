@@ -78,8 +78,11 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
         nonlocal calls
         if event != "c_call":
             calls += 1
-            if run.depends is not None and event in ("call", "return"):
-                run.depends.note(frame, event, function)
+            depends = run.depends
+            if depends is not None and event == "call":
+                depends.note(frame)
+            elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
+                depends.state.note_work(event, function)
             if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
                 sys.setprofile(None)
                 run.suspend()
