@@ -26,6 +26,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noise_judging import SLACK
 from dpaudit.symbolic.noisy_numbers import Noisy
@@ -60,10 +61,10 @@ class NoiseFree:
     2.0
     """
 
-    def __init__(self, subject: Subject, claim: Claim, seed: int) -> None:
+    def __init__(self, subject: Subject, claim: Claim, seed: int, depends: Dependence | None = None) -> None:
         check_runs(subject)
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
-        self.recorder = Recorder(subject, claim, seed)
+        self.recorder = Recorder(subject, claim, seed, depends=depends)
         self.only_adds = True  # whether all noise so far was added and returned: then the distance is the loss itself
         self.problem = ""  # of the last input that could not be run with symbols
         self._known: dict[Any, tuple[Any, tuple[Path, ...]]] = {}
@@ -99,7 +100,8 @@ class NoiseFree:
         if key not in self._known:
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
-            tape = functools.partial(Tape, self.seed, is_quick=True, deadline=self.recorder.deadline)
+            own = self.recorder
+            tape = functools.partial(Tape, self.seed, is_quick=True, depends=own.depends, deadline=own.deadline)
             paths = [run(self.subject, x, tape(0))]
             first = paths[0].tape
             if (first.others or any(map(_is_order, first.decisions))) and not paths[0].problem:

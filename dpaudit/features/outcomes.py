@@ -26,7 +26,7 @@ import itertools
 import math
 import numbers
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -326,16 +326,16 @@ def repeats_one_real_value(outcomes: Outcomes) -> bool:
     return bool(np.all(numbers == numbers[0])) and not are_integers(numbers[0])
 
 
-def unseen(outputs: Iterable[Any]) -> str:
+def unseen(outputs: Iterable[Any], helpers: Container[str] = HELPERS) -> str:
     """The name of a class of which nothing is seen but that, among the outputs and their parts; empty for none.
 
     Such an object has neither attributes nor items, and its printed form is an address. A rule cannot tell two of them
-    apart, whatever they hold. A plain `object()` holds nothing; and `HELPERS` beside something else are no answers.
+    apart, whatever they hold. A plain `object()` holds nothing; and `helpers` beside something else are no answers.
     """
-    return next((kind for output in outputs if (kind := _unseen(output, 0))), "")
+    return next((kind for output in outputs if (kind := _unseen(output, 0, helpers))), "")
 
 
-def _unseen(value: Any, depth: int) -> str:
+def _unseen(value: Any, depth: int, helpers: Container[str]) -> str:
     value = plain(value)
     if depth > DEEPEST or isinstance(value, bool | int | float | str | bytes | enum.Enum | type | Failed | None):
         return ""  # what contains itself is deep
@@ -349,8 +349,8 @@ def _unseen(value: Any, depth: int) -> str:
     else:
         kind = value.kind if isinstance(value, Opaque) else type(value).__qualname__
         is_seen = _is_seen(value) if isinstance(value, Opaque) else AT_ADDRESS not in _printed(value)
-        return "" if is_seen or kind == "object" or (depth > 0 and kind in HELPERS) else kind
-    return next((kind for part in parts if (kind := _unseen(part, inner))), "")
+        return "" if is_seen or kind == "object" or (depth > 0 and kind in helpers) else kind
+    return next((kind for part in parts if (kind := _unseen(part, inner, helpers))), "")
 
 
 def _is_seen(value: Opaque) -> bool:

@@ -54,11 +54,12 @@ from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
-from dpaudit.subjects.leaving import within
+from dpaudit.subjects.leaving import interrupted, within
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
-from dpaudit.symbolic.certifying import certify
+from dpaudit.symbolic.certifying import certified
 from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.recorded_noise import RecordedPair
 from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 
@@ -90,6 +91,7 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
+    end: float = 2.0  # of all of the time: then a call that goes on is broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
@@ -181,6 +183,10 @@ def _is_table(examples: Any) -> bool:
     return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
 
 
+def _end() -> None:
+    raise OutOfTimeError
+
+
 def _sentence(said: str) -> str:
     return said[:1].upper() + said[1:]
 
@@ -202,6 +208,7 @@ class _Judging:
     def __post_init__(self) -> None:
         self.domain = None if self.search is None else self.search.domain_for(self.claim)
         self.is_whole = self.search is None
+        self.depends = Dependence(self.subject.mechanism)  # Validity: as it is given, before any call
         self.climbed: Climb | None = None
         self.noise_free: NoiseFree | None = None
         self.certificate: Certificate | None = None
@@ -217,6 +224,14 @@ class _Judging:
     def run(self) -> Judgement:
         """The steps of the module, up to the first that decides."""
         try:
+            with interrupted(time.monotonic() + SHARES.end * self.left, _end):
+                return self._run()
+        except OutOfTimeError:
+            statement = "A call does not come back within the time."
+            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
+
+    def _run(self) -> Judgement:
+        try:
             pairs = self._look()
             found = self._by_recording(pairs) or self._by_certificate(pairs)
             if found is not None:
@@ -225,6 +240,8 @@ class _Judging:
             if self.recorded and all(self._kept_by(pair) for pair in pairs if pair.id in self.recorded):
                 found = self._by_recording(pairs, SHARES.record_more)
             return found or self._proved(pairs) or self._kept_or(self._by_draws(pairs), pairs)
+        except OutOfTimeError:
+            raise
         except SubjectError as error:
             return self._judgement("error", "", f"{error}", next_step="Mend what is raised, then judge it again.")
 
@@ -233,7 +250,7 @@ class _Judging:
     def _look(self) -> Sequence[Pair]:
         """The pairs to prove something of; the most sensitive first."""
         try:
-            self.noise_free = NoiseFree(self.subject, self.claim, self.seed)
+            self.noise_free = NoiseFree(self.subject, self.claim, self.seed, self.depends)
             self.noise_free.recorder.deadline = time.monotonic() + SHARES.symbols * self.left
         except UsageError:  # it runs in another process
             self.noise_free = None
@@ -301,7 +318,8 @@ class _Judging:
             return None
         try:
             seconds = max(min(SHARES.certify * self.limit, self.left), 0.1)
-            self.certificate = certify(self.subject, self.claim, pairs[: SHARES.most_certified], seconds=seconds)
+            few = pairs[: SHARES.most_certified]
+            self.certificate = certified(self.depends, self.subject, self.claim, few, seconds)
         except (UsageError, Suspended):  # a claim that has no certificate; a time that ended where it was not expected
             return None
         self.runs += self.certificate.runs + self.certificate.real_runs

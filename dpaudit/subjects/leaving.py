@@ -3,7 +3,8 @@
 A mechanism that calls `os.fork` returns twice. The second auditor would draw, look and write beside the first one, so
 the copy is ended as soon as the call comes back in it.
 
-A limit of time (`--seconds`) is looked at after each call. What is drawn when it is over is not counted.
+A limit of time (`--seconds`) is looked at after each call. What is drawn when it is over is not counted. Some calls
+never come back: `interrupted` ends one in the middle, by a timer of the process.
 Validity: a sequential test may stop at any look, for any reason that earlier looks and the clock give: its wealth at
 the last look stands. A round that is broken off is never looked at.
 """
@@ -14,11 +15,15 @@ import contextlib
 import contextvars
 import mmap
 import os
+import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import NoReturn
 
 from dpaudit.errors import OutOfTimeError
+from dpaudit.subjects.tracebacks import is_users
 
 COPY_STATUS = 3  # the exit status of a copy: it has found nothing
 LEFT = "dpaudit: a call forked the process of the auditor. The copy ends here; the audit goes on in the first one.\n"
@@ -71,6 +76,42 @@ def end_of_time() -> float:
 def is_time_over() -> bool:
     """Tell whether the time of calls is over."""
     return _clock() > _until.get()
+
+
+TICK = 0.01  # seconds of the processor between two looks at the clock
+_interrupts: list[tuple[float, Callable[[], object]]] = []
+
+
+def _tick(_: int, frame: FrameType | None) -> None:
+    # Validity: in the code of the user alone, as this package may be noting what a call has done.
+    if frame is not None and is_users(frame.f_code.co_filename):
+        for moment, end in reversed(_interrupts):
+            if _clock() > moment:
+                end()
+
+
+@contextlib.contextmanager
+def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
+    """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
+
+    A loop that calls nothing is, too. Only the main thread of a process gets signals: in others nothing happens.
+    """
+    if moment == float("inf") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _interrupts.append((moment, end))
+    try:
+        if len(_interrupts) > 1:
+            yield
+            return
+        before, timer = signal.signal(signal.SIGVTALRM, _tick), signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+            signal.signal(signal.SIGVTALRM, before)
+    finally:
+        _interrupts.pop()
 
 
 @contextlib.contextmanager

@@ -425,7 +425,18 @@ def brief(error: BaseException) -> Failed:
         text = str.__str__(str(error))
     except BaseException:
         text = ""
-    return Failed(kind, ADDRESS.sub("", text[:MAX_TEXT]))
+    shown = ADDRESS.sub("", text[:MAX_TEXT])
+    return Failed(kind, shown, is_whole=shown == text and not _holds_more(error))
+
+
+def _holds_more(error: BaseException) -> bool:
+    """Tell whether an exception may hold more than its text: another one, notes, attributes, or what is not printed."""
+    kinds = type(error).__mro__
+    is_plain = next(one for one in kinds if one.__module__ == "builtins").__basicsize__ == BaseException.__basicsize__
+    is_printed = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
+    is_printed &= all(type(item) in (str, int, float, bool, type(None)) for item in error.args)
+    others = (error.__cause__, error.__context__)  # of which those that are no `Exception` are our own
+    return not is_plain or not is_printed or bool(vars(error)) or any(isinstance(one, Exception) for one in others)
 
 
 def shown(value: Any) -> str:

@@ -103,6 +103,19 @@ def certify(
     ('kept', Fraction(3, 1), 1.098612)
     """
     subject = as_subject(mechanism)
+    return certified(Dependence(subject.mechanism), subject, claim, pairs, seconds, rounding, face)
+
+
+def certified(
+    depends: Dependence,
+    subject: Subject,
+    claim: Claim | str | None,
+    pairs: Iterable[Any] | None,
+    seconds: float,
+    rounding: float = ROUNDING,
+    face: str | None = None,
+) -> Certificate:
+    """The same, of a mechanism that was called since it was looked at: then nothing may have changed."""
     promise = stated_claim(subject, claim)
     listed = as_pairs(known_pairs(subject, pairs))
     if len(listed) > MAX_PAIRS:
@@ -118,7 +131,7 @@ def certify(
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
         check_claim(own, pair)
-    return _Certifying(subject, promise, listed, claims, seconds, rounding, face).run()
+    return _Certifying(subject, promise, listed, claims, seconds, rounding, face, depends).run()
 
 
 @dataclasses.dataclass
@@ -132,6 +145,7 @@ class _Certifying:
     seconds: float
     rounding: float
     face: str
+    depends: Dependence
     runs: int = 0
     count: int = 0
     real_runs: int = 0
@@ -146,7 +160,7 @@ class _Certifying:
                 f"{self.subject.name} {why}: give it a parameter rng, and let all its draws come from that."
             )
         subject = self._one_by_one()
-        self.depends = Dependence(subject.mechanism, *self._inputs()[0])
+        self.depends.add(*self._inputs()[0])
         try:
             try:
                 return self._explored(Runner(subject, self.face, self.depends), deadline)
@@ -270,6 +284,7 @@ class _Certifying:
                 exploration.step(deadline)
                 if not exploration.is_open:
                     live.remove(exploration)
+                if not exploration.is_open or self.clock() > deadline:
                     break
             if live and end == float("inf") and runner.runs >= look:
                 look = 2 * runner.runs

@@ -114,11 +114,15 @@ class Choices(abc.ABC):
     def take(self, weights: Sequence[Mass], taken: int) -> int:
         """Make a new choice, which leaves its other outcomes open."""
         kept = tuple(weights)
-        for other, weight in enumerate(kept):
-            if other != taken and weight > 0:
-                self.opened.append(OpenPath(self.mass * weight, Step(self.last, kept, other)))
-        self.last = Step(self.last, kept, taken)
-        self.mass *= kept[taken]
+        opened = [
+            OpenPath(self.mass * weight, Step(self.last, kept, other))
+            for other, weight in enumerate(kept)
+            if other != taken and weight > 0
+        ]
+        last, mass = Step(self.last, kept, taken), self.mass * kept[taken]
+        # Validity: all at once, without a call. A run may be ended in any, and its mass is then that of its path.
+        self.opened += opened
+        self.last, self.mass = last, mass
         return taken
 
 

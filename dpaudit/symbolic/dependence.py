@@ -30,10 +30,11 @@ import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH, REFERENCE
@@ -52,14 +53,16 @@ HARMFUL = {
     "numpy": "empty empty_like memmap load loadtxt genfromtxt fromfile fromregex save savez savez_compressed "
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
-    "array_repr array_str array2string mod",
-    "operator": "attrgetter methodcaller",
+    "array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like DataSource",
+    "operator": "attrgetter methodcaller mod imod",
+    "collections": "UserString",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
     "functools": "singledispatch singledispatchmethod",
     "json": "load dump",
 }
+FILES = ("scipy.io", "scipy.datasets", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "numpy.lib.format")
 _BUILTINS = (
     "abs all any bin bool bytearray bytes callable classmethod complex dict divmod enumerate filter float hasattr "
     "hex int isinstance issubclass iter len list map max min next oct ord pow print property range reversed round "
@@ -70,7 +73,7 @@ _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[at
 OF_PROCESS = (RecursionError, MemoryError, OSError, SystemError, Warning)  # exceptions
 _ATTRIBUTES = (
     "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format "
-    "format_map func_globals register cache_info"
+    "format_map func_globals register cache_info flags union symmetric_difference"
 )
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
@@ -98,6 +101,7 @@ FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a cl
 AS_TEXT = "it makes a text, which may have an address in memory"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
+MORE = "it raises an exception that may hold more than its text"
 INPUT = "an input"
 _MISSING = object()
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -115,15 +119,19 @@ class State:
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
+        self.works: set[tuple[str, int]] = set()  # file and line of the functions that work them out
+        self._worked: list[Any] = []  # those that came while all was as it is between two runs
         # Validity: all generators of the process, since the look at what is held ends with the first doubt. By type:
         # `isinstance` asks each object for its class, and takes some times as long.
         kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
         found = (one for one in gc.get_objects() if type(one) in kinds)
         self._generators = [one for one in found if one is not REFERENCE.bit_generator]
         self._known: dict[Any, Any] = {}
-        self._look(roots)
+        self._before = self._in_run = _settings()
+        self.look(roots)
 
-    def _look(self, roots: Iterable[tuple[str, Any]]) -> None:
+    def look(self, roots: Iterable[tuple[str, Any]]) -> None:
+        """Look at what can be reached from some roots, from now on."""
         waiting = list(roots)
         while waiting and not self.doubt:
             name, value = waiting.pop()
@@ -134,21 +142,44 @@ class State:
             waiting += self._parts(name, value)
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                 self.doubt = "it holds more than is looked at after each call"
-        # A value that is worked out once, of what does not change by code that is asked for its names, is no state
-        # until it is there; from then on it is, with what it holds.
-        for label, own, name in self._cached:
-            if name in own and (label, id(own), name) not in self._known:
-                self._known[label, id(own), name] = own
-                self._look(self._hold(label, functools.partial(_global, own, name)))
+        # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
+        for label, own, name in self._unseen():
+            self._known[label, id(own), name] = own
+            self.look(self._hold(label, functools.partial(_global, own, name)))
 
-    def changed(self) -> str:
+    def _unseen(self) -> list[tuple[str, dict[str, Any], str]]:
+        """The values that are worked out once, are there, and were not looked at."""
+        return [one for one in self._cached if one[2] in one[1] and (one[0], id(one[1]), one[2]) not in self._known]
+
+    def begin(self) -> None:
+        """Note that a run begins: it may have settings of its own."""
+        self._in_run = _settings()
+
+    def changed(self, settings: list[Any] | None = None) -> str:
         """The name of something that is not as it was; empty where all is."""
-        self._look(())
+        for label, own, name in self._unseen():
+            if not any(own[name] is value for value in self._worked):
+                return label
+        self.look(())
+        if _settings() != (settings or self._before):
+            return "a setting of the process"
         for name, read, before in self._holders:
             now = read()
             if len(now) != len(before) or not all(map(_is_same, now, before)):
                 return name
         return ""
+
+    def note_work(self, event: str, value: Any) -> None:
+        """Look at a value that is worked out once, as that begins ("call") and ends ("return").
+
+        Validity: it may be kept, as all state was then what it is between two runs, and so it is of nothing else: not
+        of the input of a run.
+        """
+        changed = self.changed(self._in_run)
+        self._doubt_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
+        if event == "return" and not changed:
+            self._worked.append(value)
+            self.look([("what is worked out once", value)])
 
     def streams(self) -> list[bytes]:
         """The states of all generators: those that draw have others afterwards."""
@@ -274,12 +305,28 @@ class State:
                 k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)
             }
             self._cached += [(label, own, key) for key in cached]
+            self.works |= {
+                (code.co_filename, code.co_firstlineno)
+                for one in kinds
+                for part in vars(one).values()
+                if isinstance(part, functools.cached_property)
+                for code in (getattr(part.func, "__code__", None),)
+                if code is not None
+            }
             found += self._hold(
                 label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
             )
         if fields := [name for one in kinds for name in _fields(one)]:
             found += self._hold(label, lambda: [getattr(value, name, None) for name in fields])
         return found
+
+
+def _settings() -> list[Any]:
+    """Settings of the process that functions of `MODULES` change, other than flags, which nothing reads."""
+    own, streams = getcontext(), (sys.stdout, sys.stderr)
+    traps = [signal for signal, is_trap in own.traps.items() if is_trap]
+    numbers = [own.prec, own.rounding, own.Emin, own.Emax, own.capitals, own.clamp]
+    return [*numbers, traps, np.geterr(), np.geterrcall(), np.get_printoptions(), special.geterr(), *map(id, streams)]
 
 
 def _is_own(module: Any) -> bool:
@@ -367,6 +414,9 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME"})
 LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATTR", "DELETE_ATTR"})
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+KEYWORDS = {"where": "it may read memory as it was found", "file": AS_TEXT}  # of a call
+ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
+BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
 OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
 
 
@@ -414,20 +464,44 @@ class Dependence:
     def __init__(self, mechanism: Any, *inputs: Any) -> None:
         streams = (np.random.mtrand._rand, random._inst, BENEATH, OLD_BENEATH)
         shared = [("a generator of the process", one) for one in streams]
-        self.state = State([*shared, ("the mechanism", mechanism), *((INPUT, x) for x in inputs)])
+        self.state = State([*shared, ("the mechanism", mechanism)])
+        self.add(*inputs)
         self.codes: list[Code] = []
         self._known: dict[int, types.CodeType] = {}
-        self._before = len(UNSURE)
+        self.working = set[int]()  # the codes of what works a value out once
+        self._before, self._streams = len(UNSURE), self.state.streams()
+        self._set: Any = ()  # that was changed last
+
+    def add(self, *inputs: Any) -> None:
+        """Look at more inputs on which it is run."""
+        self.state.look([(INPUT, x) for x in inputs])
+
+    def moved(self) -> bool:
+        """Tell whether a generator other than the one that runs are given has drawn."""
+        return self.state.streams() != self._streams
 
     def note(self, frame: Any) -> None:
         """Note the code of a call."""
         code = frame.f_code
+        if id(code) in self.working:
+            self.state.note_work("call", None)
         if id(code) in self._known:
             return
         self._known[id(code)] = code
+        if (code.co_filename, code.co_firstlineno) in self.state.works:
+            self.working.add(id(code))
+            self.state.note_work("call", None)
         if _is_own(str(frame.f_globals.get("__name__", ""))) and is_users(code.co_filename):
             own = frame.f_locals if code.co_freevars else {}
             self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+
+    def note_set(self, changed: Any, frame: Any = None) -> None:
+        """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""
+        if changed is not self._set:
+            UNSURE.extend([AS_SET] * (not _has_one_order(self._set)))
+            own = () if frame is None else frame.f_locals.items()
+            is_asked = any(value is changed and _is_asked(frame.f_code, name) for name, value in own)
+            self._set = () if is_asked else changed
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""
@@ -436,6 +510,7 @@ class Dependence:
 
     def doubt(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
+        self.note_set(())
         for one in self.codes:
             if not self.state.doubt and (one.code.co_filename, one.code.co_firstlineno) not in self.state.codes:
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
@@ -466,7 +541,8 @@ class Code:
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
             is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
-            is_set = is_set and any(other.argval == "keys" for other in listed[max(place - 12, 0) : place])
+            is_set = is_set and any(other.argval in ("keys", "items") for other in listed[max(place - 12, 0) : place])
+            is_set |= one.argval in BY_NAME and not {"keys", "items"}.isdisjoint(self.code.co_names)
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not _has_one_order(one.argval)
             )
@@ -479,6 +555,9 @@ class Code:
 
     def _named(self, one: dis.Instruction, after: Sequence[dis.Instruction], asked: Set[str]) -> str:
         name, kind = one.argval, one.opname
+        if kind == "KW_NAMES" or (kind == "LOAD_CONST" and after and after[0].opname == "CALL_KW"):
+            given = self.code.co_consts[one.arg or 0]
+            return "" if "out" in given else next((KEYWORDS[key] for key in given if key in KEYWORDS), "")
         if kind in GLOBALS or (kind == "LOAD_DEREF" and isinstance(self.cells.get(name), types.ModuleType)):
             rest = itertools.takewhile(lambda other: other.opname in LOADED, after)
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
@@ -518,11 +597,27 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*arguments: Any, **options: Any) -> Any:
         found = function(*arguments, **options)
-        if "0x" in found if isinstance(found, str) else not all(map(_has_one_hash, found)):
+        if "0x" in found or "flags=[" in found if isinstance(found, str) else not all(map(_has_one_hash, found)):
             UNSURE.append(AS_TEXT if isinstance(found, str) else AS_SET)
         return found
 
     return call
+
+
+@functools.lru_cache(maxsize=4_096)
+def _is_asked(code: types.CodeType, name: str) -> bool:
+    """Tell whether a variable with a set is asked what is in it and how much, and nothing else: no order shows."""
+    listed = [one for one in _instructions(code) if one.opname not in ("PRECALL", "PUSH_NULL")]
+    loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in listed]  # by one or two names
+    places = [place for place, one in enumerate(listed) if "LOAD_FAST" in one.opname and name in loaded[place]]
+    return bool(places) and all(
+        loaded[place][-1] == name and loaded[place].count(name) == 1
+        and (
+            listed[place + 1].opname == "CONTAINS_OP" or listed[place + 1].argval in ASKING
+            or (listed[place - 1].argval == "len" and listed[place + 1].opname == "CALL")
+        )
+        for place in places
+    )  # fmt: skip
 
 
 def _has_one_order(value: Collection[Any]) -> bool:
@@ -548,4 +643,6 @@ def _is_harmless(value: Any) -> bool:
     top, name = module.partition(".")[0].removeprefix("_"), getattr(value, "__name__", type(value).__name__)
     if top == "builtins":
         return not isinstance(value, types.BuiltinFunctionType) or name in BUILTINS
+    if module.startswith(FILES):
+        return False
     return _is_own(module) or (top in MODULES and name not in HARMFUL.get(top, "").split())

@@ -19,8 +19,6 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
-NARROW = Fraction(1, 2**30)  # of an interval of a uniform number: at its ends rounding may decide
-
 
 class ExactDraws(FiniteDraws):
     """The choices of one traced run.
@@ -52,7 +50,7 @@ class ExactDraws(FiniteDraws):
         return self.drawn[-1]
 
     def numbers(self) -> list[Any] | None:
-        """Numbers that what was drawn may be, at the end of the run; None where rounding may decide of one.
+        """Numbers that what was drawn may be, at the end of the run; None where no double is one.
 
         A variable of which nothing more is known is 1.
         """
@@ -63,9 +61,10 @@ class ExactDraws(FiniteDraws):
                 found.append(constant + sum(terms.values()))
             elif type(one) is UniformNumber:
                 low, high = one.ends
-                if high - low < NARROW:
+                within = [one for one in (float((low + high) / 2), float(low)) if low <= Fraction(one) < high]
+                if not within:
                     return None
-                found.append(float((low + high) / 2))
+                found.append(within[0])
             else:
                 found.append(one)
         return found

@@ -59,7 +59,7 @@ class Runner:
         self.subject, self.face, self.lazy = subject, face, lazy
         self.stream = np.random.PCG64(0)
         self.depends = depends or Dependence(subject.mechanism)
-        self.before = self.stream.state, self.depends.state.streams()
+        self.before = self.stream.state
         self.runs = 0
         self.ended = ""  # where a symbol without an end first became a number
 
@@ -126,9 +126,9 @@ class Runner:
         Untraceable
             If they do.
         """
-        if self.stream.state != self.before[0]:
+        if self.stream.state != self.before:
             raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
-        if self.depends.state.streams() != self.before[1]:
+        if self.depends.moved():
             raise Untraceable("A generator other than the one that is given is used.")
 
 

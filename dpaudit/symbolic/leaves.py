@@ -25,8 +25,9 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
-from dpaudit.subjects.call_outcomes import Opaque
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.plain import seen
+from dpaudit.symbolic.dependence import MORE, UNSURE
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
@@ -91,6 +92,8 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         If it holds integers as symbols where they cannot be followed.
     """
     tails: list[Tail] = []
+    if isinstance(output, Failed) and not output.is_whole:
+        UNSURE.append(MORE)
     try:
         if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)
@@ -103,7 +106,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         if tracer.has_uniforms:
             tracer.refuse(reason)
         raise
-    kind = unseen([plain])
+    kind = unseen([plain], ())  # Validity: also of a function beside an answer, which may hold the input
     if kind:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
     token = identity(plain)

@@ -37,6 +37,7 @@ from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.composing import Implied, Note, asks_of_ratios, differences, exceeds, imply
 from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MAX_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
 from dpaudit.symbolic.tape import Tape
@@ -240,6 +241,8 @@ class Recorder:
         Runs take streams of their own of it (`dpaudit.running.streams.RECORDED`), which no audit reads.
     most_paths : int
         Lists of decisions of an input that are run; what is left of its probability is accounted for.
+    depends : Dependence, optional
+        What it can reach, as it was before any run; by default as it is before each input's.
 
     Attributes
     ----------
@@ -249,15 +252,25 @@ class Recorder:
         The time at which a run that goes on ends; endless by default.
     """
 
-    def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MAX_PATHS) -> None:
-        self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+    def __init__(
+        self,
+        subject: Subject,
+        claim: Claim | None,
+        seed: int,
+        most_paths: int = MAX_PATHS,
+        depends: Dependence | None = None,
+    ) -> None:
+        self.subject, self.claim, self.seed, self.runs, self.depends = subject, claim, seed, 0, depends
         self.most_paths, self.until, self.deadline = most_paths, math.inf, math.inf
         self._known: dict[int, tuple[Any, Paths]] = {}
 
     def paths(self, x: Any) -> Paths:
         """All known runs of an input."""
         if id(x) not in self._known:
-            found = explore(self.subject, x, self.seed, self.most_paths, until=self.until, deadline=self.deadline)
+            found = explore(
+                self.subject, x, self.seed, self.most_paths, until=self.until, depends=self.depends,
+                deadline=self.deadline,
+            )  # fmt: skip
             self.runs += found.runs
             self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
         return self._known[id(x)][1]

@@ -29,7 +29,7 @@ from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
-from dpaudit.symbolic.dependence import Dependence
+from dpaudit.symbolic.dependence import MORE, UNSURE, Dependence
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
@@ -176,7 +176,7 @@ def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) ->
     """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
     way = Way(lines)
     found = _run(subject, x, tape, way)
-    changed = "" if tape.depends is None else tape.depends.changed()
+    changed = "" if tape.depends is None or tape.is_quick else tape.depends.changed()
     problem = found.problem or (f"{changed}." if changed else "")
     return dataclasses.replace(found, way=way.digest, problem=problem)
 
@@ -186,7 +186,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         subject.copies.handlers = signal_handlers()
     handlers, data = subject.copies.handlers, copied(x)
     try:
-        with recorded(tape) as generator, np.errstate(all="ignore"), way:
+        with np.errstate(all="ignore"), recorded(tape) as generator, way:
             output = call(subject, data, generator, tape)
         # Validity: what is raised here is not the mechanism's, and two of the same kind are no equal outcomes.
         try:
@@ -202,6 +202,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
+        UNSURE.extend([MORE] * (not failed.is_whole))
         return Path(tape, None, failed.kind, _raised_at(error), token=identity(failed))
 
 
@@ -222,13 +223,15 @@ def explore(
 
     After `until`, in the time of `time.monotonic`, no further path is begun; a run that goes on at the deadline ends.
     """
-    depends = depends or Dependence(subject.mechanism, x)
+    depends = depends or Dependence(subject.mechanism)
+    depends.add(x)
     tape = functools.partial(Tape, seed, is_strict=is_strict, depends=depends, deadline=deadline)
-    before = depends.state.streams()
     plain = run(subject, x, tape(0, is_plain=True))
+    if plain.tape.is_late:
+        return Paths(plain, plain, (), 1.0, 1, plain.problem)
     again = run(subject, x, tape(0, is_plain=True))
     # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
-    moved = depends.state.streams() != before or plain.tape.seeds != again.tape.seeds
+    moved = depends.moved() or plain.tape.seeds != again.tape.seeds
     first = run(subject, x, tape(0))
     count = 3
     message = plain.problem or first.problem

@@ -124,6 +124,7 @@ class UniformNumber(Symbol):
             if scale == 0:
                 self._check_apart(other)
                 return rest > 0 if is_strict else rest >= 0
+            self._check_slopes(other)
             return _cut(self._source, scale, rest)
         self._check_precision(other)
         value = exact(other)
@@ -141,6 +142,8 @@ class UniformNumber(Symbol):
             self._refuse("two uniform numbers are compared with each other")
         if self._scale == other._scale:
             self._check_apart(other)
+        else:
+            self._check_slopes(other)
         return self._scale == other._scale and self._offset == other._offset
 
     def __bool__(self) -> bool:
@@ -174,6 +177,11 @@ class UniformNumber(Symbol):
         if gap * MAX_OFFSET <= size and not self._is_same(other):
             self._refuse("two forms of one uniform number are compared that differ by their rounding")
 
+    def _check_slopes(self, other: UniformNumber, sign: int = -1) -> None:
+        """Refuse two symbols of one draw whose slopes differ by little more than rounding does."""
+        if abs(self._scale + sign * other._scale) * MAX_OFFSET < abs(self._scale):
+            self._refuse("two nearly equal multiples of a uniform number are subtracted or compared")
+
     def _number(self, other: Any) -> tuple[Fraction, type]:
         """Another number, and the class of a sum, product or quotient with it."""
         value, kind = exact(other), self._class_with(operator.add, other)
@@ -186,8 +194,8 @@ class UniformNumber(Symbol):
             if other._source is not self._source:
                 self._refuse("two uniform numbers are added")
             scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
-            if scale and abs(scale) * MAX_OFFSET < abs(self._scale):
-                self._refuse("two nearly equal multiples of a uniform number are subtracted")
+            if scale:
+                self._check_slopes(other, sign)
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
                 self._refuse("two forms of one uniform number cancel, up to their rounding")

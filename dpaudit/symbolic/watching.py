@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
 from dpaudit.symbolic.faces import PythonFace
@@ -77,19 +78,27 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
         nonlocal calls
         if event != "c_call":
             calls += 1
-            if event == "call" and run.depends is not None:
-                run.depends.note(frame)
+            depends = run.depends
+            if depends is not None and event == "call":
+                depends.note(frame)
+            elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
+                depends.state.note_work(event, function)
             if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
                 sys.setprofile(None)
                 run.suspend()
             return
+        own = getattr(function, "__self__", None)
+        if type(own) is set and run.depends is not None and is_users(frame.f_code.co_filename):
+            run.depends.note_set(own, frame)
         reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
         if reason:
             if not reads:  # the run ends here
                 sys.setprofile(None)
             run.mark_unseen(reason)
 
-    with listening(hear):
+    if run.depends is not None:
+        run.depends.state.begin()
+    with interrupted(run.deadline, run.suspend), listening(hear):
         try:
             yield
         finally:

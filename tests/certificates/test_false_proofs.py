@@ -133,6 +133,25 @@ def is_not_above_itself_in_real_numbers(x, rng):
     return (u + 1) - 1 <= u if x else True
 
 
+def is_itself_again_in_doubles(x, rng):
+    u = rng.random()
+    return u < 1e-4 and u * 0.1 * 10.0 == u and x
+
+
+def is_not_apart_from_itself_in_doubles(x, rng):
+    u = rng.random()
+    return u < 1e-4 and not u * 0.1 * 10.0 < u and x
+
+
+def asks_for_what_symbols_have_on_a_narrow_path(x, rng):
+    u = rng.random()
+    return u < 2.0**-31 and not hasattr(u, "_source") and x
+
+
+def gives_a_function_beside_its_answer(x, rng):
+    return [lambda: x, rng.random() < 0.5]
+
+
 def rounds_above_two_to_the_53(x, rng):
     k = rng.integers(0, 2**60)
     return float(k) == float(k + x)
@@ -151,12 +170,17 @@ def writes_to_an_alias(x, rng):
 
 
 VIOLATED = [is_above_nan, is_at_least_nan_in_an_array, has_a_whole_number_above_nan, takes_the_largest_of_nan]
+NEAR = "two nearly equal multiples of a uniform number are subtracted or compared"
 REFUSED = {
     leaves_int64: "an integer draw is computed with so that it may exceed 2**53",
     keeps_a_generator: "A run changes the global KEPT: something is kept between runs.",
     reads_the_date: "the clock is read",
     reads_a_clock: "the clock is read",
     absorbs_the_draw: "a uniform number is added to one so large that its digits are lost",
+    is_itself_again_in_doubles: NEAR,
+    is_not_apart_from_itself_in_doubles: NEAR,
+    asks_for_what_symbols_have_on_a_narrow_path: "With numbers in the place of its draws a run gives ",
+    gives_a_function_beside_its_answer: "nothing can be seen of an output of the class function",
     writes_to_an_alias: "With numbers in the place of its draws a run gives ",
     wraps_far_out: "an integer draw is computed with so that it may exceed 2**53",
     rounds_above_two_to_the_53: "an integer draw is computed with so that it may exceed 2**53",

@@ -300,6 +300,37 @@ def test_exceptions_nan_and_signed_zeros_are_outcomes_as_in_an_audit():
     assert _law(lambda x, rng: np.array([1, 2])[rng.permutation(1)], 0) == {"[1.0]": 1}
 
 
+def raises_with(make):
+    def release(x, rng):
+        if rng.random() < 0.5:
+            raise make(x)
+        return 0
+
+    return release
+
+
+def noted(x):
+    error = ValueError("a")
+    error.add_note(str(x))
+    return error
+
+
+def caused(x):
+    try:
+        return {}[x]
+    except KeyError as error:
+        raise ValueError("a") from error
+
+
+def test_an_exception_that_holds_more_than_its_text_is_not_compared():
+    for make in (noted, caused, lambda x: ImportError("a", name=str(x))):
+        assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
+    reason = dpaudit.certify(raises_with(noted), "eps=1", [(0, 1)]).pairs[0].reason
+    assert "an exception that may hold more than its text" in reason
+    assert dpaudit.certify(raises_with(lambda x: ValueError("a", 1)), "eps=0", [(0, 1)]).verdict == "kept"
+    assert dpaudit.certify(raises_with(lambda x: ValueError("a", x)), "eps=1", [(0, 1)]).verdict == "violated"
+
+
 def test_a_vectorised_mechanism_is_asked_for_one_output():
     def mechanism(x, size, rng):
         return np.where(rng.random(size) < 0.75, x, 1 - x)
@@ -313,6 +344,19 @@ def test_a_vectorised_mechanism_that_returns_one_number_is_told_to_return_a_batc
 
     with pytest.raises(dpaudit.SubjectError, match="must return a batch of 1 output for size=1"):
         dpaudit.certify(alone, "eps=1", [(0, 1)])
+
+
+def counts_for_ever(x, rng):
+    count = int(rng.random() < 0.5)
+    while True:
+        count = (7 * count + 1) % 13
+
+
+@pytest.mark.parametrize("judged", [dpaudit.certify, dpaudit.judge])
+def test_a_loop_that_calls_nothing_ends_with_the_time(judged):
+    begun = time.process_time()
+    found = judged(counts_for_ever, "eps=1", pairs=[(0, 1)], seconds=1.0)
+    assert found.verdict in ("open", "inconclusive") and time.process_time() - begun < 10.0
 
 
 def test_a_loop_that_never_ends_leaves_its_mass():

@@ -36,6 +36,7 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+from scipy import special
 
 FILE = Path(tempfile.gettempdir()) / f"dpaudit-{os.getpid()}-calls"
 EVERY = 50  # calls
@@ -1103,6 +1104,143 @@ def hidden_coin_beside_a_set():
     return release
 
 
+class CachesItsFirstInput:
+    seen = None
+
+    @functools.cached_property
+    def first(self):
+        return self.seen
+
+    def __call__(self, x, rng):
+        self.seen = x
+        first = self.first
+        del self.seen
+        return honest(first, rng)
+
+
+class FillsCachedAtFirst:
+    @functools.cached_property
+    def held(self):
+        return []
+
+    def __call__(self, x, rng):
+        if not self.held:
+            self.held.append(x)
+        return honest(self.held[0], rng)
+
+
+class CachedTellsOfItsWork:
+    def __init__(self):
+        self.is_new = False
+
+    @functools.cached_property
+    def table(self):
+        self.is_new = True
+
+    def __call__(self, x, rng):
+        self.is_new = self.table is not None
+        found = honest(x, rng) if self.is_new else x
+        self.is_new = False
+        return found
+
+
+class CachedUnderASetting:
+    @functools.cached_property
+    def digits(self):
+        return len(str(decimal.Decimal(1) / 3))
+
+    def __call__(self, x, rng):
+        with decimal.localcontext() as context:
+            context.prec = 5 + x
+            return honest(self.digits - 7, rng)
+
+
+class CachedByAGetter:
+    def __init__(self):
+        self.seen = None
+
+    first = functools.cached_property(operator.attrgetter("seen"))
+
+    __call__ = CachesItsFirstInput.__call__
+
+
+def context_that_is_never_left():
+    def is_due():
+        context = contextlib.ExitStack().enter_context(decimal.localcontext())
+        context.prec += 1
+        return context.prec > 1_000 * EVERY
+
+    return of(is_due)
+
+
+def flags_of_a_context():
+    def is_due():
+        with decimal.localcontext() as context:
+            return sum(context.flags.values()) > 7
+
+    return of(is_due)
+
+
+def settings_of_special_functions():
+    def is_due():
+        other = {"ignore": "warn", "warn": "ignore"}[special.geterr()["loss"]]
+        special.seterr(loss=other)
+        return special.geterr()["loss"] == "raise"
+
+    return of(is_due)
+
+
+def memory_where_nothing_is_written():
+    return of(lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, dtype=bool))[3] == 7.25)
+
+
+def memory_beyond_an_array():
+    return of(lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25)
+
+
+def address_that_is_printed():
+    class Keeps:
+        text = ""
+
+        def write(self, text):
+            Keeps.text = text
+
+    def is_due():
+        print(Counts(), end="", file=Keeps())
+        found, Keeps.text = Keeps.text, ""
+        return int(found[-5:-2], 16) % EVERY == 0
+
+    return of(is_due)
+
+
+def address_by_an_operator():
+    return of(lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0)
+
+
+def order_of_a_set_that_grows():
+    def is_due():
+        names = set()
+        for n in range(EVERY):
+            names.add(str(n))
+        return names.pop() == "7"
+
+    return of(is_due)
+
+
+def order_of_a_union():
+    return of(lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7")
+
+
+def order_of_items_together():
+    first, second = dict.fromkeys("abc", 0), dict.fromkeys("def", 0)
+    return of(lambda: next(iter(first.items() | second.items()))[0] == "f")
+
+
+def order_of_keys_by_an_operator():
+    first, second = dict.fromkeys("abc"), dict.fromkeys("def")
+    return of(lambda: next(iter(operator.or_(first.keys(), second.keys()))) == "f")
+
+
 PROGRAMS = [
     closure, closure_noise, global_number, global_container, default, keyword_default, helpers_default,
     function_attribute, helpers_attribute, Counts, CountsOfClass, Slots, Deep, Property, HasDescriptor,
@@ -1126,4 +1264,8 @@ PROGRAMS = [
     order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
     lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
     lambda: kept_noise(threading.local()), slots_of_a_generator, children_of_a_generator, name_of_a_function,
+    CachesItsFirstInput, FillsCachedAtFirst, CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter,
+    context_that_is_never_left, flags_of_a_context, settings_of_special_functions, memory_where_nothing_is_written,
+    memory_beyond_an_array, address_that_is_printed, address_by_an_operator, order_of_a_set_that_grows,
+    order_of_a_union, order_of_items_together, order_of_keys_by_an_operator,
 ]  # fmt: skip
