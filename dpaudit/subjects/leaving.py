@@ -94,9 +94,11 @@ def _tick(_: int, frame: FrameType | None) -> None:
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
-    A loop that calls nothing is, too. Only the main thread of a process gets signals: in others nothing happens.
+    A loop that calls nothing is, too. Only the main thread of a process gets signals: in others nothing happens, nor
+    where the system has no such timer.
     """
-    if moment == float("inf") or threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if moment == float("inf") or not is_main or not hasattr(signal, "setitimer"):
         yield
         return
     _interrupts.append((moment, end))

@@ -261,3 +261,23 @@ def test_a_program_that_only_raises_is_not_called_private():
     assert "every call raises an exception on both inputs: ValueError" in result.pairs[0].reason
     assert result.pairs[0].reason.endswith("ValueError")  # without the marks inside of a token
     assert dpaudit.certify(on_one_input, "eps=1", [(0, 1)]).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(True, 1), (1, 1.0), (np.float32(1.0), 1.0), (math.nan, -math.nan)],
+    ids=["a truth value", "a float", "a shorter float", "NaN of the other sign"],
+)
+def test_equal_numbers_of_different_classes_are_not_proved_to_be_one_outcome(one, other):
+    def release(x, rng):
+        return (one if x else other) if rng.random() < 0.5 else 0
+
+    certificate = dpaudit.certify(release, "eps=1", [(0, 1)])
+    assert certificate.verdict == "open" and "equal numbers of different classes" in certificate.pairs[0].reason
+
+
+def test_numbers_of_numpys_usual_types_count_as_pythons():
+    def release(x, rng):
+        return (np.int64(1) if x else 1) if rng.random() < 0.5 else 0
+
+    assert dpaudit.certify(release, "eps=0", [(0, 1)]).verdict == "kept"
