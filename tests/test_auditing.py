@@ -95,16 +95,6 @@ def test_a_mechanism_that_hides_its_input_violates_no_claim(name, mode):
 # --- what a finding says ---
 
 
-def test_the_verdict_is_the_bound_above_the_budget():
-    # Losses 0.01 to 5 against 0.5. The last is found but with probability below 1e-100: its best threshold is right on
-    # 96% of 3,000 draws, where 62% are allowed.
-    result = audit(laplace, "eps=0.5", [(0.0, d) for d in (0.01, 0.3, 2.0, 5.0)], samples=2_000, confidence=0.95)
-    assert {f.verdict for f in result.findings} >= {"violated"}
-    for finding in result.findings:
-        assert (finding.verdict == "violated") == (finding.parameter_lower > 0.5) == (finding.ratio_lower > 1.0)
-    assert result.epsilon_lower == max(f.epsilon_lower for f in result.findings)
-
-
 def test_an_audit_that_could_find_nothing_is_inconclusive():
     assert audit(hidden, "eps=1", samples=10).verdict == "inconclusive"
     assert audit(hidden, "eps=200").verdict == "inconclusive"  # e^200 draws would be needed
@@ -413,13 +403,8 @@ def test_what_cannot_be_looked_at_is_no_clean_bill(mode):
     assert beyond.verdict == "violated"  # what is seen is enough
 
 
-def test_noise_that_is_drawn_once_a_batch_is_told():
-    def once(data, size, rng):
-        return data + rng.laplace() * np.ones(size)
-
+def test_a_witness_says_that_the_first_outputs_are_all_the_same():
     told = "The first outputs on each input are all the same"
-    result = dpaudit.audit(once, claim="eps=1", pairs=[(0.0, 1.0)], samples=1_000, seed=3)
-    assert result.verdict == "inconclusive" and "Draws depend on each other" in result.findings[0].notes[0]
 
     def seeded(data, rng):
         return data + np.random.default_rng(3).laplace()

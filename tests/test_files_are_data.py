@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import stat
-import zlib
 
 import pytest
 from click.testing import CliRunner
@@ -172,18 +170,6 @@ def test_a_store_trusts_no_function_of_a_files_own_and_no_value_without_end(stor
         assert opened._connection.execute("pragma trusted_schema").fetchone() == (0,)
         with pytest.raises(sqlite3.DataError, match="too big"):
             opened._connection.execute("select zeroblob(900000000)").fetchone()
-
-
-def test_a_state_that_unpacks_without_an_end_is_refused(store):
-    blob = zlib.compress(b" " * (1 << 27), 9)
-    assert len(blob) < 200_000
-    with sqlite3.connect(store) as connection:
-        known = connection.execute("select digest, state from pairs").fetchone()
-        digest = hashlib.sha256(blob).hexdigest()[: len(known[0])]
-        connection.execute("update pairs set state = ?, digest = ?", (blob, digest))
-    connection.close()
-    with pytest.raises(dpaudit.UsageError, match="it is no object of at most"), Store.at(store, create=False) as opened:
-        opened.subjects()
 
 
 # --- who may read what is written ---

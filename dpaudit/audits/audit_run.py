@@ -40,71 +40,43 @@ class ChosenPairs(Protocol):
 
 @dataclasses.dataclass
 class AuditRun:
-    """One audit of pairs that were chosen.
+    """One audit of pairs that were chosen."""
 
-    Attributes
-    ----------
-    subject, promise, chosen, options, root, worker_pool, store, tell, searched
-        What is audited, of which pairs and how hard, with the seed, who draws, the path of a store, who is told of
-        progress, and where pairs come from that were searched for. Where a batch raises the subject becomes one that is
-        called once a draw, and `options` have the mode that is played.
-    pairs, claims, positions, inputs, not_asked, report_delta
-        Of the pairs that the claim asks something of: themselves, their claims, the positions of their inputs, and how
-        many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
-    games, labelled, groups, withheld, shown
-        The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
-        (`dpaudit.audits.memory_checks`), and the outcomes of a game that fits may see, on x and on x_prime.
-    universe, changes
-        The table in the place of games, and what was seen to change of its `inputs`.
-    runs, played, failure, traceback
-        Runs so far, those before the stages, and what ended the play before its time.
-    cut
-        What was left out as the time was over.
-    night, went_on
-        The number of a store's night, and whether an earlier one had evidence.
-    said
-        More options of the result.
-    powers, severities
-        What the first stages add to the evidence: powers of games into whose outputs leaks were planted, and
-        severities of pairs that may have one, by position.
-    findings
-        Those of the table, or what `dpaudit.audits.findings` makes of the games behind these stages.
-    trade_off, floating_point, beside
-        What the other stages add.
-    """
-
-    subject: Subject
+    subject: Subject  # where a batch raises, the one that is called once a draw
     promise: Claim
     chosen: Sequence[Pair]
-    options: Options
-    root: int
+    options: Options  # with the mode that is played
+    root: int  # the seed
     worker_pool: WorkerPool
     store: str | os.PathLike[str] | None = None
     tell: Callable[[Progress], None] | None = None
-    searched: ChosenPairs | None = None
+    searched: ChosenPairs | None = None  # where pairs come from that were searched for
+    # Of the pairs that the claim asks something of: themselves, their claims, the positions and the number of inputs.
     pairs: Sequence[Pair] = ()
     claims: Sequence[Claim] = ()
     positions: Sequence[tuple[int, int]] = ()
     inputs: int = 0
-    not_asked: tuple[str, ...] = ()
-    report_delta: float = 0.0
+    not_asked: tuple[str, ...] = ()  # ids of the others
+    report_delta: float = 0.0  # of the bounds on epsilon
+    # The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
+    # (`dpaudit.audits.memory_checks`), and the outcomes of a game that fits may see, on x and on x_prime.
     games: Sequence[PairGame] = ()
     labelled: Sequence[int] = ()
     groups: Sequence[Sequence[int]] = ()
     withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
-    universe: UniverseTable | None = None
-    changes: Sequence[Change] = ()
+    universe: UniverseTable | None = None  # in the place of games
+    changes: Sequence[Change] = ()  # of the inputs of the table
     runs: int = 0
-    played: int = 0
-    failure: str = ""
+    played: int = 0  # runs before the stages
+    failure: str = ""  # what ended the play before its time
     traceback: str = ""
-    cut: list[str] = dataclasses.field(default_factory=list)
-    night: int = 0
-    went_on: bool = False
-    said: dict[str, Any] = dataclasses.field(default_factory=dict)
-    powers: dict[int, Power] = dataclasses.field(default_factory=dict)
-    severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)
+    cut: list[str] = dataclasses.field(default_factory=list)  # what was left out as the time was over
+    night: int = 0  # its number, of a store
+    went_on: bool = False  # whether an earlier night had evidence
+    said: dict[str, Any] = dataclasses.field(default_factory=dict)  # more options of the result
+    powers: dict[int, Power] = dataclasses.field(default_factory=dict)  # of games into whose outputs leaks were planted
+    severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)  # of pairs that may have one
     findings: tuple[Finding, ...] = ()
     trade_off: TradeOffBand | None = None
     floating_point: FloatingPointFinding | None = None

@@ -1,8 +1,7 @@
 """Comparison of a subject's own metadata, pair by pair, with the claim of the audit: a side finding.
 
 Never an error, and never a part of the verdict: to audit another claim than the library states may be what was meant.
-But a violation of a claim that the library never made is not the library's fault, and `not_refuted` of a weaker claim
-than it made says less than it seems to. Nothing here is random.
+Nothing here is random.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from dpaudit.subjects.callables import Subject
 KIND = "claim_metadata"
 MAX_PAIRS = 1_000  # that are compared
 MAX_SHOWN = 20  # differences that are listed
-PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 # Epsilons at which two privacy profiles are compared; the far ones for large parameters, whose profiles are 1 before.
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
@@ -46,7 +44,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         return ()
     differences: list[dict[str, Any]] = []
     compared = 0
-    known: dict[str, None] = {}  # what is promised, in words
+    known: list[str] = []  # what is promised, in words
     for pair in itertools.islice(pairs, MAX_PAIRS):
         try:
             library = promised(pair.x, pair.x_prime)
@@ -54,7 +52,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
             return (SideFinding(KIND, "not_applicable", f"The metadata of {subject.name} cannot be read: {error}."),)
         compared += 1
         stated, text = claim.for_pair(pair.x, pair.x_prime), None if library is None else str(library)
-        known |= {} if text is None else {text: None}
+        known += [] if text is None or text in known else [text]
         relation = "not promised" if library is None else compared_claims(stated, library)
         if relation != "the same":
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
@@ -62,7 +60,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         return ()
     details = {"compared": compared, "differences": differences[:MAX_SHOWN], "count": len(differences)}
     if not differences:
-        promises = ", ".join(list(known)[:PROMISES_SHOWN]) + (", ..." if len(known) > PROMISES_SHOWN else "")
+        promises = known[0] + (", ..." if len(known) > 1 else "")
         summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."
         return (SideFinding(KIND, "nothing_found", summary, None, details),)
     first = differences[0]

@@ -35,11 +35,6 @@ def same_distribution(
         "violated": the laws differ by more than the tolerance. "not_refuted": no difference was found, and one of the
         size that the result names would have been. "inconclusive": too few draws to say so.
 
-    Raises
-    ------
-    UsageError
-        If an argument makes no sense.
-
     Examples
     --------
     >>> def ours(size, rng):

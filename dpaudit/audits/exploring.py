@@ -14,12 +14,8 @@ def explore(
 ) -> None:
     """Give values of a strategy to `look`, steered towards those for which it returns large numbers.
 
-    What is tried depends on the seed and on nothing that earlier runs left.
-
-    Raises
-    ------
-    UsageError
-        If hypothesis is not installed, the argument of this name is no strategy, or it yields nothing (`none`).
+    What is tried depends on the seed and on nothing that earlier runs left. `UsageError` if hypothesis is not
+    installed, the argument of this name is no strategy, or it yields nothing (`none`).
     """
     try:
         import hypothesis
@@ -52,10 +48,8 @@ def settings_of(examples: int, **more: Any) -> Any:
     """Settings of hypothesis for so many values, whatever was seen before and however long each takes."""
     import hypothesis
 
-    checks = list(hypothesis.HealthCheck)
-    return hypothesis.settings(
-        max_examples=examples, database=None, deadline=None, suppress_health_check=checks, **more
-    )
+    more |= {"database": None, "deadline": None, "suppress_health_check": list(hypothesis.HealthCheck)}
+    return hypothesis.settings(max_examples=examples, **more)
 
 
 def explore_pairs(strategy: Any, look: Callable[[Any, Any], float | None], *, examples: int, seed: int) -> None:

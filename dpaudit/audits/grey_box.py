@@ -198,11 +198,7 @@ def replay_same_randomness(
     Returns
     -------
     GreyBoxResult
-
-    Raises
-    ------
-    UsageError
-        If an argument makes no sense. A mechanism that takes no generator is no error: the result's `message` says so.
+        Of a mechanism that takes no generator its `message` says so.
 
     Examples
     --------

@@ -37,9 +37,8 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.power import FOUND_WITH
-from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.draws import Counts, Draws, RoundPlan
-from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.campaign.draws import Draws
+from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
@@ -47,7 +46,7 @@ from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
-from dpaudit.inference.tasks import Draw, Request, toss
+from dpaudit.inference.tasks import Draw
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
@@ -195,8 +194,8 @@ def _finding(candidate: Candidate, level: float, counts: tuple[int, int, int], *
     )  # fmt: skip
 
 
-class LowBitGame(Campaign):
-    """The stage on its pairs, in one round.
+class LowBitGame(WitnessGame):
+    """The stage on its pairs, in one round: rules are fitted first, and their tests are asked then.
 
     Parameters are those of `examine`, of the pairs that are chosen; `found` is of those with real numbers.
     """
@@ -209,11 +208,14 @@ class LowBitGame(Campaign):
         coin: Callable[[int], np.random.Generator],
         error_rate: float,
     ) -> None:
-        super().__init__(Draws(draw))
-        self.found: list[FloatingPointPair] = []
-        self.tests: list[LowBitTest] = []
+        super().__init__(Draws(draw), [])
+        self.without_rule: list[FloatingPointPair] = []
         self._chosen, self._size, self._coin, self._rate = chosen, draws, coin, error_rate
-        self._labelled = 0
+
+    @property
+    def found(self) -> list[FloatingPointPair]:
+        """The findings, after the look: first of pairs without a rule."""
+        return [*self.without_rule, *(asked.test.found() for asked in self.asked)]
 
     def start(self) -> None:
         """Probe the inputs, leave out pairs without real numbers, fix levels and sizes, and fit a rule for each."""
@@ -230,38 +232,18 @@ class LowBitGame(Campaign):
         held = self.draws.columns * max(1.0, SIZES.training_share * len(inputs))
         draws = max(min(self._size, SIZES.min_samples), min(self._size, int(SIZES.max_numbers / held)))
         training, level = int(SIZES.training_share * draws), self._rate / len(asked)
-        self._labelled = 2 * (draws - training - probed)
+        labelled = 2 * (draws - training - probed)
         trained = self.draws.hand_over(dict.fromkeys(inputs, training))
         for one, of_pair in asked:
             sides = of_pair(trained[one.inputs[0]]), of_pair(trained[one.inputs[1]])
-            rule = learn_rule(of_pair, sides, one.pair, one.budget, level, self._labelled)
+            rule = learn_rule(of_pair, sides, one.pair, one.budget, level, labelled)
             if rule is None:
-                self.found.append(_finding(one, level, (0, 0, self._labelled)))
+                self.without_rule.append(_finding(one, level, (0, 0, labelled)))
                 continue
-            self.tests.append(LowBitTest(one, self._labelled, rule))
-            self.tests[-1].start(level)
-
-    def _freeze(self) -> RoundPlan | None:
-        if not self._labelled or not self.tests:
-            return None
-        requests: dict[int, list[Request]] = {}
-        for test in self.tests:
             # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
-            quotas = toss(self._labelled, self._coin(test.candidate.place))
-            for i, quota in zip(test.candidate.inputs, quotas, strict=True):
-                requests.setdefault(i, []).append(Request(quota, test.statistic))
-        self._labelled = 0
-        return RoundPlan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
-
-    def _absorb(self, counts: Counts) -> None:
-        counted = {i: iter(of_input) for i, of_input in counts.items()}
-        for test in self.tests:
-            test.add(*(next(counted[i]) for i in test.candidate.inputs))
-
-    def _look(self) -> None:
-        for test in self.tests:
-            test.update()
-            self.found.append(test.found())
+            coin = self._coin(one.place)
+            self.asked.append(Asked(LowBitTest(one, labelled, rule), level, labelled, coin, one.inputs))
+        super().start()
 
 
 def count_again(
@@ -275,14 +257,9 @@ def count_again(
     """One test of a rule that was fixed before, on fresh draws of one pair.
 
     P(verdict "leaks") <= error_rate if the doubles keep the claim: no other pair or rule shares it.
-
-    Raises
-    ------
-    SubjectError
-        If the subject breaks.
     """
     test = LowBitTest(pair, labelled, rule)
-    game = WitnessGame(test, error_rate, labelled, draw, coin)
+    game = WitnessGame.of_one(Asked(test, error_rate, labelled, coin), draw)
     game.start()
     game.round()
     return test.found()

@@ -77,25 +77,25 @@ TOO_FEW = "The draws are too few."
 
 @dataclasses.dataclass(frozen=True)
 class Number:
-    """A named number of an output: in words, and `value` of outcomes that are numbers, shape (draws,)."""
+    """A number of an output: its name, and the ratio that it is, or None for the output itself."""
 
     name: str
-    value: Callable[[Outcomes], FloatArray]
+    ratio: LogRatio | None
 
     def read(self, outcomes: Outcomes) -> FloatArray:
         """The number of each outcome, shape (draws,); NaN where there is none."""
-        is_there = outcomes.tokens is None and (self.name == DENSITY or outcomes.numbers.shape[1] == 1)
-        return self.value(outcomes) if is_there else np.full(len(outcomes), math.nan)
+        if outcomes.tokens is not None or (self.ratio is None and outcomes.numbers.shape[1] != 1):
+            return np.full(len(outcomes), math.nan)
+        if self.ratio is None:
+            return outcomes.numbers[:, 0].astype(float)
+        return self.ratio.fitting(outcomes, outcomes)(outcomes)
 
 
 def number_of(subject: Subject, pair: Pair, monotone: str) -> Number | None:
     """The number that the ratio is assumed to be monotone in; None where that is a density that is not given."""
     if monotone == "value":
-        return Number(VALUE, lambda outcomes: outcomes.numbers[:, 0].astype(float))
-    if not subject.has_log_density:
-        return None
-    ratio = LogRatio(subject.log_density, pair.x, pair.x_prime)
-    return Number(DENSITY, lambda outcomes: ratio.fitting(outcomes, outcomes)(outcomes))
+        return Number(VALUE, None)
+    return Number(DENSITY, LogRatio(subject.log_density, pair.x, pair.x_prime)) if subject.has_log_density else None
 
 
 def limits_of(
@@ -106,20 +106,11 @@ def limits_of(
     level: float,
     bound: Callable[[NDArray[np.int64], NDArray[np.int64], float], Band],
 ) -> MonotoneLimits:
-    """The limits on the loss of one pair, or why they are withheld: see the module.
+    """The limits on the loss of one pair, wrong with probability at most `level`, or why they are withheld.
 
-    Parameters
-    ----------
-    number : str
-        The number's name.
-    fitted, sides : pairs of ndarray of float, shapes (draws,)
-        The number of the draws on x and x_prime that fix the thresholds, and of those that the limits rest on.
-    predicted : pair of ndarray of float, shapes (draws,)
-        The probability of x that a predictor, which was fitted on other draws, gives to each draw of `sides`.
-    level : float
-        The limits are wrong with probability at most this, where the assumption holds.
-    bound : callable
-        Counts in bins on x and x_prime, and a level, to limits of the bins' masses: `band_of_bins`.
+    `fitted` and `sides` have the number (of this name) of the draws on x and x_prime that fix the thresholds, and of
+    those that the limits rest on; `predicted` the probability of x that a predictor, which was fitted on other draws,
+    gives to each of the latter. `bound` is `band_of_bins`. See the module.
     """
     if not all(np.isfinite(side).all() for side in (*fitted, *sides)):
         return MonotoneLimits(number, reason=NO_NUMBER)

@@ -42,15 +42,10 @@ SCALE_WEIGHT = 20.0  # of the log ratio of two scales, as noise of another scale
 
 
 class NoiseFree:
-    """Noise-free runs of one subject; an input is run once.
+    """Noise-free runs of one subject; an input is run once. `UsageError` if the subject runs in another process.
 
     Pairs of which the claim asks nothing are no pairs; where each has a budget of its own, distances are shares of it.
     The seed is of streams of the purpose `RECORDED`, which no audit draws from.
-
-    Raises
-    ------
-    UsageError
-        If the subject runs in another process.
 
     Examples
     --------

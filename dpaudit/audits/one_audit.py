@@ -22,7 +22,6 @@ from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
-from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
 from dpaudit.running.playing import game_on, start_or_restart, until_it_raises
 from dpaudit.subjects.callables import Subject
@@ -43,19 +42,18 @@ def header(run: AuditRun) -> dict[str, Any]:
     """Identity of an audit in its checkpoint: all that its draws and its result depend on."""
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
-    replayable = "replayable" if subject.replayable else "not replayable"
     more = f" and {len(chosen) - IDS_SHOWN:,} more" if len(chosen) > IDS_SHOWN else ""
     return {
         "claim": str(run.promise),
         "promise": digest(run.promise),
-        "pairs": f"{len(chosen)} ({digest(inputs)})",
-        "shown": {"pairs": ", ".join(chosen[k].id for k in range(min(len(chosen), IDS_SHOWN))) + more},
+        "pairs": ", ".join(chosen[k].id for k in range(min(len(chosen), IDS_SHOWN))) + more,
+        "inputs": digest(inputs),
         "seed": run.root,
-        "subject": subject.name,
-        "fingerprint": f"{subject.fingerprint} {subject.interface}, {replayable}",
+        "mechanism": f"{subject.name}, {subject.interface}, {'' if subject.replayable else 'not '}replayable",
+        "fingerprint": subject.fingerprint,
         **to_json(options.said),
         "mode": options.mode,
-        PLAYED: str(playing(run)),
+        "played": str(playing(run)),
         "confidence": float(options.confidence),
         "floating_point": None if options.floating_point is None else bool(options.floating_point),
         **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
@@ -208,17 +206,9 @@ def _play_night(run: AuditRun, path: str | os.PathLike[str]) -> None:
 
     with Store.at(path) as opened:
         night = AccumulatingAudit(
-            opened,
-            run.subject,
-            run.promise,
-            run.claims,
-            run.pairs,
-            samples=run.options.samples,
-            mode=run.options.mode,
-            confidence=run.options.confidence,
-            seed=run.root,
-            worker_pool=run.worker_pool,
-        ).play(run.tell)
+            opened, run.subject, run.promise, run.claims, run.pairs, samples=run.options.samples, mode=run.options.mode,
+            confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool,
+        ).play(run.tell)  # fmt: skip
     run.subject, run.runs = night.subject, night.runs
     run.games, run.labelled = [game for game, _ in night.games], [labelled for _, labelled in night.games]
     run.groups = [(k,) for k in range(len(run.pairs))]

@@ -21,13 +21,7 @@ BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Effort of an audit: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject.
-
-    Raises
-    ------
-    UsageError
-        If one is out of its range.
-    """
+    """Effort of an audit: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject."""
 
     samples: int
     mode: Mode
@@ -73,11 +67,6 @@ class Running:
 
     Its verdict and bounds do not depend on jobs, backend, cluster, checkpoint, resume and on_progress. A store has the
     evidence of earlier nights, and isolation decides which calls come back.
-
-    Raises
-    ------
-    UsageError
-        If an argument makes no sense.
     """
 
     jobs: int

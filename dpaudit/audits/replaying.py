@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
-from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.density import Hints
 from dpaudit.inference.betting import Betting
@@ -64,10 +64,8 @@ class Replay:
     """Result of a saved witness on fresh draws.
 
     `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
-    lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the
-    finding: not None where the witness comes from a game of several pairs; it was asked of this one alone.
-    `dependence` says in words that the draws depend on each other: then nothing is confirmed, and the bound is 0. It is
-    empty where that was not seen.
+    lower bound on the claim's parameter that they give. `pool` is that of the finding. `dependence` says in words that
+    the draws depend on each other: then nothing is confirmed, and the bound is 0.
     """
 
     pair: str
@@ -152,20 +150,17 @@ def replay(
         raise UsageError("result must hold a finding with a witness, got none.")
     finding, inputs = _picked(result, known, pair, "a finding with a witness", inputs)
     assert finding.witness is not None
-    subject = subject_again(mechanism, result)
+    subject, data = subject_again(mechanism, result), (inputs.x, inputs.x_prime)
     draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
-    data = [inputs.x, inputs.x_prime]
     member = _read_as(subject, inputs) if finding.pool is not None else Member((0, 1))
-    pair_claim = subject.neighbouring(claim).for_pair(inputs.x, inputs.x_prime)
-    rule = finding.witness.rule
-    level = 1.0 - result.confidence
+    pair_claim = subject.neighbouring(claim).for_pair(*data)
+    rule, level = finding.witness.rule, 1.0 - result.confidence
     if result.universe is not None and "score" in rule:  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
-    density = subject.log_density if subject.has_log_density else None
-    hints = hints_of(member, (inputs.x, inputs.x_prime), density)
+    hints = hints_of(member, data, subject.log_density if subject.has_log_density else None)
     game = _game(pair_claim, rule, draws, level, hints)
     drawer, coin = WorkerPool().drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
-    campaign = WitnessGame(game, level, draws, drawer, coin, member.move)
+    campaign = WitnessGame.of_one(Asked(game, level, draws, coin, move=member.move), drawer)
     campaign.start()
     campaign.round()
     firsts = [first for i in (0, 1) if (first := campaign.draws.first(i)) is not None]
@@ -259,8 +254,8 @@ def replay_floating_point(
     again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
     names = ("description", "correct", "wrong", "abstained", "budget", "epsilon_lower", "p_value")
     figures: dict[str, Any] = {name: getattr(again, name) for name in names}
-    confirmed = again.verdict == "leaks"
-    return FloatingPointReplay(found.id, **figures, confidence=1.0 - level, seed=root, confirmed=confirmed)
+    about: dict[str, Any] = {"confidence": 1.0 - level, "seed": root, "confirmed": again.verdict == "leaks"}
+    return FloatingPointReplay(found.id, **figures, **about)
 
 
 def subject_again(mechanism: Any, result: AuditResult) -> Subject:

@@ -22,44 +22,21 @@ PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
 
 @dataclasses.dataclass
 class TriedPair:
-    """A pair that the search looked at, with what it knows of it.
-
-    Attributes
-    ----------
-    pair : Pair
-    family : str
-        The pattern that it is of, or of the pair that it was moved from.
-    origin : {"start", "random", "move", "strategy", "climb", "given"}
-    line : ApproxDP
-        That it is ranked by.
-    inputs, place : (int, int), int
-        The numbers of its inputs, and its own in the order of first looks, which breaks ties.
-    excess : float
-        Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
-    loss : float
-        That estimate in nats; NaN where a call raised.
-    proved : float or None
-        Loss that recorded noise proves to break the claim, in budgets.
-    raises, refused : bool
-        Whether calls on one input raised, and every call on both.
-    draws : int
-        Of each input, in the search.
-    grey_box, recorded : str
-        Grades of the replay on the same randomness and of the recorded noise, of the chosen pairs; empty without.
-    """
+    """A pair that the search looked at, with what it knows of it."""
 
     pair: Pair
-    family: str
-    origin: str
-    line: ApproxDP
-    inputs: tuple[int, int]
-    place: int
-    excess: float = -math.inf
-    loss: float = math.nan
-    proved: float | None = None
-    raises: bool = False
-    refused: bool = False
-    draws: int = 0
+    family: str  # the pattern that it is of, or of the pair that it was moved from
+    origin: str  # "start", "random", "move", "strategy", "climb" or "given"
+    line: ApproxDP  # that it is ranked by
+    inputs: tuple[int, int]  # their numbers
+    place: int  # in the order of first looks, which breaks ties
+    excess: float = -math.inf  # estimated loss less the budget, in its standard deviations; on draws that chose it too
+    loss: float = math.nan  # that estimate in nats
+    proved: float | None = None  # loss that recorded noise proves to break the claim, in budgets
+    raises: bool = False  # calls on one input raised
+    refused: bool = False  # every call on both inputs raised
+    draws: int = 0  # of each input, in the search
+    # Grades of the replay on the same randomness and of the recorded noise, of the chosen pairs.
     grey_box: str = ""
     recorded: str = ""
 

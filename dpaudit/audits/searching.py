@@ -186,11 +186,6 @@ def search_pairs(
     SearchResult
         Its suspicions carry no confidence. `dpaudit.audit(mechanism, claim, result.pairs)` gives a verdict.
 
-    Raises
-    ------
-    UsageError
-        If an argument makes no sense, or the mechanism takes none of the pairs.
-
     Examples
     --------
     >>> from dpaudit.subjects.domains import NumberDomain

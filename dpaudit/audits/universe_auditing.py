@@ -53,16 +53,15 @@ class UniverseAudit:
 
     run: AuditRun
     withheld: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
+    failure: str = ""  # what ended the table before its time
+    traceback: str = ""
     _deep: dict[int, Finding] = dataclasses.field(default_factory=dict)  # of the depth, by position among the asked
     _why_not: dict[int, Failure] = dataclasses.field(default_factory=dict)  # why the depth says nothing of a pair
 
     def play(self, restart: int) -> None:
         """Draw, test all pairs, examine the most suspicious.
 
-        Raises
-        ------
-        CallError
-            If a vectorised call raises before the first counted draw: to be started again, one call a draw.
+        `CallError` if a vectorised call raises before the first counted draw: to be started again, one call a draw.
         """
         run, options = self.run, self.run.options
         inputs = inputs_of(run.chosen)
@@ -88,9 +87,9 @@ class UniverseAudit:
         )
         game.start()
         self._tell(game, 0, len(first))
-        failure, traceback = until_it_raises(game.play, run.subject)
+        self.failure, self.traceback = until_it_raises(game.play, run.subject)
         run.runs = game.runs
-        if not (game.changes or failure):
+        if not (game.changes or self.failure):
             x, sizes = inputs.data[int(first[0])], (options.samples, None, bool(game.violated.any()))
             shared, more = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += more
@@ -98,29 +97,24 @@ class UniverseAudit:
         # What changes on one input is said of all; nothing is left to examine then.
         run.changes, run.inputs = [*game.changes.values()][:1] * used, used
         depth = max(MIN_DRAWS, options.samples - draws)
-        chosen = np.empty(0, dtype=np.int64) if failure or game.changes else self._selected(game)
+        chosen = np.empty(0, dtype=np.int64) if self.failure or game.changes else self._selected(game)
         self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
         if len(chosen):
             self._examine(inputs, asked[chosen], chosen.tolist(), depth, restart, moved)
-        run.said |= {
-            "table_draws": draws,
-            "table_labelled": game.labelled,
-            "selected": len(chosen),
-            "depth_samples": depth,
-            "examined": len(self._deep),
-        }
+        run.said |= {"table_draws": draws, "table_labelled": game.labelled, "selected": len(chosen)}
+        run.said |= {"depth_samples": depth, "examined": len(self._deep)}
         if run.changes or self.withheld:  # also where the depth alone has seen it: the table supposes it too
             game.changes = game.changes or dict(enumerate(run.changes))
             game.withhold(slice(None))
         table = dataclasses.replace(
             table,
-            labelled=0 if failure else game.labelled,
+            labelled=0 if self.failure else game.labelled,
             draws=draws,
             partition=game.partition.to_dict(),
             parameter_lower=None if game.lines.is_epsilon else np.zeros(len(table)),
         )
         run.universe, run.report_delta = table, table.delta
-        run.findings = self._findings(game, table, asked, budgets.of(asked), failure, traceback)
+        run.findings = self._findings(game, table, asked, budgets.of(asked))
 
     def _selected(self, game: UniverseGame) -> IntArray:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and some violated ones."""
@@ -192,13 +186,7 @@ class UniverseAudit:
             self._deep[k] = withheld(one, reason) if reason else one
 
     def _findings(
-        self,
-        game: UniverseGame,
-        table: UniverseTable,
-        asked: IntArray,
-        budgets: PairBudgets,
-        failure: str,
-        traceback: str,
+        self, game: UniverseGame, table: UniverseTable, asked: IntArray, budgets: PairBudgets
     ) -> tuple[Finding, ...]:
         """Fill the rows of the asked pairs in the table; give the findings in full."""
         run, options = self.run, self.run.options
@@ -213,7 +201,7 @@ class UniverseAudit:
         found_enough = np.isfinite(judged) & (judged <= limit)
         code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
         code = np.where(game.violated, VERDICTS.index("violated"), code)
-        code = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
+        code = np.where(game.broken | bool(self.failure), VERDICTS.index("error"), code)
         table.lower[asked], table.epsilon_lower[asked] = game.lower, game.epsilon_lower
         table.log10_p_value[asked], table.detectable[asked] = game.log_p / math.log(10.0), detectable
         table.verdict[asked] = code
@@ -221,10 +209,10 @@ class UniverseAudit:
         for k in self._in_full(game, code):
             pair = run.chosen[int(asked[k])]
             one = game.game(k, run.promise.for_pair(pair.x, pair.x_prime))
-            one.failure = Failure("", traceback=traceback) if failure else one.failure
+            one.failure = Failure("", traceback=self.traceback) if self.failure else one.failure
             power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
             finding = finding_of(run, pair, one, 2 * game.pilot + game.labelled, power=power)
-            finding = dataclasses.replace(finding, message=failure or finding.message)
+            finding = dataclasses.replace(finding, message=self.failure or finding.message)
             if self.withheld:
                 finding = withheld(finding, self.withheld)
             elif finding.power is not None:

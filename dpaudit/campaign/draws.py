@@ -57,18 +57,11 @@ class Fresh:
 
 
 class Draws:
-    """Draws of a campaign: it makes them, and keeps outputs for fits.
+    """Draws of a campaign: it makes them (`draw` carries out tasks), and keeps outputs for fits.
 
-    Parameters
-    ----------
-    draw : callable
-        Carries out tasks; see `dpaudit.inference.tasks.Task`.
-    first : int
-        The number of the first round, which names its streams.
-    calls : bool
-        Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
-    largest_batch : int, optional
-        Draws of one input that are asked for at a time, at most; by default as many as memory allows.
+    `first` is the number of the first round, which names its streams. Where a draw is a call of its own (`calls`),
+    chunks are smaller, so that more processes can share a round. Of one input at most `largest_batch` draws are asked
+    for at a time; by default as many as memory allows.
     """
 
     def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:

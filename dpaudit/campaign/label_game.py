@@ -62,28 +62,14 @@ REFITS = RefitSizes()
 
 
 class LabelGame(Campaign):
-    """Plays the label game on all pairs of an audit.
+    """Plays the label game on all pairs of an audit: P(some bound of some pair exceeds its truth) <= `error_rate`.
 
-    Parameters
-    ----------
-    claims, inputs : sequences
-        One a game: its claim, with a finite value, and the positions of x and x_prime among the audit's inputs, which
-        differ; or the pairs that it pools.
-    samples : int
-        At most 2 * samples labelled draws are taken a pair; in adaptive mode about samples runs an input, on average
-        over the inputs (coins may call for a few more), and `ADAPTIVE_REACH` times as many labelled draws a pair.
-    error_rate : float
-        Of everything together: P(some bound of some pair exceeds its truth) is at most this.
-    coin : callable
-        (round, pair) to the generator of that pair's labels in that round.
-    log_density, data
-        The mechanism's own density, and the inputs by their positions.
-    draw, calls, largest_batch
-        See `Draws`.
-    shows : int
-        Outcomes of an input that are kept for `shown`, where that is more than fits may see.
-    is_coarse : bool
-        Whether fits and looks are fewer, so that a leak is found later, if at all: where the power alone is asked.
+    Each game has a claim of `claims`, with a finite value, and of `inputs` the positions of x and x_prime among the
+    audit's inputs (`data`), which differ; or the pairs that it pools. At most 2 * `samples` labelled draws are taken a
+    pair; in adaptive mode about `samples` runs an input, on average (coins may call for a few more), and
+    `ADAPTIVE_REACH` times as many labelled draws a pair. `coin` gives the generator of the labels of (round, pair).
+    `draw`, `calls` and `largest_batch` are those of `Draws`. `shows` outcomes of an input are kept for `shown`, where
+    that is more than fits may see. Where the power alone is asked fits and looks are fewer (`is_coarse`).
     """
 
     def __init__(

@@ -43,7 +43,7 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
-from dpaudit.inference.tasks import Task, TaskResult
+from dpaudit.inference.tasks import Draw, Task, TaskResult
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Columns = Sequence[FloatArray]  # the values that outputs have in each column, shape (draws,)
@@ -240,30 +240,14 @@ def _recurs(values: FloatArray) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class PlantedForm:
-    """A form of events.
+    """A form of events."""
 
-    Attributes
-    ----------
-    name : str
-        As reports print it.
-    make : callable
-        A random event of so much mass, of columns that suit.
-    suits : callable
-        Whether a column may be of such an event.
-    least : int
-        Columns that such an event needs.
-    of : str
-        Of which outputs: "numbers", "objects" or "" for both; "words" of the words that objects print.
-    is_expected : bool
-        Whether "not refuted" rests on it: readers expect that such an event is found.
-    """
-
-    name: str
-    make: Callable[[Columns, float, np.random.Generator], Event]
-    suits: Callable[[FloatArray], bool] = _varies
-    least: int = 1
-    of: str = ""
-    is_expected: bool = True
+    name: str  # as reports print it
+    make: Callable[[Columns, float, np.random.Generator], Event]  # a random event of so much mass, of suited columns
+    suits: Callable[[FloatArray], bool] = _varies  # whether a column may be of such an event
+    least: int = 1  # columns that such an event needs
+    of: str = ""  # outputs: "numbers", "objects" or "" for both; "words" of the words that objects print
+    is_expected: bool = True  # readers expect that such an event is found, so "not refuted" rests on it
 
 
 _few_intervals = functools.partial(_intervals, pieces=SIZES.few_pieces)
@@ -284,24 +268,12 @@ FORMS = (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Seen:
-    """Outputs of both inputs as they were read: what events are made of, and what plants are played on.
+    """Outputs of both inputs as they were read: what events are made of, and what plants are played on."""
 
-    Attributes
-    ----------
-    outcomes : Outcomes
-        Outputs as they are drawn again: arrays of numbers as they came, others as the columns that were read of them.
-    columns : tuple of ndarray of float
-        The values of each column that varies.
-    words : tuple of ndarray of float
-        How often outputs that are objects print each of their usual words, whatever was read of them.
-    kind : str
-        "numbers" where outputs are arrays of numbers, else "objects".
-    """
-
-    outcomes: Outcomes
-    columns: tuple[FloatArray, ...]
-    words: tuple[FloatArray, ...]
-    kind: str
+    outcomes: Outcomes  # as they are drawn again: arrays of numbers as they came, others as the columns read of them
+    columns: tuple[FloatArray, ...]  # the values of each column that varies
+    words: tuple[FloatArray, ...]  # how often outputs that are objects print each of their usual words
+    kind: str  # "numbers" where outputs are arrays of numbers, else "objects"
 
     @classmethod
     def of(cls, sides: Sequence[Outcomes]) -> Seen:
@@ -364,7 +336,7 @@ class Planting:
             samples=samples,
             error_rate=self.level,
             mode=self.mode,
-            draw=_Replay([Outcomes(own, None, outcomes.shape, outcomes.is_integer) for own in numbers]),
+            draw=_replayed([Outcomes(own, None, outcomes.shape, outcomes.is_integer) for own in numbers]),
             coin=lambda *_: rng,
             is_coarse=True,
         )
@@ -391,17 +363,14 @@ def _tilted(sides: Event, loss: float) -> FloatArray:
     return np.where(sides == lighter, right, np.where(sides == heavier, other, 0.5))
 
 
-class _Replay:
+def _replayed(outcomes: Sequence[Outcomes]) -> Draw:
     """Carries out tasks with outcomes that are there: the `draw` of a game."""
+    taken = [0, 0]
 
-    def __init__(self, outcomes: Sequence[Outcomes]) -> None:
-        self._outcomes, self._taken = outcomes, [0, 0]
-
-    def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        return [self._carried_out(task) for task in tasks]
-
-    def _carried_out(self, task: Task) -> TaskResult:
-        own = self._outcomes[task.input]
-        start = self._taken[task.input] % (len(own) - task.size + 1)
-        self._taken[task.input] = start + task.size
+    def carried_out(task: Task) -> TaskResult:
+        own = outcomes[task.input]
+        start = taken[task.input] % (len(own) - task.size + 1)
+        taken[task.input] = start + task.size
         return task.counted(own.rows(slice(start, start + task.size)))
+
+    return lambda tasks: list(map(carried_out, tasks))

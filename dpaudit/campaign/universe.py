@@ -61,20 +61,11 @@ IntArray = NDArray[np.int64]
 
 
 class UniverseGame(Campaign):
-    """All pairs of a universe against their budgets.
+    """All pairs of a universe against their budgets: P(some bound exceeds its truth) <= `error_rate`.
 
-    Parameters
-    ----------
-    first, second : array of int, shape (pairs,)
-        Positions of x and x_prime among so many `inputs`; the two differ. What no pair names is not drawn.
-    lines : PairLines
-        What each of them is tested against.
-    samples : int
-        About how many draws are taken of each input, at least 10.
-    error_rate : float
-        P(some bound exceeds its truth) <= error_rate, over all pairs together.
-    draw, coin : callable
-        Carries out tasks; gives the generator of the labels' sum.
+    `first` and `second`, shape (pairs,), are positions of x and x_prime among so many `inputs`; the two differ. What no
+    pair names is not drawn. `lines` is what each is tested against; about `samples` draws are taken of each input, at
+    least 10. `draw` carries out tasks, `coin` gives the generator of the labels' sum.
 
     Attributes
     ----------

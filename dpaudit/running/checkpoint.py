@@ -45,8 +45,8 @@ from dpaudit.running.plain_data import NotPlainError, block, from_bytes, text_of
 from dpaudit.running.workers import Raised
 
 FIRST_LINE = b"dpaudit checkpoint 3\n"  # 1 had the counts of an earlier engine, 2 other records
-PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides
-SHOWN = "shown"  # entry of a header for people: values of which the others are digests
+# Entries of a header that are digests, in words.
+DIGESTS = {"promise": "values of the claim", "inputs": "inputs of the pairs", "fingerprint": "mechanism's parts"}
 
 Place = tuple[int, int, int, int]
 
@@ -285,41 +285,14 @@ def as_plan(checkpoint: str | os.PathLike[str] | CheckpointPlan | None, resume: 
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
     here = json.loads(json.dumps(here))
-    different = {name for name in {**here, **there} if here.get(name) != there.get(name)} - {SHOWN}
+    different = {name for name in {**here, **there} if here.get(name) != there.get(name)}
     if different:
-        said = "; ".join(_differences(there, here, different))
+        named = [f"{name}: {there.get(name)}, here {here.get(name)}" for name in sorted(different - DIGESTS.keys())]
+        said = named or [f"{DIGESTS[name]} differ" for name in sorted(different)]  # digests say nothing to anybody
         raise UsageError(
-            f"checkpoint must be of this audit, got {str(path)!r} of another one: {said}. State what it was begun "
-            "with, or another file for this audit."
+            f"checkpoint must be of this audit, got {str(path)!r} of another one ({'; '.join(said)}). "
+            "State what it was begun with, or another file for this audit."
         )
-
-
-def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str]) -> list[str]:
-    """Differences between a checkpoint's audit and this one, in words: digests say nothing to anybody."""
-    both, said = (there, here), []
-    counts = [str(header.get("pairs")).partition(" ")[0] for header in both]
-    shown = [(header.get(SHOWN) or {}).get("pairs") for header in both]
-    (code, _, way), (code_here, _, way_here) = (str(header.get("fingerprint")).partition(" ") for header in both)
-    if "claim" in different:
-        said.append(f"its claim is {there.get('claim')}, here {here.get('claim')}")
-    elif "promise" in different:
-        said.append(f"its claim, {there.get('claim')}, has other values, which its name does not show")
-    if "pairs" in different and all(shown) and shown[0] != shown[1]:
-        said.append(f"its pairs are {shown[0]}, here {shown[1]}")
-    elif "pairs" in different and counts[0] != counts[1]:
-        said.append(f"it has {counts[0]} pairs, here {counts[1]}")
-    elif "pairs" in different:
-        said.append(f"its pairs, {counts[0]} as here, have other inputs")
-    if "subject" in different:
-        said.append(f"its mechanism is {there.get('subject')}, here {here.get('subject')}")
-    elif code != code_here:
-        said.append("its mechanism has other code or other parameters")
-    if way != way_here:
-        said.append(f"its mechanism is {way}, here {way_here}")
-    if different == {PLAYED}:  # else it follows from what else differs
-        said.append(f"its pairs are played in {there.get(PLAYED)}, here in {here.get(PLAYED)}")
-    others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint", PLAYED})
-    return said + [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
 
 
 def _asked(task: Task) -> str:

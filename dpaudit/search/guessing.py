@@ -61,23 +61,8 @@ def guess_domain(
 ) -> Guess:
     """A domain for a mechanism that states none.
 
-    Parameters
-    ----------
-    mechanism : object or callable
-        As for `dpaudit.audit`.
-    example : object, optional
-        An input, or a hypothesis strategy of inputs.
-    adjacency : {"add_remove", "replace_one"}
-        Of datasets.
-    user : str, optional
-        The column of a table that says whose a row is.
-    advice : str
-        What to give where nothing can be guessed, as the end of that message.
-
-    Raises
-    ------
-    UsageError
-        If there is nothing to guess from: the message says what was looked at, and what to give.
+    `example` is an input, or a hypothesis strategy of inputs; `user` is the column of a table that says whose a row is.
+    `UsageError` if there is nothing to guess from: the message says what was looked at, and ends with `advice`.
 
     Examples
     --------

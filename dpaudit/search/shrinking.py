@@ -51,29 +51,14 @@ BUDGET = 60_000  # runs of the mechanism, without the last audit
 
 @dataclasses.dataclass(frozen=True)
 class Shrunk:
-    """A pair that was made small.
-
-    Attributes
-    ----------
-    pair : Pair
-        The small one; the pair itself where nothing smaller broke.
-    difference : str
-        What tells its inputs apart, in words.
-    rows_before, rows_after : int or None
-        Rows of the larger input; None where inputs are no sequences.
-    steps : int
-        Proposals that were taken.
-    runs : int
-        Of the mechanism, without those of the audit that confirms.
-    seconds : float
-    """
+    """A pair that was made small; the pair itself where nothing smaller broke."""
 
     pair: Pair
-    difference: str
-    rows_before: int | None
+    difference: str  # what tells its inputs apart, in words
+    rows_before: int | None  # of the larger input; None where inputs are no sequences
     rows_after: int | None
-    steps: int
-    runs: int
+    steps: int  # proposals that were taken
+    runs: int  # without those of the audit that confirms
     seconds: float
 
 
@@ -88,15 +73,8 @@ def shrink(
 ) -> Shrunk:
     """Make a pair small that an audit called violated. No confidence is attached: audit the small pair.
 
-    Parameters
-    ----------
-    mechanism, claim, seed
-        As for `dpaudit.audit`.
-    pair : Pair
-    domain : Domain, optional
-        What inputs have to be of; without one, rows are left out and values are exchanged for others of the pair.
-    budget : int
-        Runs of the mechanism at most, up to the last proposal.
+    Inputs have to be of the domain; without one, rows are left out and values are exchanged for others of the pair.
+    `budget` are the runs of the mechanism at most, up to the last proposal.
 
     Examples
     --------

@@ -14,7 +14,6 @@ import sqlite3
 from contextlib import nullcontext
 from pathlib import Path
 
-import numpy as np
 import pytest
 from composition_page import page, table
 
@@ -148,20 +147,6 @@ def test_the_page_of_the_manual_is_this_table():
     assert (ROOT / "docs" / "composition.md").read_text(encoding="utf-8") == page()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("claim", ["mu=1", "rho=0.5", "order=2,rdp=1", FDP, PROFILE], ids=str)
-@pytest.mark.parametrize("other", ["jobs", "checkpoint", "plan"])
-def test_a_universe_of_any_claim_works_with_other_features(claim, other, tmp_path, request):
-    """On a line of 65 inputs of Laplace noise, whose 2,080 pairs lose 0.064 nats at most: far within each claim."""
-    alone = audited({"fixed", "universe"}, tmp_path / "alone", request, claim=claim)
-    assert alone.universe is not None and alone.verdict in ("not_refuted", "inconclusive")
-    both = audited({"fixed", "universe", other}, tmp_path / "both", request, claim=claim)
-    if other == "plan":
-        assert both.is_universe and both.budgets
-    else:
-        assert evidence(both) == evidence(alone)
-
-
 def test_every_feature_is_walked_with_every_other():
     assert len(CELLS) == len(FEATURES) * (len(FEATURES) - 1) // 2
     for two in REFUSED:
@@ -198,31 +183,6 @@ def test_isolated_evidence_goes_on_and_its_checkpoint_resumes(tmp_path, mode, in
     alone = dpaudit.audit(subject, **options, mode=mode, seed=5)
     assert resumed.options["resumed"] is True and not place.exists()
     assert evidence(resumed) == evidence(alone)
-
-
-def test_a_round_that_is_drawn_together_is_noted_as_one(tmp_path):
-    """A torn end loses the whole round: half of it would come back, and the other half be drawn later."""
-    from dpaudit.inference.tasks import Task, TaskResult
-    from dpaudit.running.checkpoint import open_checkpoint
-
-    tasks = [Task(i, 1, 0, 0, 3, (), 0) for i in (0, 1)]
-    results = [(task, TaskResult((np.arange(3),), None)) for task in tasks]
-    place = tmp_path / "c"
-    kept = open_checkpoint(place, {"seed": 1}, resume=False, replayable=False)
-    kept.note(0, results[:1])
-    whole = place.stat().st_size
-    kept.note(7, results)
-    assert [kept.find(7, task).counts[0].tolist() for task in tasks] == [[0, 1, 2], [0, 1, 2]]
-    kept.close()
-    again = open_checkpoint(place, {"seed": 1}, resume=True, replayable=False)
-    assert len(again) == 3 and again.recovered == 9
-    assert [again.find(7, task).counts[0].tolist() for task in tasks] == [[0, 1, 2], [0, 1, 2]]
-    again.close()
-    place.write_bytes(place.read_bytes()[:-1])
-    torn = open_checkpoint(place, {"seed": 1}, resume=True, replayable=False)
-    assert torn.is_torn and len(torn) == 1 and place.stat().st_size == whole
-    assert torn.find(7, tasks[0]) is None and torn.find(0, tasks[0]) is not None
-    torn.close()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.inference.tasks import Request, toss
@@ -96,7 +96,7 @@ def universe(deck):
 
 
 def witness(deck, tossed=coin):
-    return WitnessGame(CountsDraws(), ERROR_RATE, 2 * SAMPLES, deck, tossed(), None)
+    return WitnessGame.of_one(Asked(CountsDraws(), ERROR_RATE, 2 * SAMPLES, tossed()), deck)
 
 
 def doubles(deck, draws=SAMPLES):
@@ -117,10 +117,10 @@ MADE = {
 def levels_of(campaign):
     if isinstance(campaign, LabelGame):
         return [use.level for pair in campaign.pairs for _, use in pair.uses]
-    if isinstance(campaign, LowBitGame):
-        without_rule = [pair.error_share for pair in campaign.found if not pair.description]
-        return [test.level for test in campaign.tests] + without_rule
-    return [campaign.test.level] if isinstance(campaign, WitnessGame) else campaign.level.tolist()
+    if not isinstance(campaign, WitnessGame):
+        return campaign.level.tolist()
+    without_rule = campaign.without_rule if isinstance(campaign, LowBitGame) else []
+    return [one.test.level for one in campaign.asked] + [pair.error_share for pair in without_rule]
 
 
 def watched(campaign, journal):

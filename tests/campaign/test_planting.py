@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.campaign.planting import FORMS, Planting, Seen, _Replay, _tilted, is_rare, mass_of, sides_of
+from dpaudit.campaign.planting import FORMS, Planting, Seen, _replayed, _tilted, is_rare, mass_of, sides_of
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Task
 from dpaudit.privacy.claims import GaussianDP, PureDP
@@ -135,7 +135,7 @@ def test_the_lighter_half_has_the_loss_and_no_output_has_a_larger_one(few, many,
 
 def test_a_replay_gives_no_output_twice():
     outcomes = read_outputs(np.arange(100.0), 100)
-    replay = _Replay([outcomes, outcomes])
+    replay = _replayed([outcomes, outcomes])
     tasks = [Task(0, 0, k, 0, 10, (), 10) for k in range(10)] + [Task(1, 0, 0, 0, 30, (), 30)]
     kept = [result.kept.numbers.ravel().tolist() for result in replay(tasks)]
     assert np.concatenate(kept[:10]).tolist() == list(range(100)) and kept[10] == list(range(30))

@@ -41,18 +41,6 @@ def apart(count, **numbers):
     return pairs
 
 
-# Labelled draws of the pilot: planned ones (twice the samples) and pairs to the pilot.
-PILOTS = {
-    # 5%, but at most 24 for one pair and 250 more for each further one; at least 64, and at most a quarter.
-    "sequential": {(20_000, 1): 24, (20_000, 2): 274, (20_000, 3): 524, (20_000, 9): 1_000, (600, 9): 64,
-                   (100, 9): 24, (2, 1): 2, (10**8, 10**4): 40_000, (20_002, 999): 1_000},
-    # 35% up to 8,000, then 15% once that is more, and at most 100,000.
-    "fixed": {(1_000, 1): 350, (10_000, 1): 3_500, (22_860, 1): 8_000, (40_000, 1): 8_000, (53_336, 1): 8_000,
-              (100_000, 1): 15_000, (10**7, 1): 100_000, (100, 7): 34, (2, 1): 2, (1_000, 50): 350},
-}  # fmt: skip
-PILOTS["adaptive"] = PILOTS["sequential"]
-
-
 @pytest.mark.parametrize("open_pairs", [1, 4, 5, 8])
 def test_a_sequential_round_is_a_share_of_the_draws_so_far(open_pairs):
     schedule = schedule_of("sequential", 50_000, 8, 16)  # with a pilot of 1,774

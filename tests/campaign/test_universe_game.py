@@ -213,16 +213,6 @@ def test_a_pair_is_not_broken_where_a_call_behind_the_first_ones_returns():
     assert np.array_equal(rarer.broken, both)
 
 
-def test_what_all_calls_on_an_input_did_is_kept_once():
-    """With a failure for each pair 400 inputs took 14 MB and 0.7 seconds, of which 1,000 are shown."""
-
-    def gone(data, rng):
-        raise OSError("gone")
-
-    game = play(gone, list(range(40)), 1.0, samples=100)
-    assert game.broken.all() and len(game._failing) == 40
-
-
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
     game = play(laplace, POINTS, DISTANCES, samples=3_000)
     budget = game.lines.budget

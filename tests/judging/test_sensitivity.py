@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 
 from dpaudit import PureDP, as_subject, parse_claim
-from dpaudit.audits.climbing import LIMITS, _Climbing, climb
+from dpaudit.audits.climbing import LIMITS, Climb, climb, space_of
 from dpaudit.audits.noise_free import NoiseFree
-from dpaudit.audits.spaces import space_of
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
 
 SEED = 20_261_128
@@ -52,8 +51,8 @@ def test_every_track_shows_the_difference(track):
 
 
 def test_a_walk_that_ends_before_its_time_gives_no_pair(monkeypatch):
-    monkeypatch.setattr(_Climbing, "is_over", lambda self, share=1.0: share == 1.0)  # after the ways were measured
-    search = _Climbing(NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED), None, LIMITS)
+    monkeypatch.setattr(Climb, "is_over", lambda self, share=1.0: share == 1.0)  # after the ways were measured
+    search = Climb(NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED), None, LIMITS)
     search._walk(space_of(VectorDomain(10, 0.0, 1.0, adjacency="one")))
     assert not search.found
 

@@ -583,7 +583,7 @@ def broken():
 
 
 def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
-    asked = spied(monkeypatch, replaying, "WitnessGame")
+    asked = spied(monkeypatch, replaying, "Asked")
     with pytest.raises(Reached):
         dpaudit.replay(broken, response, PureDP(1.0), seed=1)
     assert asked[0]["level"] == pytest.approx(0.03) and asked[0]["labelled"] >= 20

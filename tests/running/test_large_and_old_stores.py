@@ -34,9 +34,6 @@ def rows_of(path):
     return found
 
 
-# --- many rows ---
-
-
 # --- merges that are interrupted ---
 
 

@@ -7,14 +7,19 @@ import pytest
 
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
+from dpaudit.subjects.call_outcomes import Failed
 
 
 def test_outputs_of_every_kind_are_kept_as_they_are():
-    rows = [None, True, 3, 2**80, 1.5, -0.0, math.inf, "é\ud800", b"\0", (1, [2.0]), {"a": {1}}, np.float32(0.1)]
+    rows = [None, True, 3, 2**80, 1.5, -0.0, math.inf, "é\ud800", b"\0", (1, [2.0]), {"a": {1}}, np.float32(0.1),
+            {1: 2, "x": (None,)}, frozenset({1, 2}), complex(1.5, -0.0), Failed("ValueError", "no"),
+            np.datetime64("2020-01-01"), np.arange(6, dtype=np.int16).reshape(2, 3)]  # fmt: skip
     outcomes = read_outputs(rows, len(rows))
     again = outcomes_from_bytes(outcomes_as_bytes(outcomes))
     assert again.tokens.tolist() == outcomes.tokens.tolist()
-    assert [type(value) for value in again.raw] == [type(value) for value in rows]
+    assert [type(value) for value in again.raw] == [type(value) for value in rows] and repr(again.raw[-1]) == repr(
+        rows[-1]
+    )
     for array in (np.arange(6).reshape(3, 2), np.array([[math.nan, math.inf]]), np.zeros((2, 3, 4)), np.ones(2, bool)):
         outcomes = read_outputs(array, len(array))
         again = outcomes_from_bytes(outcomes_as_bytes(outcomes))

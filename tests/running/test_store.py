@@ -2,8 +2,6 @@
 
 import asyncio
 import dataclasses
-import itertools
-import json
 import math
 import os
 import resource
@@ -19,8 +17,7 @@ from support.samplers import response
 import dpaudit
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
-from dpaudit.running import nights, playing
-from dpaudit.running.plain_data import outcomes_from_bytes
+from dpaudit.running import playing
 from dpaudit.running.store import Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
@@ -296,20 +293,6 @@ def test_a_night_that_another_one_overtakes_has_no_more_runs_than_it_was_asked(p
     assert outer.findings[0].samples > only_pair(path).labelled + 24  # its pilot was longer than that
 
 
-def test_nights_of_a_renyi_claim_beside_each_other_lose_and_double_nothing(path, monkeypatch):
-    monkeypatch.setattr(nights, "SHARE_OF_SAVING", 1.0)  # each round is saved
-    rounds = itertools.count(1)
-
-    def beside(progress):
-        if (number := next(rounds)) in (2, 5, 8, 11):
-            night_of(path, seed=300 + number, samples=200, claim="order=2,rdp=1")
-
-    night_of(path, seed=300, samples=200, claim="order=2,rdp=1", on_progress=beside)
-    assert len(sessions_of(only_pair(path))) == 5
-    check_whole(path)
-    assert only_pair(path).labelled == 376 + 4 * 400
-
-
 SPENT = [0]  # calls of `refusing`, which outlive a night
 
 
@@ -545,27 +528,6 @@ def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
     assert only_pair(path).state == before
 
 
-def test_merged_renyi_bets_go_on(tmp_path, path):
-    other = tmp_path / "other.db"
-    alone = [night_of(path, claim="rho=0.2", samples=40), night_of(other, claim="rho=0.2", samples=40, seed=2)]
-    with Store.at(path) as store, Store.at(other) as second:
-        store.merge(second)
-    merged = only_pair(path).log_wealth
-    assert merged == pytest.approx(sum(result.findings[0].log_wealth for result in alone), abs=1e-9)
-    result = night_of(path, claim="rho=0.2", samples=40, seed=3)
-    assert result.findings[0].samples == 60 + 60 + 80 == only_pair(path).labelled
-    assert only_pair(path).log_wealth == pytest.approx(result.findings[0].log_wealth)
-
-
-def test_no_state_is_code(path):
-    night_of(path)
-    json.dumps(only_pair(path).state, allow_nan=True)
-    connection = sqlite3.connect(path)
-    blobs = [row[0] for row in connection.execute("select outputs from inputs")]
-    connection.close()
-    assert len(blobs) == 2 and all(len(outcomes_from_bytes(blob)) > 50 for blob in blobs)
-
-
 def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
     other = tmp_path / "other.db"
     night_of(path, pairs=[(0, 1)], seed=1)
@@ -590,14 +552,3 @@ def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
             _write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
         store.merge(second)
     assert not only_pair(path).is_violated  # it was made at the error rate of that store
-
-
-def test_what_is_forgotten_begins_anew_on_other_streams(path):
-    night_of(path)
-    (subject,) = subjects_of(path)
-    with Store.at(path) as store:
-        assert store.forget([subject["digest"], "0" * 64]) == 1
-    (subject,) = subjects_of(path)
-    assert subject["pairs"] == [] and subject["looks"] == [] and subject["life"] == 1
-    result = night_of(path, confidence=0.95)
-    assert result.options["stream"] == "1/1" and result.findings[0].samples == 200

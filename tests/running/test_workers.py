@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import threading
 import time
 
@@ -124,26 +122,6 @@ def test_a_dask_cluster_gives_the_same_bits_and_is_left_running(cluster, always_
     found = dpaudit.audit(Slow(0.0), backend="dask", cluster=cluster.scheduler_address, **OPTIONS)
     assert evidence(found) == alone
     assert len(cluster.workers) == 3
-
-
-@pytest.mark.long
-def test_a_dask_worker_killed_in_the_middle_changes_nothing(cluster, always_sent):
-    slow = Slow(2e-3)
-    options = {**OPTIONS, "samples": 500, "mode": "sequential", "floating_point": False}
-    alone = evidence(dpaudit.audit(slow, **options))
-    processes = {worker.pid for worker in cluster.workers.values()}
-    killed = []
-
-    def kill_one(state):
-        if len(killed) < 2 and state.runs > 400 * (len(killed) + 1):
-            killed.append(sorted(processes)[len(killed)])
-            threading.Timer(0.02, os.kill, (killed[-1], signal.SIGKILL)).start()  # while the next round is drawn
-
-    found = dpaudit.audit(slow, backend="dask", cluster=cluster.scheduler_address, on_progress=kill_one, **options)
-    assert len(killed) == 2 and evidence(found) == alone
-    with contextlib.suppress(Exception):
-        cluster.scale(3)
-    assert {worker.pid for worker in cluster.workers.values()} != processes  # other processes came for them
 
 
 @pytest.mark.long
