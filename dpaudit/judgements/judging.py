@@ -91,7 +91,8 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
-    end: float = 2.0  # of all of the time: then a call that goes on is broken off
+    end: float = 2.0  # of all of the time, after which a call that goes on is broken off
+    least_end: float = 5.0  # seconds before which no call is said to be slow and broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
@@ -224,7 +225,7 @@ class _Judging:
     def run(self) -> Judgement:
         """The steps of the module, up to the first that decides."""
         try:
-            with interrupted(time.monotonic() + SHARES.end * self.left, _end):
+            with interrupted(time.monotonic() + max(SHARES.end * self.left, SHARES.least_end), _end):
                 return self._run()
         except OutOfTimeError:
             statement = "A call does not come back within the time."
