@@ -121,8 +121,9 @@ def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
         "seconds": result.seconds,
         "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
     }
-    values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
-    numbers = (type(None), bool, int, float)
+    stated = {**result.subject, **run, **result.environment, **options}
+    values = [(name, value) for name, value in stated.items() if value not in (None, [], {}, "")][:200]
+    numbers = (bool, int, float)
     shown = (number_text(value) if isinstance(value, numbers) else clean(value, 200) for _, value in values)
     return tuple((clean(str(key), 40), text) for (key, _), text in zip(values, shown, strict=True))
 
@@ -249,7 +250,7 @@ def _split(result: AuditResult) -> str:
     if not shares:
         return "."
     whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
-    least, most = (number_text(share, 3) for share in (shares[0], shares[-1]))
+    least, most = rate_text(shares[0]), rate_text(shares[-1])
     return said(
         "method_text.split" if len(shares) > 1 else "method_text.split_one", whose=whose, least=least, most=most
     )

@@ -98,7 +98,7 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in ANSWERS:
             status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
-            message = f" {clean(record.message, 300)}" if record.message else ""
+            message = f" ({clean(record.message, 300).removesuffix('.')})" if record.message else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
             lines.append(said("evidence.check", **facts, demand=clean(record.demands, 160), message=message))
     more = len(lines) - CHECKS_NAMED

@@ -298,7 +298,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
         ),
         (
             [("privacy", "error", "", None)],
-            "Not yet. No promise was found broken, but 1 test of 1 gave",
+            "Not yet. No promise was found broken, but the test gave no full answer",
         ),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
