@@ -225,7 +225,7 @@ def frame(x: Axis, y: Axis, width: float) -> list[Mark]:
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
     for at, label in y.ticks(max(7, len(y.scale.names))):
         if y.scale.names and not is_wide:  # a name stands above its row
-            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 11.0, cls="name"))
+            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 14.0, cls="name"))
         elif y.scale.names:
             name = clean(label, int((left - 10.0) / LETTER))
             body.append(tag("text", name, x=left - 8.0, y=at + 4.0, text_anchor="end", cls="name"))

@@ -87,7 +87,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
             text = f"{lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
         at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
         if x.end - x.start < 400.0:
-            at = {"x": x.end - 4.0, "y": middle - 11.0, "text_anchor": "end"}
+            at = {"x": x.end - 4.0, "y": middle - 14.0, "text_anchor": "end"}
         marks.append(tag("text", text, cls=cls, **at))
     return marks
 

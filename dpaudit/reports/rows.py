@@ -172,7 +172,11 @@ def _behaviour(result: CheckResult) -> Line:
         counted += [f"{count:,} {status_word(status)}"] if count else []
     word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
     sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
-    return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks)
+    settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
+    return Line(
+        name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks,
+        settles=settles,
+    )  # fmt: skip
 
 
 def breaks_claim(record: CheckRecord) -> bool:
