@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dpaudit.reports import asides, wording
+from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
@@ -59,15 +59,11 @@ def release_sentence(lines: Sequence[Line], beside: Sequence[str] = ()) -> str:
 
 def found_beside(dossier: Dossier) -> list[str]:
     """What was found beside the verdicts, each kind with the subjects; dependent draws are another answer's."""
-    found: dict[str, list[str]] = {}
-    for result in dossier.audits:
-        kinds = [s for s in result.side_findings if s.status == "found" and s.kind not in wording.DEPENDENCE]
-        bits = result.floating_point is not None and result.floating_point.verdict == "leaks"
-        for title in [*(said("release.bits") for _ in range(bits)), *map(asides.title, kinds)]:
-            found.setdefault(title, []).append(quoted(wording.subject_name(result, 60)))
-    return [
-        f"{title[:1].lower()}{title[1:]} ({first_of(list(dict.fromkeys(names)))})" for title, names in found.items()
-    ]
+    found = [(said("release.bits"), one) for one in dossier.audits if doubles.are_leaking(one)]
+    sides = [(side, one) for one in dossier.audits for side in one.side_findings if side.status == "found"]
+    found += [(asides.title(side), one) for side, one in sides if side.kind not in wording.DEPENDENCE]
+    kinds = wording.gathered((title, quoted(wording.subject_name(one, 60))) for title, one in found)
+    return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
 
 
 def _release(lines: Sequence[Line], is_more: bool) -> str:
@@ -171,12 +167,9 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
 
 def _dependence(dossier: Dossier) -> Iterator[str]:
     """What follows where draws depend on each other; of several results, for which mechanism."""
-    found: dict[str, list[str]] = {}
-    for result in dossier.audits:
-        if sentence := wording.dependence_sentence(result):
-            found.setdefault(sentence, []).append(quoted(wording.subject_name(result, 60)))
-    for sentence, names in found.items():
-        yield sentence if len(dossier.results) == 1 else f"{first_of(list(dict.fromkeys(names)))}: {sentence}"
+    told = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
+    for sentence, names in wording.gathered(one for one in told if one[0]).items():
+        yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
 def _unseen(worst: Line) -> str:

@@ -50,6 +50,8 @@ LINE = 5_000  # characters of a line that runs findings again
 
 def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
     """The document of a result, which is saved at `path`: what every format for people shows."""
+    if isinstance(result, Document):
+        return result
     if isinstance(result, ScoresResult):
         return scores.document(result)
     if isinstance(result, AuditResult) and profile == "plain":
@@ -261,7 +263,7 @@ def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
         for key, text in _of_audit(result):
-            rows.setdefault((words(f"method.{key}"), text), []).append(clean(subject_of(result.subject), 60))
+            rows.setdefault((words(f"method.{key}"), text), []).append(subject_name(result, 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)

@@ -126,10 +126,8 @@ def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: 
 
 def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
     """A line for each text, which names the subjects that it is said of."""
-    found: dict[str, list[str]] = {}
-    for result, text in rows:
-        found.setdefault(text, []).append(wording.subject_name(result))
-    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
+    found = wording.gathered((text, wording.subject_name(result)) for result, text in rows)
+    return [f"{', '.join(names)}: {text}" for text, names in found.items()]
 
 
 def _epsilon(dossier: Dossier) -> Found | None:
