@@ -75,7 +75,7 @@ def _release(lines: Sequence[Line], is_more: bool) -> str:
         which = "unclear" if len(lines) > 1 else "unclear_one"
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
-        return said("release.proved", nothing=said("release.nothing_else" if is_more else "release.nothing"))
+        return said("release.proved")
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
     which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""

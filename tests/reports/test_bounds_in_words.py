@@ -81,8 +81,8 @@ def test_bounds_of_scores_and_proofs_are_rounded_to_their_own_side(synthetic):
     found = synthetic.scores(**bounds, independent=None)
     assert scores.headline(found).startswith("Violated: with 95% confidence ρ is at least 0.50004; rho=0.5")
     shown = dict(scores.facts(found))
-    assert shown["epsilon at delta 1e-5, at least"] == "1.234" and shown["ρ, at least"] == "0.50004"
-    assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346") and shown["ρ, ceiling"] == "2.001"
+    assert shown["epsilon at delta 1e-5, at least"] == "1.234 nats" and shown["ρ, at least"] == "0.50004 nats"
+    assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346 nats") and shown["ρ, ceiling"] == "2.001 nats"
     kept = certificate_attachment("c.json", "", synthetic.certificate(("kept", 0.50004)))
     assert kept.judged.line.measured.endswith("the worst is at most 0.5001 × what was promised")
 
