@@ -25,6 +25,7 @@ from dpaudit.reports.wording import (
     status_word,
     sure_text,
 )
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -145,10 +146,7 @@ def _check(result: CheckResult) -> Iterator[Section]:
         ("suite", "What any mechanism must do", lambda record: not record.name.startswith("law_")),
     )
     names = ", ".join(clean(str(mechanism["name"]), 60) for mechanism in result.mechanisms[:5])
-    text = (
-        f"{plural(len(result.records), 'check')}, at an error rate of {rate_text(result.error_rate)} for the list of "
-        "one mechanism. A check that does not apply says why."
-    )
+    text = said("chapter.checks", checks=plural(len(result.records), "check"), rate=rate_text(result.error_rate))
     yield Section("", f"{names}: laws and conformance", (Paragraph(text),), mark=result.verdict)
     for key, title, belongs in kinds:
         records = [record for record in result.records if belongs(record)]
@@ -171,10 +169,8 @@ def _utility(result: UtilityResult) -> Section:
     name = clean(subject_of(result.subject), 80)
     bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
     broken = [f for f in result.findings if f.verdict == "error"]
-    text = (
-        f"{plural(len(result.findings), 'test')} of {plural(len(bounds), 'stated error bound')}, together "
-        f"at {sure_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
-    )
+    facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
+    text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:

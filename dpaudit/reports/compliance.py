@@ -107,10 +107,7 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
                 (Facts(_environment(result)), *_again(dossier)),
             ),
         ),
-        footer=(
-            f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "
-            f"page. {UNDATED}"
-        ),
+        footer=said("provenance.written", date=date_text(), version=version, undated=UNDATED),
         first=(answers(dossier), *chapters.opening(result)),
     )
 

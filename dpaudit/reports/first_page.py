@@ -154,10 +154,8 @@ def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
         found, pairs = _replays(source)
         lines += found
         if pairs:
-            rest.append(
-                f"{clean(source.name, 300)} holds {plural(pairs, 'more violated pair')}: the same line with another "
-                "--pair runs one."
-            )
+            more = plural(pairs, "more violated pair")
+            rest.append(said("provenance.more", name=clean(source.name, 300), pairs=more))
     if len(lines) > LINES:
         rest.append(f"{plural(len(lines) - LINES, 'more line')} are left out.")
     return lines[:LINES], rest

@@ -167,11 +167,7 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
         shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
         own = upper_text(run.parameter_ceiling)
         rows.append((f"{run.canaries:,}", upper_text(run.ceiling), own, *shown))
-    text = (
-        f"Ceiling: the bound at delta {number_text(plan.delta)} if every guess is right. Accuracy: the share "
-        "of right guesses that refutes the claim. Of a number of guesses that is stated beforehand; without, four "
-        "numbers share the error rate."
-    )
+    text = said("plan.one_run", delta=number_text(plan.delta))
     head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
     return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
 

@@ -39,10 +39,7 @@ SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
 SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
-UNDATED = (
-    "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
-    "audit writes has the date of its end; one that is made later has its own."
-)
+UNDATED = said("provenance.undated")
 
 
 def clean(value: Any, width: int = 120) -> str:
