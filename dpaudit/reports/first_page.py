@@ -12,7 +12,7 @@ from dpaudit.reports import doubles, wording
 from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line, Source
-from dpaudit.reports.measured_picture import picture
+from dpaudit.reports.figures import picture
 from dpaudit.reports.replay_command import Again, again, check_again
 from dpaudit.reports.rows import CLAIM, ranked
 from dpaudit.reports.severity import RULE, severity_of

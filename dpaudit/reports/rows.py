@@ -95,8 +95,8 @@ def _nearest(result: AuditResult, worst: Finding) -> Finding:
     if table is None or not result.ratio_lower > (nearest.ratio_lower or 0.0):
         return nearest
     row = table.row(int(np.nanargmax(table.ratio_lower)))  # not among the findings
-    facts = {"parameter_lower": row.lower, "parameter_budget": row.budget, "ratio_lower": row.ratio_lower}
-    return dataclasses.replace(nearest, **facts)
+    facts: dict[str, Any] = {"parameter_lower": row.lower, "parameter_budget": row.budget}
+    return dataclasses.replace(nearest, ratio_lower=row.ratio_lower, **facts)
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
