@@ -160,12 +160,6 @@ def _context(dossier: Dossier) -> list[str]:
     ]
 
 
-def _unit(dossier: Dossier) -> Found | None:
-    rows = [unit(result) for result in dossier.audits]
-    tested = [facts for status, facts in rows if status != "not assessed"]
-    return ("tested in part", "\n".join(dict.fromkeys(tested))) if tested else None
-
-
 def _correctness(dossier: Dossier) -> Found | None:
     parts = _by_subjects([(one, f"audited, {wording.status_word(one.verdict)}.") for one in dossier.audits])
     for one in dossier.checks:
@@ -241,7 +235,7 @@ def _queries(dossier: Dossier) -> Found | None:
 
 FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "epsilon": _epsilon,
-    "unit": _unit,
+    "unit": lambda dossier: _of_audits(dossier, unit),
     "contribution": lambda dossier: _of_audits(dossier, lambda result: sides(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),

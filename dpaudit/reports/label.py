@@ -98,18 +98,9 @@ def _foot() -> str:
 
 def render_page(dossier: Dossier) -> str:
     """The label as one self-contained page."""
-    return (
-        environment()
-        .get_template("label.html.j2")
-        .render(
-            title=title(dossier),
-            verdict=dossier.verdict,
-            head=head(dossier),
-            categories=categories(dossier),
-            foot=_foot(),
-            version=__version__,
-        )
-    )
+    facts = {"title": title(dossier), "verdict": dossier.verdict, "head": head(dossier), "version": __version__}
+    page = environment().get_template("label.html.j2")
+    return page.render(**facts, categories=categories(dossier), foot=_foot())
 
 
 def render_drawing(dossier: Dossier) -> str:
