@@ -80,10 +80,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     finding, *others = result.violated
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))
-    blocks: list[Block] = [
-        Paragraph(f"{wording.headline(result)}.", mark="violated"),
-        Facts(finding_facts(result, finding)),
-    ]
+    blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(finding_facts(result, finding))]
     blocks.append(Code(clean(line.line, 4000), "replay"))
     rows = [("", line.needs)] if line.needs else []
     if others:

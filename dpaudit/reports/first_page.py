@@ -116,7 +116,7 @@ def headline(dossier: Dossier) -> str:
         return f"Proved for the pairs that are listed, in {count}" if is_proof else f"Not refuted: {NOTHING} in {count}"
     rest = [f"{unsettled:,} not settled"] if unsettled else []
     if dossier.verdict == "inconclusive":
-        return f"Inconclusive: too little evidence in {unsettled:,} of {count}"
+        return f"Inconclusive: {unsettled:,} of {count} not settled"
     if dossier.verdict == "error":
         return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
     rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]

@@ -9,11 +9,12 @@ import re
 import pytest
 from click.testing import CliRunner
 
+import dpaudit
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
-from dpaudit.reports import answers, brief, compliance, first_page, scores
+from dpaudit.reports import answers, brief, compliance, first_page, rows, scores, words
 from dpaudit.reports.check import check_blocks
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
@@ -186,6 +187,21 @@ def test_nothing_violated_has_no_severity(synthetic):
     assert all(severity_of(synthetic.make(name)) is None for name in ("not_refuted", "error", "inconclusive", "empty"))
     unknown = synthetic.finding(ratio=1.05, power=Power(0.1, 0.9, math.inf, 1.0))
     assert severity_of(synthetic.result([unknown])).grade == "marginal"
+
+
+def flips(data, size, rng):
+    """A bit whose laws differ by 0.4 in total variation, where 0.1 is allowed; the loss itself is ln(7 / 3)."""
+    return (rng.random(size) < 0.3 + 0.4 * data).astype(int)
+
+
+def test_what_no_larger_epsilon_covers_has_no_ratio():
+    claim = dpaudit.FDP([(0.0, 0.9), (0.9, 0.0), (1.0, 0.0)])
+    # False alarm 5%, fixed seed; the claim is broken, and found by nearly all audits of this size.
+    result = dpaudit.audit(flips, claim, [(0, 1)], samples=8_000, mode="fixed", seed=1, severity=False)
+    assert result.verdict == "violated"
+    graded = severity_of(result)
+    assert (graded.grade, graded.ratio, graded.reason) == ("clear", math.inf, words.said("severity.unscaled"))
+    assert rows.line_of(Dossier.of(result).sources[0]).severity.words in ("clear", "at least clear")
 
 
 # --- The decision ----------------------------------------------------------------------------------------------------
