@@ -58,10 +58,13 @@ def release_sentence(lines: Sequence[Line], beside: Sequence[str] = ()) -> str:
 
 
 def found_beside(dossier: Dossier) -> list[str]:
-    """What was found beside the verdicts, each kind with the subjects; dependent draws are another answer's."""
+    """What was found beside the verdicts, each kind with the subjects.
+
+    Dependent draws are another answer's, and what a search found the verdict's own.
+    """
     found = [(said("release.bits"), one) for one in dossier.audits if doubles.are_leaking(one)]
     sides = [(side, one) for one in dossier.audits for side in one.side_findings if side.status == "found"]
-    found += [(asides.title(side), one) for side, one in sides if side.kind not in wording.DEPENDENCE]
+    found += [(asides.title(side), one) for side, one in sides if side.kind not in (*wording.DEPENDENCE, *asides.FOUND)]
     kinds = wording.gathered((title, quoted(wording.subject_name(one, 60))) for title, one in found)
     return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
 

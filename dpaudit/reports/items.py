@@ -189,17 +189,13 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
 
 
-def _floating_point(dossier: Dossier) -> Found | None:
-    found = _of_audits(dossier, _low_bits)
-    return found and (found[0], f"{found[1]}\n{said('evidence.bits_rest')}")
-
-
 def _low_bits(result: AuditResult) -> Found:
     found = result.floating_point
     if found is None or not found.pairs:
         return "not assessed", ""
     rate = rate_text(found.error_rate)
-    return "tested in part", said("evidence.bits", headline=doubles.headline(result), rate=rate)
+    told = said("evidence.bits", headline=doubles.headline(result), rate=rate)
+    return "tested in part", joined(told, said("evidence.bits_rest"))
 
 
 def _utility(dossier: Dossier) -> Found | None:
@@ -239,7 +235,7 @@ FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "contribution": lambda dossier: _of_audits(dossier, lambda result: sides(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
-    "floating_point": _floating_point,
+    "floating_point": lambda dossier: _of_audits(dossier, _low_bits),
     "side_channels": lambda dossier: _of_audits(dossier, side_channels),
     "utility": _utility,
     "queries": _queries,
