@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.outputs import answer, subject_output
 from dpaudit.cli.subjects import given_subject
 
 COLUMNS = ("pair", "verdict", "claimed", "ε at least", "ε at most", "δ", "mass left")  # of `attachments.COLUMNS`
@@ -38,7 +38,7 @@ def certify_command(ctx: click.Context, given: Any) -> None:
     draws, and uniform numbers that are only compared. No statistics: what is said is proved for the pairs that are
     listed. Exit status 0 if the claim is kept on all pairs, 1 if it is violated on one, 5 if it stays open.
     """
-    from dpaudit.reports import terminal, wording
+    from dpaudit.reports import wording
     from dpaudit.reports.attachments import certified_row
     from dpaudit.reports.document import Block, Paragraph, Table
     from dpaudit.symbolic.certificate import VERDICTS, short_fraction
@@ -50,17 +50,14 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         result = certify(subject, given.claim, pairs, **options)
     if given.out is not None:
         result.save(given.out)
-    if given.form == "json":
-        print_json(result.to_dict())
-    else:
-        blocks: list[Block] = [Paragraph(wording.clean(result.summary(), 900))]
-        if not result.refusal:
-            ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
-            exact = ["" if pair.exact is None else wording.clean(short_fraction(pair.exact), 60) for pair in ordered]
-            cells = [certified_row(pair) for pair in ordered]
-            rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
-            blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, PAIRS_SHOWN))
-        output_console().print(terminal.show(blocks))
-        if given.out is not None:
-            note(f"Written: {plain(given.out)}", err=False)
+    blocks: list[Block] = [Paragraph(wording.clean(result.summary(), 900))]
+    if not result.refusal:
+        ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
+        exact = ["" if pair.exact is None else wording.clean(short_fraction(pair.exact), 60) for pair in ordered]
+        cells = [certified_row(pair) for pair in ordered]
+        rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
+        blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, PAIRS_SHOWN))
+    answer(given.form, result.to_text, lambda: blocks)
+    if given.out is not None:
+        note(f"Written: {plain(given.out)}", err=given.form == "json")
     ctx.exit(STATUS[result.verdict])
