@@ -58,7 +58,7 @@ def release_sentence(lines: Sequence[Line], beside: Sequence[str] = ()) -> str:
 
 
 def found_beside(dossier: Dossier) -> list[str]:
-    """What was found beside the verdicts, each kind with the subjects.
+    """Findings beside the verdicts, each kind with its subjects.
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
@@ -145,7 +145,7 @@ def _promised(lines: Sequence[Line]) -> str:
 
 
 def _named(lines: Sequence[Line]) -> str:
-    """What was promised in these rows: the first promises, and how many more."""
+    """Promises of these rows: the first ones, and how many more."""
     named = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
     more = f" and {plural(len(named) - NAMED, 'more promise')}" if len(named) > NAMED else ""
     return f"{'; '.join(named[:NAMED])}{more}"
@@ -169,7 +169,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
 
 
 def _dependence(dossier: Dossier) -> Iterator[str]:
-    """What follows where draws depend on each other; of several results, for which mechanism."""
+    """Consequences of draws that depend on each other; of several results, for which mechanism."""
     told = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
     for sentence, names in wording.gathered(one for one in told if one[0]).items():
         yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
