@@ -375,13 +375,12 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
 
 def _warn_of_controls(result: AuditResult) -> None:
     """Say on stderr which pairs are of an input with itself: most likely they were not meant to be."""
-    from dpaudit.reports.wording import plural
+    from dpaudit.reports.wording import some
     from dpaudit.results.model import SAME_INPUT
 
     names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
     if names:
-        more = f" and {plural(len(names) - PAIRS_SHOWN, 'more pair')}" if len(names) > PAIRS_SHOWN else ""
-        note(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}")
+        note(f"Warning: {some(names, PAIRS_SHOWN, 'pair')}: {SAME_INPUT}")
 
 
 def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
@@ -396,9 +395,9 @@ def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 def _broken_text(broken: Sequence[Finding]) -> str:
     """Errors of the broken pairs, each message once."""
-    messages = list(dict.fromkeys(finding.message for finding in broken))
-    shown = " ".join(plain(message) for message in messages[:BROKEN_SHOWN])
+    from dpaudit.reports.wording import plural, some
+
+    messages = [*dict.fromkeys(plain(finding.message) for finding in broken)]
     more = len(messages) - BROKEN_SHOWN
-    pairs = ", ".join(plain(finding.id) for finding in broken[:BROKEN_SHOWN])
-    pairs += f" and {len(broken) - BROKEN_SHOWN} more" if len(broken) > BROKEN_SHOWN else ""
-    return f"{shown}{f' And {more} more messages.' if more > 0 else ''} (pairs: {pairs})"
+    shown = [*messages[:BROKEN_SHOWN], *([f"And {plural(more, 'more message')}."] if more > 0 else [])]
+    return f"{' '.join(shown)} (pairs: {some([plain(finding.id) for finding in broken], BROKEN_SHOWN)})"

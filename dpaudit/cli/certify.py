@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.outputs import answer, subject_output
 from dpaudit.cli.subjects import given_subject
 
-COLUMNS = ("pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left")
+COLUMNS = ("pair", "verdict", "claimed", "ε at least", "ε at most", "δ", "mass left")  # of `attachments.COLUMNS`
 PAIRS_SHOWN = 20
 STATUS = {"kept": 0, "violated": 1, "open": 5}
 
@@ -38,11 +38,10 @@ def certify_command(ctx: click.Context, given: Any) -> None:
     draws, and uniform numbers that are only compared. No statistics: what is said is proved for the pairs that are
     listed. Exit status 0 if the claim is kept on all pairs, 1 if it is violated on one, 5 if it stays open.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from dpaudit.reports import wording
-    from dpaudit.symbolic.certificate import VERDICTS
+    from dpaudit.reports.attachments import certified_row
+    from dpaudit.reports.document import Block, Paragraph, Table
+    from dpaudit.symbolic.certificate import VERDICTS, short_fraction
     from dpaudit.symbolic.certifying import certify
 
     with subject_output():
@@ -51,21 +50,14 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         result = certify(subject, given.claim, pairs, **options)
     if given.out is not None:
         result.save(given.out)
-    if given.form == "json":
-        print_json(result.to_dict())
-    else:
-        console = output_console()
-        console.print(Text(wording.clean(result.summary(), 900)))
-        if not result.refusal:
-            table = Table()
-            for name in COLUMNS:
-                table.add_column(name, overflow="fold")  # cut off, a number reads as another one
-            ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
-            for pair in ordered[:PAIRS_SHOWN]:
-                table.add_row(*[Text(wording.clean(text, 60)) for text in pair.row()])
-            console.print(table)
-            if len(ordered) > PAIRS_SHOWN:
-                console.print(Text(f"and {len(ordered) - PAIRS_SHOWN:,} more pairs"))
-        if given.out is not None:
-            note(f"Written: {plain(given.out)}", err=False)
+    blocks: list[Block] = [Paragraph(wording.clean(result.summary(), 900))]
+    if not result.refusal:
+        ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
+        exact = ["" if pair.exact is None else wording.clean(short_fraction(pair.exact), 60) for pair in ordered]
+        cells = [certified_row(pair) for pair in ordered]
+        rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
+        blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, PAIRS_SHOWN))
+    answer(given.form, result.to_text, lambda: blocks)
+    if given.out is not None:
+        note(f"Written: {plain(given.out)}", err=given.form == "json")
     ctx.exit(STATUS[result.verdict])

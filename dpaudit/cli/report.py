@@ -213,8 +213,7 @@ def _difference(dossier: Dossier, given: Any) -> None:
 
 def _written(document: Document, stem: str, given: Any) -> None:
     """Print a document of its own, and write it where a format or a folder is named."""
-    from dpaudit.reports import file_name, html, markdown
-    from dpaudit.results.model import write_whole
+    from dpaudit.reports import markdown
 
     chosen: tuple[str, ...] = ()
     folder = Path()
@@ -227,12 +226,5 @@ def _written(document: Document, stem: str, given: Any) -> None:
             f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a {word}, got {unknown!r}."
         )
     click.echo(markdown.render(document), nl=False)
-    for name in chosen:
-        path = folder / file_name(stem, name)
-        if name == "pdf":
-            from dpaudit.reports import pdf
-
-            write_whole(path, pdf.render(document))
-        else:
-            write_whole(path, (html if name == "html" else markdown).render(document))
+    for path in write_reports(document, folder, chosen, stem):
         note(f"Written: {path}")

@@ -167,9 +167,12 @@ def read_domain(text: str, name: str = "search") -> Any:
     from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
 
     if not is_python_pairs(text):
-        return domain_from_dict(
-            parsed_json(name, text, repr(text[:60])) if text.lstrip().startswith("{") else read_json(name, text)
-        )
+        is_json = text.lstrip().startswith("{")
+        record = parsed_json(name, text, repr(text[:60])) if is_json else read_json(name, text)
+        try:
+            return domain_from_dict(record)
+        except UsageError as error:
+            raise UsageError(f"{error} (at {name} {text[:60]!r})") from error
     value = load_target(text)
     is_strategy = hasattr(value, "example") and hasattr(value, "map")  # of hypothesis, which need not be installed
     if isinstance(value, Domain | dict) or is_strategy or not callable(value):

@@ -34,11 +34,12 @@ from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
+    from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
 
-    Reported: TypeAlias = AuditResult | CheckResult | UtilityResult | Dossier
+    Reported: TypeAlias = AuditResult | CheckResult | UtilityResult | Dossier | Document
 
 __all__ = [
     "FORMATS",
@@ -65,7 +66,7 @@ def render(
 
     Parameters
     ----------
-    result : AuditResult, CheckResult, UtilityResult, Dossier or ScoresResult
+    result : AuditResult, CheckResult, UtilityResult, Dossier, ScoresResult, or a Document for people
     format : str
         One of `all_formats()`.
     profile : {"plain", "compliance"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dpaudit.reports import wording
+from dpaudit.reports import asides, doubles, wording
 from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
@@ -35,7 +35,7 @@ def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts
     """
     lines = ranked(dossier)
     texts = {
-        "release": joined(release_sentence(lines), *_measured(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines, found_beside(dossier)), *_measured(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier, lines),
@@ -47,24 +47,43 @@ def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts
 # --- May it be released? ----------------------------------------------------------------------------------------------
 
 
-def release_sentence(lines: Sequence[Line]) -> str:
+def release_sentence(lines: Sequence[Line], beside: Sequence[str] = ()) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
     A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else
-    nothing was found of what would have been found, in the promise that was tested least well.
+    nothing was found of what would have been found, in the promise that was tested least well. What was found beside
+    the verdicts (`beside`) is named in each case: low bits that break a promise speak against a release too.
     """
+    return joined(_release(lines, bool(beside)), said("release.beside", found=listed(beside)) if beside else "")
+
+
+def found_beside(dossier: Dossier) -> list[str]:
+    """Findings beside the verdicts, each kind with its subjects.
+
+    Dependent draws are another answer's, and what a search found the verdict's own.
+    """
+    found = [(said("release.bits"), one) for one in dossier.audits if doubles.are_leaking(one)]
+    sides = [(side, one) for one in dossier.audits for side in one.side_findings if side.status == "found"]
+    found += [(asides.title(side), one) for side, one in sides if side.kind not in (*wording.DEPENDENCE, *asides.FOUND)]
+    kinds = wording.gathered((title, quoted(wording.subject_name(one, 60))) for title, one in found)
+    return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
+
+
+def _release(lines: Sequence[Line], is_more: bool) -> str:
     if broken := [line for line in lines if line.is_broken]:
         return joined(said("release.broken"), *_broken(broken))
     if failed := [line for line in lines if line.verdict == "violated"]:
         return said("release.checks", name=quoted(failed[0].subject))
     if unclear := sum(line.verdict != "not_refuted" for line in lines):
-        return said("release.unclear", tests=plural(unclear, "test"), count=len(lines))
+        which = "unclear" if len(lines) > 1 else "unclear_one"
+        return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
         return said("release.proved")
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
     which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    return joined(said(f"release.{which}", times=upper_text(blind, 3)), also)
+    nothing = said("release.nothing_else" if is_more else "release.nothing")
+    return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:
@@ -115,13 +134,21 @@ def _tested(lines: Sequence[Line]) -> str:
 
 def _promised(lines: Sequence[Line]) -> str:
     subjects = {line.subject for line in lines}
-    limited = len({line.subject for line in lines if line.kind in PRIVATE})
+    limits = [line for line in lines if line.kind in PRIVATE and not line.is_boundless]
+    limited = len({line.subject for line in limits})
     which = "some" if limited < len(subjects) else "one" if limited == 1 else "each"
     who = said(f"answers.{which}", count=limited, s="s" * (limited == 1))
+    texts = [said("answers.limit", who=who, promises=_named(limits))] if limits else []
+    if others := [line for line in lines if line not in limits]:
+        texts.append(said("answers.also" if limits else "answers.stated", promises=_named(others)))
+    return joined(*texts)
+
+
+def _named(lines: Sequence[Line]) -> str:
+    """Promises of these rows: the first ones, and how many more."""
     named = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
-    limit = said("answers.limit", who=who) if limited else ""
     more = f" and {plural(len(named) - NAMED, 'more promise')}" if len(named) > NAMED else ""
-    return f"{limit}{'; '.join(named[:NAMED])}{more}."
+    return f"{'; '.join(named[:NAMED])}{more}"
 
 
 # --- How sure is that? ------------------------------------------------------------------------------------------------
@@ -129,17 +156,23 @@ def _promised(lines: Sequence[Line]) -> str:
 
 def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     rate, rest = together(dossier), beside(dossier)
-    low = rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
+    low = rate is not None and rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
     unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
     worst = max(unseen, key=lambda line: line.blind or 0.0, default=None)
-    is_known = not any(map(wording.is_unreliable, dossier.audits))
     return joined(
-        said("certainty.rate", probability=alarm_text(dossier)) if is_known else "",
-        said("certainty.low", enough=percent_text(TOGETHER)) if is_known and low else "",
-        *dict.fromkeys(map(wording.dependence_sentence, dossier.audits)),
+        said("certainty.rate", probability=alarm_text(dossier)) if rate is not None else "",
+        said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
+        *_dependence(dossier),
         said("certainty.no_proof", unseen=_unseen(worst)) if worst is not None else "",
         said("certainty.beside", rate=rate_text(rest)) if rest > 0.0 else "",
     )
+
+
+def _dependence(dossier: Dossier) -> Iterator[str]:
+    """Consequences of draws that depend on each other; of several results, for which mechanism."""
+    told = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
+    for sentence, names in wording.gathered(one for one in told if one[0]).items():
+        yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
 def _unseen(worst: Line) -> str:
@@ -151,12 +184,16 @@ def _unseen(worst: Line) -> str:
     return said(f"certainty.{which}", searched=searched, times=upper_text(worst.blind, 3), often=often, lost=lost)
 
 
-def together(dossier: Dossier) -> float:
+def together(dossier: Dossier) -> float | None:
     """The probability that any result of the report is a false alarm, at most: the sum of their error rates.
 
     Union bound: nothing is supposed of how results depend on each other. A list of checks has its rate for each
     mechanism. What was looked at beside the claims has rates of its own: see `beside`.
+
+    Validity: None where the draws of an audit were found to depend on each other, which its error rate supposes not.
     """
+    if any(map(wording.is_unreliable, dossier.audits)):
+        return None
     rates = [1.0 - result.confidence for result in dossier.audits]
     rates += [1.0 - result.confidence for result in dossier.utilities]
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
@@ -165,10 +202,9 @@ def together(dossier: Dossier) -> float:
 
 
 def alarm_text(dossier: Dossier) -> str:
-    """The same in words, as the end of a sentence; where draws were found to depend on each other it is not known."""
-    if any(map(wording.is_unreliable, dossier.audits)):
-        return said("certainty.unknown")
-    return said("certainty.at_most", rate=rate_text(together(dossier)))
+    """The same in words, as the end of a sentence."""
+    rate = together(dossier)
+    return said("certainty.unknown") if rate is None else said("certainty.at_most", rate=rate_text(rate))
 
 
 def beside(dossier: Dossier) -> float:
@@ -185,7 +221,7 @@ def beside(dossier: Dossier) -> float:
 def _gaps(dossier: Dossier, most: int) -> str:
     found = items(dossier)
     missing = [item.name for item in found if item.status == "not assessed"]
-    shown = "; ".join(missing[:most]) + (f" and {len(missing) - most:,} more" if len(missing) > most else "")
+    shown = "; ".join(missing[:most]) + (f"; and {len(missing) - most:,} more" if len(missing) > most else "")
     declared = sum(item.status == "declared" for item in found)
     rest = said("gaps.declared", items=plural(declared, "item"), s="s" * (declared == 1)) if declared else ""
     unseen = said("gaps.missing", names=shown) if missing else said("gaps.none")

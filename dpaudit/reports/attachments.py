@@ -112,7 +112,11 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
     marks = [VERDICTS[pair.verdict] for pair in order]
-    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, list(map(_row, order)), ROWS, marks))
+    blocks.append(
+        Table.first(
+            "What is proved, pair by pair", COLUMNS, [tuple(certified_row(one).values()) for one in order], ROWS, marks
+        )
+    )
     told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
     told = [(pair, text) for pair, text in told if text]
     if told:
@@ -175,10 +179,12 @@ def _event(pair: CertifiedPair) -> str:
     return clean(event_text(pair), 600)
 
 
-def _row(pair: CertifiedPair) -> tuple[str, ...]:
+def certified_row(pair: CertifiedPair) -> dict[str, str]:
+    """A pair of a certificate under `COLUMNS`."""
     lower = compared(pair.value_lower, pair.claimed)[0]
-    return (
+    cells = (
         name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
         upper_text(pair.value_upper), lower_text(pair.epsilon_lower), upper_text(pair.epsilon_upper),
         number_text(pair.delta), upper_text(pair.mass_left, 3),
     )  # fmt: skip
+    return dict(zip(COLUMNS, cells, strict=True))

@@ -15,6 +15,7 @@ from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, status_word
+from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.universe_table import UniverseTable
 
@@ -196,8 +197,14 @@ def replay_blocks(outcome: Replay) -> list[Paragraph]:
     rows = [
         f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
         f"Rule: {wording.clean(outcome.description, 400)}",
-        f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
-        f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
+        said(
+            "replayed.counts",
+            outcome=outcome,
+            guesses=guesses,
+            share=share,
+            reading=reading,
+            silent=wording.plural(outcome.abstained, "draw"),
+        ),
     ]
     if outcome.dependence:
         rows.append(outcome.dependence)

@@ -54,12 +54,12 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
     """Rows of events of other masses, of which the claim may allow other losses: known ones, and those planted."""
     for mass, loss in power.by_mass:
         if mass != power.event_mass:
-            yield f"{KNOWN}, {_in_outputs(mass)}", _texts(loss, 0.0, NONE)[0], ""
+            yield f"{KNOWN}, {_in_outputs(mass)}", *_texts(loss, 0.0, NONE)
     cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
     for (form, mass), several in cells:
         if mass != power.event_mass:
             found = (one.loss for one in several if one.suffices(power.probability))
-            yield f"{form}, {_in_outputs(mass)}", _texts(min(found, default=math.inf), 0.0, NOT_FOUND)[0], ""
+            yield f"{form}, {_in_outputs(mass)}", *_texts(min(found, default=math.inf), 0.0, NOT_FOUND)
 
 
 def _in_outputs(mass: float) -> str:

@@ -31,7 +31,6 @@ class Case:
     `check` is the same in every run: "claim", "certificate", "scores", "floating_point", the kind of a side finding,
     the name of a check, or "utility: " and the name of a bound; `name` is the check with its pair or input. `status` is
     one of `STATUSES`. A claim or message may be empty, and seconds 0, where none is known of this case alone.
-    `is_part`: it is one pair of a check over several.
     """
 
     subject: Mapping[str, Any]
@@ -41,7 +40,6 @@ class Case:
     status: str
     message: str
     seconds: float = 0.0
-    is_part: bool = False
 
     @property
     def subject_name(self) -> str:
@@ -94,7 +92,7 @@ def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
         for finding in result.findings:
             check = f"utility: {clean(finding.bound, 120)}"
             name = f"{check} on {clean(finding.input_id, 80)}"
-            yield Case(result.subject, "", check, name, finding.told, utility_sentence(finding), is_part=True)
+            yield Case(result.subject, "", check, name, finding.told, utility_sentence(finding))
 
 
 def _audit_cases(result: AuditResult) -> Iterator[Case]:
@@ -103,13 +101,13 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
     for finding in ranked[:PAIRS]:
         name = f"claim on {name_text(finding.id, 120)}"
         message = pair_sentence(result, finding)
-        yield Case(result.subject, claim, "claim", name, finding.verdict, message, is_part=True)
+        yield Case(result.subject, claim, "claim", name, finding.verdict, message)
     rest = ranked[PAIRS:]
     others = wording.asked_count(result) - min(len(ranked), PAIRS)
     if rest or (result.universe is not None and (others or not ranked)):
         status = result.verdict if result.universe is not None else rest[0].verdict
         text = f"{wording.headline(result)}. {wording.plural(others, 'pair')} not listed one by one: see audit.json."
-        yield Case(result.subject, claim, "claim", "claim on all pairs", status, text, is_part=True)
+        yield Case(result.subject, claim, "claim", "claim on all pairs", status, text)
     if not ranked and result.universe is None:
         yield Case(result.subject, claim, "claim", "claim", result.verdict, f"{wording.headline(result)}.")
     found = result.floating_point

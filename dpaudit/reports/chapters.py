@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import asides, brief, by_form, curves, doubles, figures, universe, wording
-from dpaudit.reports.by_form import mass_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.wording import (
     clean,
     name_text,
@@ -25,6 +23,7 @@ from dpaudit.reports.wording import (
     status_word,
     sure_text,
 )
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -71,42 +70,46 @@ def opening(result: AuditResult) -> tuple[Block, ...]:
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(evidence_figure(result), mass_figure(result) if is_quiet else None))
+    return (*blocks, *_figures(figures.evidence_figure(result), by_form.mass_figure(result) if is_quiet else None))
 
 
 def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
     """The sections of an audit below its opening; `coordinates` say by name where inputs lie on a map."""
 
-    def section(key: str, title: str, blocks: list[Block]) -> Section:
-        return Section(key, title, tuple(blocks))
-
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         messages = [(name_text(one.id, 80), clean(one.message or "no message", 500)) for one in broken]
         table = Table.first("Errors", ("pair", "message"), messages, MESSAGES)
-        yield section("errors", "What broke", [table])
+        yield Section("errors", "What broke", (table,))
     if forms := by_form.blocks(result):
-        yield section("found", "What would have been found", forms)
+        yield Section("found", "What would have been found", tuple(forms))
     if result.universe is not None:
-        yield section("universe", "All pairs", universe.blocks(result))
+        yield Section("universe", "All pairs", tuple(universe.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
     if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
-        yield section("losses", "Loss against budget", losses)
+        yield Section("losses", "Loss against budget", tuple(losses))
     if drawn := _figures(curves.profile(result), curves.trade_off(result), curves.band(result)):
-        yield section("curves", "Privacy profile and trade-off", drawn)
+        yield Section("curves", "Privacy profile and trade-off", tuple(drawn))
     if course := _figures(figures.wealth(result)):
-        yield section("evidence", "Evidence over draws", course)
+        yield Section("evidence", "Evidence over draws", tuple(course))
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
-    yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
-    yield section("floating-point", doubles.headline(result), list(_low_bits(result)))
+    yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
+    yield Section("floating-point", doubles.headline(result), tuple(_low_bits(result)))
     if result.side_findings:
         rows = list(map(asides.row, result.side_findings))
         table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
-        yield section("beside", "Beside the claim", [Paragraph(asides.APART), table])
+        yield Section(
+            "beside",
+            "Beside the claim",
+            (
+                Paragraph(asides.APART),
+                table,
+            ),
+        )
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -145,10 +148,7 @@ def _check(result: CheckResult) -> Iterator[Section]:
         ("suite", "What any mechanism must do", lambda record: not record.name.startswith("law_")),
     )
     names = ", ".join(clean(str(mechanism["name"]), 60) for mechanism in result.mechanisms[:5])
-    text = (
-        f"{plural(len(result.records), 'check')}, at an error rate of {rate_text(result.error_rate)} for the list of "
-        "one mechanism. A check that does not apply says why."
-    )
+    text = said("chapter.checks", checks=plural(len(result.records), "check"), rate=rate_text(result.error_rate))
     yield Section("", f"{names}: laws and conformance", (Paragraph(text),), mark=result.verdict)
     for key, title, belongs in kinds:
         records = [record for record in result.records if belongs(record)]
@@ -171,10 +171,8 @@ def _utility(result: UtilityResult) -> Section:
     name = clean(subject_of(result.subject), 80)
     bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
     broken = [f for f in result.findings if f.verdict == "error"]
-    text = (
-        f"{plural(len(result.findings), 'test')} of {plural(len(bounds), 'stated error bound')}, together "
-        f"at {sure_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
-    )
+    facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
+    text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:

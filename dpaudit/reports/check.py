@@ -12,6 +12,7 @@ from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import clean, number_text, plural, rate_text, some, status_word
+from dpaudit.reports.words import said
 
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
 HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
@@ -34,11 +35,9 @@ def check_blocks(result: CheckResult) -> list[Block]:
                 blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene)]
         blocks.append(Paragraph(""))
     rate = rate_text(result.error_rate)
-    text = (
-        f"{plural(len(result.records), 'check')}: {_counts(result)}. Error rate {rate} for the list of one "
-        f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}"
-    )
-    return [*blocks, Paragraph(text), answers(Dossier.alone(result), most=NAMED)]
+    facts = {"checks": plural(len(result.records), "check"), "counts": _counts(result), "rate": rate}
+    told = said("chapter.counted", **facts, seconds=number_text(float(result.seconds), 3), seed=result.seed)
+    return [*blocks, Paragraph(told), answers(Dossier.alone(result), most=NAMED)]
 
 
 def listing() -> Table:

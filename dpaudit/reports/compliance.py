@@ -50,6 +50,8 @@ LINE = 5_000  # characters of a line that runs findings again
 
 def document_of(result: Any, profile: str = "plain", path: str = "") -> Document:
     """The document of a result, which is saved at `path`: what every format for people shows."""
+    if isinstance(result, Document):
+        return result
     if isinstance(result, ScoresResult):
         return scores.document(result)
     if isinstance(result, AuditResult) and profile == "plain":
@@ -105,10 +107,7 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
                 (Facts(_environment(result)), *_again(dossier)),
             ),
         ),
-        footer=(
-            f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "
-            f"page. {UNDATED}"
-        ),
+        footer=said("provenance.written", date=date_text(), version=version, undated=UNDATED),
         first=(answers(dossier), *chapters.opening(result)),
     )
 
@@ -121,8 +120,9 @@ def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
         "seconds": result.seconds,
         "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
     }
-    values = list({**result.subject, **run, **result.environment, **options}.items())[:200]
-    numbers = (type(None), bool, int, float)
+    stated = {**result.subject, **run, **result.environment, **options}
+    values = [(name, value) for name, value in stated.items() if value not in (None, [], {}, "")][:200]
+    numbers = (bool, int, float)
     shown = (number_text(value) if isinstance(value, numbers) else clean(value, 200) for _, value in values)
     return tuple((clean(str(key), 40), text) for (key, _), text in zip(values, shown, strict=True))
 
@@ -249,7 +249,7 @@ def _split(result: AuditResult) -> str:
     if not shares:
         return "."
     whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
-    least, most = (number_text(share, 3) for share in (shares[0], shares[-1]))
+    least, most = rate_text(shares[0]), rate_text(shares[-1])
     return said(
         "method_text.split" if len(shares) > 1 else "method_text.split_one", whose=whose, least=least, most=most
     )
@@ -260,7 +260,7 @@ def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
         for key, text in _of_audit(result):
-            rows.setdefault((words(f"method.{key}"), text), []).append(clean(subject_of(result.subject), 60))
+            rows.setdefault((words(f"method.{key}"), text), []).append(subject_name(result, 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)

@@ -13,7 +13,7 @@ import dataclasses
 import datetime
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -194,35 +194,31 @@ class Stated:
         got = f"{len(value):,} characters" if isinstance(value, str) and len(value) > MAX_CHARACTERS else repr(value)
         raise UsageError(f"{place} must {demand}, got {got}{self.where}.")
 
+    def checked(self, key: str, demand: str, is_right: Callable[[Any], bool], otherwise: Any = None) -> Any:
+        """A value that is right, or stands for one that is not stated."""
+        value = self.values.get(key, otherwise)
+        if not is_right(value):
+            self.refuse(key, demand, value)
+        return value
+
     def text(self, key: str, is_needed: bool = False) -> str:
         """A text without spaces at its ends, empty where none is stated; with `is_needed` it has to say something."""
-        value = self.values.get(key, "")
-        if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
-            self.refuse(key, f"be a text of at most {MAX_CHARACTERS:,} characters", value)
-        if is_needed and not value.strip():
-            self.refuse(key, "say something", value)
-        return str(value).strip()
+        demand = f"be a text of at most {MAX_CHARACTERS:,} characters"
+        self.checked(key, demand, lambda value: isinstance(value, str) and len(value) <= MAX_CHARACTERS, "")
+        return str(self.checked(key, "say something", lambda value: value.strip() or not is_needed, "")).strip()
 
     def one_of(self, key: str, known: Sequence[str], otherwise: str | None = None) -> str:
         """One of the texts that are known."""
-        value = self.values.get(key, otherwise)
-        if value not in known:
-            self.refuse(key, f"be one of {', '.join(known)}", value)
-        return str(value)
+        return str(self.checked(key, f"be one of {', '.join(known)}", lambda value: value in known, otherwise))
 
     def date(self, key: str) -> str:
         """A date in ISO 8601."""
-        value = self.values.get(key)
-        if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
-            self.refuse(key, "be a date such as 2026-01-31", value)
-        return str(value)
+        return str(self.checked(key, "be a date such as 2026-01-31", lambda value: type(value) is datetime.date))
 
     def amount(self, key: str) -> float:
         """A finite number of at least 0."""
-        value = self.values.get(key)
-        if not is_number(value) or value < 0.0:  # type: ignore[operator]
-            self.refuse(key, "be a finite number of at least 0", value)
-        return float(value)  # type: ignore[arg-type]
+        demand = "be a finite number of at least 0"
+        return float(self.checked(key, demand, lambda value: is_number(value) and value >= 0.0))
 
     def table(self, key: str, keys: Sequence[str]) -> Stated:
         """A table within this one, empty where none is stated."""

@@ -198,10 +198,8 @@ def _promised(finding: Finding) -> str:
 def _beside(before: AuditResult, after: AuditResult) -> Section:
     sides = []
     for result in (before, after):
-        found: dict[str, str] = {}
-        for side in result.side_findings:
-            name, status = asides.title(side), status_word(side.status)
-            found[name] = f"{found[name]}, {status}" if name in found else status
+        looked = wording.gathered((asides.title(side), status_word(side.status)) for side in result.side_findings)
+        found = {name: ", ".join(statuses) for name, statuses in looked.items()}
         doubles = result.floating_point
         found["Floating point"] = status_word(doubles.verdict) if doubles is not None else "not examined"
         sides.append(found)

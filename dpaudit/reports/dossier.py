@@ -52,7 +52,8 @@ class Line:
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older
     results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
     known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it,
-    `sentence` what was found, for running text, and `tested` what it was found on.
+    `sentence` what was found, for running text, and `tested` what it was found on. `is_boundless`: the claim sets no
+    limit for what was tested.
     """
 
     subject: str
@@ -71,6 +72,7 @@ class Line:
     settles: str = ""
     sentence: str = ""
     tested: str = ""
+    is_boundless: bool = False
 
     @property
     def name(self) -> str:

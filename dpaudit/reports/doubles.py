@@ -25,6 +25,11 @@ COLUMNS = ("pair", "lower bound on ε (nats)", "budget", "verdict", "right", "wr
 APART: str = words("bits.apart")
 
 
+def are_leaking(result: AuditResult) -> bool:
+    """Tell whether low bits of the outputs break the promise."""
+    return result.floating_point is not None and result.floating_point.verdict == "leaks"
+
+
 def headline(result: AuditResult) -> str:
     """The finding in one line."""
     finding = result.floating_point
@@ -75,7 +80,7 @@ def detectable_sentence(pair: FloatingPointPair) -> str:
 def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
     """Say how the rule of the worst leak is run on fresh draws; None if there is none."""
     finding = result.floating_point
-    if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
+    if finding is None or not are_leaking(result) or finding.pairs[0].rule is None:
         return None
     return again(result, finding.pairs[0].id, path, low_bits=True)
 

@@ -225,7 +225,7 @@ def frame(x: Axis, y: Axis, width: float) -> list[Mark]:
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
     for at, label in y.ticks(max(7, len(y.scale.names))):
         if y.scale.names and not is_wide:  # a name stands above its row
-            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 11.0, cls="name"))
+            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 14.0, cls="name"))
         elif y.scale.names:
             name = clean(label, int((left - 10.0) / LETTER))
             body.append(tag("text", name, x=left - 8.0, y=at + 4.0, text_anchor="end", cls="name"))
@@ -255,15 +255,6 @@ def caption(text: str, x: float, y: float, width: float) -> list[Mark]:
         tag("text", line, x=x, y=y + 13.0 * (k - (len(lines) - 1) / 2.0), text_anchor="middle", cls="label")
         for k, line in enumerate(lines)
     ]
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """The data of a figure as a table; `omitted` counts the rows that were left out."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    omitted: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -367,7 +358,10 @@ class Plot:
         body = frame(x, y, width)
         under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
         over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
-        return Drawing((body[0], *under, *body[1:], *over, *self.further(x, y)), width, height, description)
+        names = [mark for mark in body if place and mark.at["class"] == "name"]  # above their rows: nothing hides them
+        ground = [mark for mark in body[1:] if mark not in names]
+        marks = (body[0], *under, *ground, *over, *names, *self.further(x, y))
+        return Drawing(marks, width, height, description)
 
     def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
         if one.kind == "area":
@@ -415,4 +409,6 @@ def _sample(one: Series) -> Drawing:
         return swatch(marker(one.cls, 11.0, 7.0, 4.0))
     if one.kind in ("box", "area"):
         return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=one.cls))
+    if one.kind == "dots" and len(one.points) == 1:
+        return swatch(tag("circle", cx=11.0, cy=7.0, r=4.0, cls=one.cls))
     return swatch(path([(1.0, 7.0), (21.0, 7.0)], one.cls))

@@ -50,7 +50,6 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         for night, draws in zip(current, drawn, strict=True)
         if night.lower is not None
     ]
-    violated, draws = any(night.violated for night in current), drawn[-1] if drawn else 0
     pair = {
         "key": "scores",
         "id": "scores",
@@ -59,8 +58,8 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         "parameter": ledger.parameter,
         "parameter_budget": to_json(ledger.budget),
         "parameter_lower": to_json(max((night.lower or 0.0 for night in current), default=0.0)),
-        "violated": violated,
-        "draws": draws,
+        "violated": any(night.violated for night in current),
+        "draws": drawn[-1] if drawn else 0,
         "log_wealth": to_json(current[-1].log_wealth) if current else None,
         "change": None,
         "log_wealth_needed": to_json(-math.log(BETS_SHARE * level)),
@@ -84,7 +83,7 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
     ]
     facts = {"digest": ledger.digest, "fingerprint": "scores", "name": ledger.name, "target": None}
     facts |= {name: getattr(ledger, name) for name in ("claim", "confidence", "created", "life")}
-    return _entry(facts, nights, [pair] if current else [], violated, draws)
+    return _entry(facts, nights, [pair] if current else [])
 
 
 def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: float | None) -> dict[str, Any]:
@@ -92,9 +91,7 @@ def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: f
     return {**facts, "log_wealth": to_json(log_wealth), "parameter_lower": to_json(lower)}
 
 
-def _entry(
-    facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]], violated: bool, draws: int
-) -> dict[str, Any]:
+def _entry(facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """A mechanism and a claim with its sessions and pairs."""
     lives = facts["life"] + 1
     return {
@@ -103,8 +100,8 @@ def _entry(
         "lives": lives,
         "error_rate": min(1.0, lives * (1.0 - facts["confidence"])),
         "created": facts["created"],
-        "violated": violated,
-        "draws": draws,
+        "violated": any(pair["violated"] for pair in pairs),
+        "draws": sum(pair["draws"] for pair in pairs),
         "nights": nights,
         "pairs": pairs,
     }
@@ -112,18 +109,13 @@ def _entry(
 
 def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
     life, names = subject["life"], ("seed", "number", "started", "ended", "status", "samples", "runs", "version")
-    nights = [
-        {
-            **{name: night[name] for name in names},
-            "seed": int(night["seed"]),
-            "forgotten": night["life"] != life,
-        }
-        for night in subject["nights"]
-    ]
+    shown = ({name: night[name] for name in names} for night in subject["nights"])
+    lives = [{"seed": int(night["seed"]), "forgotten": night["life"] != life} for night in subject["nights"]]
+    nights = [{**night, **known} for night, known in zip(shown, lives, strict=True)]
     looks: dict[str, list[dict[str, Any]]] = {}
     for look in subject["looks"]:
-        shown = _look(int(look["seed"]), look["number"], look["labelled"], look["log_wealth"], look["lower"])
-        looks.setdefault(look["key"], []).append(shown)
+        seen = _look(int(look["seed"]), look["number"], look["labelled"], look["log_wealth"], look["lower"])
+        looks.setdefault(look["key"], []).append(seen)
     pairs = [
         {
             "key": pair.key,
@@ -145,8 +137,7 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
         }
         for pair in subject["pairs"]
     ]
-    violated, draws = any(pair["violated"] for pair in pairs), sum(pair["draws"] for pair in pairs)
-    return _entry(subject, nights, pairs, violated, draws)
+    return _entry(subject, nights, pairs)
 
 
 def list_blocks(document: Mapping[str, Any]) -> list[Block]:

@@ -11,15 +11,15 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles, wording
 from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier, Line, Source
-from dpaudit.reports.measured_picture import picture
+from dpaudit.reports.dossier import Dossier, Line
+from dpaudit.reports.figures import picture
 from dpaudit.reports.replay_command import Again, again, check_again
 from dpaudit.reports.rows import CLAIM, ranked
 from dpaudit.reports.severity import RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
 from dpaudit.reports.wording import clean, compared, plural, some
 from dpaudit.reports.words import joined, said, words
-from dpaudit.results.utility_result import UtilityResult
+from dpaudit.results.model import AuditResult
 
 ROWS = 10  # of the table; others are in their chapters
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
@@ -116,7 +116,7 @@ def headline(dossier: Dossier) -> str:
         return f"Proved for the pairs that are listed, in {count}" if is_proof else f"Not refuted: {NOTHING} in {count}"
     rest = [f"{unsettled:,} not settled"] if unsettled else []
     if dossier.verdict == "inconclusive":
-        return f"Inconclusive: too little evidence in {unsettled:,} of {count}"
+        return f"Inconclusive: {unsettled:,} of {count} not settled"
     if dossier.verdict == "error":
         return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
     rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]
@@ -148,30 +148,20 @@ def _claim_text(dossier: Dossier) -> str:
 
 def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
     """Lines that run findings again (the worst violated pairs, low bits, failed checks), and what has none there."""
-    lines: list[Again] = []
+    lines: list[Again | None] = []
     rest = []
     for source in dossier.sources:
-        found, pairs = _replays(source)
-        lines += found
-        if pairs:
-            rest.append(
-                f"{clean(source.name, 300)} holds {plural(pairs, 'more violated pair')}: the same line with another "
-                "--pair runs one."
-            )
-    if len(lines) > LINES:
-        rest.append(f"{plural(len(lines) - LINES, 'more line')} are left out.")
-    return lines[:LINES], rest
-
-
-def _replays(source: Source) -> tuple[list[Again], int]:
-    """The lines of one result, and how many violated pairs have none."""
-    result, path = source.result, source.name
-    if isinstance(result, UtilityResult):
-        return [], 0
-    if isinstance(result, CheckResult):
-        checks = [check_again(result, mechanism) for mechanism in result.mechanisms]
-        return [line for line in checks if line is not None], 0
-    known = [finding for finding in result.violated if finding.witness]
-    doubled = doubles.replay_of_worst(result, path)
-    lines = [*(again(result, finding.id, path) for finding in known[:PAIRS]), *([doubled] if doubled else [])]
-    return lines, max(0, len(known) - PAIRS)
+        result, path = source.result, source.name
+        if isinstance(result, CheckResult):
+            lines += [check_again(result, mechanism) for mechanism in result.mechanisms]
+        elif isinstance(result, AuditResult):
+            known = [finding for finding in result.violated if finding.witness]
+            lines += [again(result, finding.id, path) for finding in known[:PAIRS]]
+            lines.append(doubles.replay_of_worst(result, path))
+            if (more := len(known) - PAIRS) > 0:
+                pairs = plural(more, "more violated pair")
+                rest.append(said("provenance.more", name=clean(path, 300), pairs=pairs))
+    found = [line for line in lines if line is not None]
+    if len(found) > LINES:
+        rest.append(f"{plural(len(found) - LINES, 'more line')} are left out.")
+    return found[:LINES], rest

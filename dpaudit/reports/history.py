@@ -23,6 +23,7 @@ from dpaudit.reports.deployment import Stated
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Figure, Plot, Scale, Series
+from dpaudit.reports.figures import TOP
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import at_least, clean, compared, date_text, plural, status_word, upper_text
@@ -34,7 +35,6 @@ RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
 RELEASES, SUBJECTS = 500, 100  # of a history
 MEASURED = ("proven over promised", "found in 9 of 10 audits from", "verdict")
-TOP = 4.0  # times the promise, at the upper end of a drawing
 WEAKER = 1.1  # times the least excess that was seen before: less is chance
 
 

@@ -98,7 +98,7 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in ANSWERS:
             status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
-            message = f" {clean(record.message, 300)}" if record.message else ""
+            message = f" ({clean(record.message, 300).removesuffix('.')})" if record.message else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
             lines.append(said("evidence.check", **facts, demand=clean(record.demands, 160), message=message))
     more = len(lines) - CHECKS_NAMED
@@ -126,10 +126,8 @@ def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: 
 
 def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
     """A line for each text, which names the subjects that it is said of."""
-    found: dict[str, list[str]] = {}
-    for result, text in rows:
-        found.setdefault(text, []).append(wording.subject_name(result))
-    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
+    found = wording.gathered((text, wording.subject_name(result)) for result, text in rows)
+    return [f"{', '.join(names)}: {text}" for text, names in found.items()]
 
 
 def _epsilon(dossier: Dossier) -> Found | None:
@@ -162,12 +160,6 @@ def _context(dossier: Dossier) -> list[str]:
     ]
 
 
-def _unit(dossier: Dossier) -> Found | None:
-    rows = [unit(result) for result in dossier.audits]
-    tested = [facts for status, facts in rows if status != "not assessed"]
-    return ("tested in part", "\n".join(dict.fromkeys(tested))) if tested else None
-
-
 def _correctness(dossier: Dossier) -> Found | None:
     parts = _by_subjects([(one, f"audited, {wording.status_word(one.verdict)}.") for one in dossier.audits])
     for one in dossier.checks:
@@ -197,17 +189,13 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
 
 
-def _floating_point(dossier: Dossier) -> Found | None:
-    found = _of_audits(dossier, _low_bits)
-    return found and (found[0], f"{found[1]}\n{said('evidence.bits_rest')}")
-
-
 def _low_bits(result: AuditResult) -> Found:
     found = result.floating_point
     if found is None or not found.pairs:
         return "not assessed", ""
     rate = rate_text(found.error_rate)
-    return "tested in part", said("evidence.bits", headline=doubles.headline(result), rate=rate)
+    told = said("evidence.bits", headline=doubles.headline(result), rate=rate)
+    return "tested in part", joined(told, said("evidence.bits_rest"))
 
 
 def _utility(dossier: Dossier) -> Found | None:
@@ -243,11 +231,11 @@ def _queries(dossier: Dossier) -> Found | None:
 
 FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "epsilon": _epsilon,
-    "unit": _unit,
+    "unit": lambda dossier: _of_audits(dossier, unit),
     "contribution": lambda dossier: _of_audits(dossier, lambda result: sides(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
-    "floating_point": _floating_point,
+    "floating_point": lambda dossier: _of_audits(dossier, _low_bits),
     "side_channels": lambda dossier: _of_audits(dossier, side_channels),
     "utility": _utility,
     "queries": _queries,

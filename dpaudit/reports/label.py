@@ -23,7 +23,7 @@ from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, date_text, number_text
-from dpaudit.reports.words import TEMPLATES
+from dpaudit.reports.words import TEMPLATES, said
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."
@@ -40,11 +40,8 @@ def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
     lines = [line for line in ranked(dossier) if line.kind == "privacy"]
     promised = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
     budget = declared.budget
-    spent = ""
-    if budget is not None:
-        spent = (
-            f"{budget.parameter}: {number_text(budget.spent)} of {number_text(budget.limit)} spent over all releases."
-        )
+    amounts = () if budget is None else (budget.parameter, number_text(budget.spent), number_text(budget.limit))
+    spent = "{}: {} of {} spent over all releases.".format(*amounts) if amounts else ""
     return (
         _declared("Purpose and data", declared.purpose, declared.data_source, declared.retention),
         ("Promise (privacy loss)", "declared" if promised else "not stated", _some(promised) or NOT_STATED),
@@ -59,8 +56,8 @@ def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
 
 
 def _declared(name: str, *texts: str) -> tuple[str, Kind, str]:
-    said = [text.strip() for text in texts if text.strip()]
-    return (name, "declared", clean(_joined(said), MAX_CHARACTERS)) if said else (name, "not stated", NOT_STATED)
+    stated = [text.strip() for text in texts if text.strip()]
+    return (name, "declared", clean(_joined(stated), MAX_CHARACTERS)) if stated else (name, "not stated", NOT_STATED)
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -78,10 +75,7 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
         return "No audit was run."
     texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
     more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
-    limits = (
-        f"The probability of a false alarm is {alarm_text(dossier)}. A test can show a promise broken, never kept; it "
-        "saw the inputs and the code that ran, and no others."
-    )
+    limits = said("label.limits", probability=alarm_text(dossier))
     return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"
 
 
@@ -104,18 +98,9 @@ def _foot() -> str:
 
 def render_page(dossier: Dossier) -> str:
     """The label as one self-contained page."""
-    return (
-        environment()
-        .get_template("label.html.j2")
-        .render(
-            title=title(dossier),
-            verdict=dossier.verdict,
-            head=head(dossier),
-            categories=categories(dossier),
-            foot=_foot(),
-            version=__version__,
-        )
-    )
+    facts = {"title": title(dossier), "verdict": dossier.verdict, "head": head(dossier), "version": __version__}
+    page = environment().get_template("label.html.j2")
+    return page.render(**facts, categories=categories(dossier), foot=_foot())
 
 
 def render_drawing(dossier: Dossier) -> str:

@@ -33,7 +33,7 @@ RISKY = ("violated", "warning", "error", "xfail")
 
 def render(dossier: Dossier) -> str:
     """The document, with a line end."""
-    ids, now = _Identifiers(results_digest(dossier)), iso_text()
+    ids, now, rate = _Identifiers(results_digest(dossier)), iso_text(), together(dossier)
     subjects = dict.fromkeys(clean(name, 120) for name in dossier.subjects)
     common: dict[str, Any] = {name: ids(name) for name in ("tool", "plan", "document", "result")}
     common |= {"version": __version__, "source": SOURCE, "now": now, "undated": UNDATED}
@@ -47,7 +47,7 @@ def render(dossier: Dossier) -> str:
         headline=headline(dossier),
         title=title(dossier, 200),
         rate=alarm_text(dossier),
-        props=_props(verdict=dossier.verdict, **{"false-alarm-rate": f"{together(dossier):.6g}"}),
+        props=_props(verdict=dossier.verdict, **({} if rate is None else {"false-alarm-rate": f"{rate:.6g}"})),
         components=[
             filled("oscal.tool", **common),
             *(filled("oscal.subject", uuid=ids("subject", one), title=_line(one, 120)) for one in subjects),

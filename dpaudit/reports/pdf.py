@@ -27,11 +27,11 @@ NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
 SHEETS = 8  # at most, where the shortest form is not longer
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
-# last the figures of chapters too. Page one and the items have fewer rows.
-ROWS = (120, 30, 15, 10)
+# last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
+ROWS = (120, 30, 16, 15)
 DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
 SIZE = 9.0  # points of running text and of tables
-ELSEWHERE = "in the other formats of this report, and in the saved result."
+ELSEWHERE = "in the other formats of this report."
 ROOM = 110.0  # points below a heading
 WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
@@ -212,7 +212,7 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
     if isinstance(block, Table):
         rows = block.rows[:most]
         rest = len(block.rows) - len(rows) + block.omitted
-        more = [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
+        more = [_text(f"{plural(rest, 'more row')}: {ELSEWHERE}", "note")] if rest else []
         return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *more]
     assert isinstance(block, Figure)
     if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
@@ -379,7 +379,11 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
         "strokeWidth": float(settings.get("stroke-width", "1")),
     }
     dashes = settings.get("stroke-dasharray", "none")
-    paint |= {} if dashes == "none" else {"strokeDashArray": [float(dash) for dash in dashes.split()]}
+    paint |= (
+        {}
+        if dashes == "none" or mark.name == "circle"
+        else {"strokeDashArray": [float(dash) for dash in dashes.split()]}
+    )
     if mark.name == "rect":
         return shapes.Rect(at["x"], at["y"], max(at["width"], 0.0), max(at["height"], 0.0), **paint)
     if mark.name == "circle":

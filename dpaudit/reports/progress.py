@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import importlib
 import json
 import os
@@ -206,13 +207,8 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
 def times_text(clock: Clock, state: Progress) -> str:
     """The time so far, and what is left of it where that is known."""
     left = clock.left(state)
-    return f"{_clock_text(clock.seconds)}" + ("" if left is None else f", {_clock_text(left)} left")
-
-
-def _clock_text(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    gone, rest = (datetime.timedelta(seconds=int(one or 0.0)) for one in (clock.seconds, left))
+    return f"{gone}" if left is None else f"{gone}, {rest} left"
 
 
 def _bar(console: Console) -> Bar:

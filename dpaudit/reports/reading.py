@@ -107,7 +107,9 @@ def read_any(path: str) -> Read:
         If it cannot be read, or is of no known schema.
     """
     if os.path.isdir(path):
-        path = os.path.join(path, "session.json")
+        folder, path = path, os.path.join(path, "session.json")
+        if not os.path.isfile(path):
+            raise UsageError(f"result must be a file, or a folder with the session.json of tests, got {folder!r}.")
     if _is_store(path):
         return _store(path), []
     record, content = _peek(path)

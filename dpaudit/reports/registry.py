@@ -26,14 +26,12 @@ from dpaudit.reports.items import Item, items
 from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text
-from dpaudit.reports.words import fill, form
+from dpaudit.reports.words import fill, form, words
+from dpaudit.reports.words import said as told
 from dpaudit.results.model import AuditResult
 
 LINE = 4000  # characters of a line of a text
-LIMITS = (
-    "These are empirical lower bounds: they can refute a stated parameter and cannot prove it. Inputs and code other "
-    "than those that ran were not looked at."
-)
+LIMITS = words("registry.limits")
 
 
 def render(dossier: Dossier) -> str:
@@ -113,8 +111,7 @@ def _unit(item: Item) -> str:
 def _measured(dossier: Dossier) -> str:
     """Every promise of privacy with what was measured of it, and the limits of that."""
     lines = [
-        f"{line.words[2:]}: {line.subject}, promised {'; '.join(line.promised.splitlines())}; measured "
-        f"{line.measured} (confidence: {line.sure}). It could have missed: {line.missed}"
+        told("registry.measured", line=line, word=line.words[2:], promised="; ".join(line.promised.splitlines()))
         for line in ranked(dossier)
         if line.kind == "privacy"
     ]
@@ -151,10 +148,7 @@ def _validated(dossier: Dossier) -> str:
     kinds = Counter(line.kind for line in ranked(dossier))
     done = ", ".join(f"{kind} ({count:,})" for kind, count in kinds.items())
     lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
-    opening = (
-        f"Tested with dpaudit {__version__}, by results on {done}. All results together contain a false alarm with "
-        f"probability {alarm_text(dossier)}."
-    )
+    opening = told("registry.tested", version=__version__, kinds=done, probability=alarm_text(dossier))
     return "\n".join([opening, *(f"{line.rstrip('.')}." for line in lines[:20])])
 
 

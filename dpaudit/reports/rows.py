@@ -7,8 +7,11 @@ bound to its promise, 1 being the promise.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
+
+import numpy as np
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
@@ -16,7 +19,7 @@ from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import said
-from dpaudit.results.model import VERDICTS, AuditResult
+from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
 NAMED = 3  # subjects or items that a sentence names
@@ -52,11 +55,14 @@ def privacy_line(result: AuditResult) -> Line:
     def line(promised: str, measured: str, missed: str, **more: Any) -> Line:
         return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, **about, **more)
 
+    if not count:
+        return line(said("row.no_limit", claim=claim), "nothing", "everything", is_boundless=True)
     if worst is None or math.isnan(worst.parameter_lower):
         return line(claim, "nothing" if worst is None else "no bound", "everything")
     if worst.verdict == "error":
         unanswered = {"broken": wording.verdict_count(result, "error"), "pairs": plural(count, "pair")}
         return line(claim, said("row.no_answer", **unanswered), said("row.missed_broken"))
+    worst = worst if worst.verdict == "violated" else _nearest(result, worst)
     lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
     sign, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
@@ -70,12 +76,27 @@ def privacy_line(result: AuditResult) -> Line:
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
     promised = claim if stated.replace("ε ≤ ", "eps=") == claim else f"{claim}\n{stated}"
+    if wording.dependence_sentence(result):  # no size: figures of a single output suppose independent draws
+        which = "unjudged" if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
+        measured, missed = said(f"row.{which}"), said("row.missed_larger" if broken else "row.missed_dependent")
+        return line(promised, measured, missed, sentence=said(f"row.{which}_sentence") if broken else "")
     tail = said("row.broken" if broken else "row.tested", broken=broken, pairs=plural(count, "pair"))
     facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
     return line(promised, measured, missed, low=low, blind=blind, learned_with=found)
+
+
+def _nearest(result: AuditResult, worst: Finding) -> Finding:
+    """The pair whose bound is nearest its limit: not always `worst`, which is of the gravest verdict."""
+    known = [one for one in result.findings if one.ratio_lower is not None and not math.isnan(one.ratio_lower)]
+    nearest, table = max(known, key=lambda one: one.ratio_lower or 0.0, default=worst), result.universe
+    if table is None or not result.ratio_lower > (nearest.ratio_lower or 0.0):
+        return nearest
+    row = table.row(int(np.nanargmax(table.ratio_lower)))  # not among the findings
+    facts: dict[str, Any] = {"parameter_lower": row.lower, "parameter_budget": row.budget}
+    return dataclasses.replace(nearest, ratio_lower=row.ratio_lower, **facts)
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
@@ -151,7 +172,11 @@ def _behaviour(result: CheckResult) -> Line:
         counted += [f"{count:,} {status_word(status)}"] if count else []
     word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
     sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
-    return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks)
+    settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
+    return Line(
+        name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks,
+        settles=settles,
+    )  # fmt: skip
 
 
 def breaks_claim(record: CheckRecord) -> bool:

@@ -30,6 +30,7 @@ from dpaudit.reports.wording import (
     status_word,
     sure_text,
     symbol,
+    unit,
     upper_text,
 )
 from dpaudit.reports.words import said
@@ -76,23 +77,23 @@ def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsi
 
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
     """Names with their texts: bounds, ceiling, what the bounds rest on."""
-    name, sure = symbol(result.parameter), sure_text(result.confidence)
+    name, own, sure = symbol(result.parameter), unit(result.parameter), sure_text(result.confidence)
     at, is_epsilon = f"epsilon at delta {number_text(result.delta)}", result.parameter == "epsilon"
     rows = [
         ("claim", clean(result.claim)),
-        ("design", result.design),
+        ("design", result.design.replace("_", " ")),
         ("scores", f"{result.scores_in:,} in, {result.scores_out:,} out"),
         ("confidence", f"{sure}, for the verdict and all bounds together"),
-        (f"{at}, at least", _lower(result, result, of_epsilon=True)),
-        (f"{at}, ceiling", f"{upper_text(result.ceiling)} (had every guess been right)"),
-        (f"{name}, at least", _lower(result, result)),
-        (f"{name}, ceiling", upper_text(result.parameter_ceiling)),
+        (f"{at}, at least", f"{_lower(result, result, of_epsilon=True)} nats"),
+        (f"{at}, ceiling", f"{upper_text(result.ceiling)} nats (had every guess been right)"),
+        (f"{name}, at least", _lower(result, result) + own),
+        (f"{name}, ceiling", upper_text(result.parameter_ceiling) + own),
     ][: 6 if is_epsilon else 8]
     if (second := result.independent) is not None:
         told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
         rows.append(("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"))
-        rows.append((f"{at}, at least", _lower(result, second, of_epsilon=True)))
-        rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second))]
+        rows.append((f"{at}, at least", f"{_lower(result, second, of_epsilon=True)} nats"))
+        rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second) + own)]
         rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
@@ -144,7 +145,7 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
         measured += said("row.scores_own", name=sign, lower=lower, own=own)
     missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
     of = said("row.scores_independent", name=sign) if found is not result else sign
-    named = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
+    named = {"lower": lower, "budget": budget, "claim": claim}
     low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
     line = Line(
         clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, sure_text(result.confidence),
@@ -166,11 +167,7 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
         shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
         own = upper_text(run.parameter_ceiling)
         rows.append((f"{run.canaries:,}", upper_text(run.ceiling), own, *shown))
-    text = (
-        f"Ceiling: the bound at delta {number_text(plan.delta)} if every guess is right. Accuracy: the share "
-        "of right guesses that refutes the claim. Of a number of guesses that is stated beforehand; without, four "
-        "numbers share the error rate."
-    )
+    text = said("plan.one_run", delta=number_text(plan.delta))
     head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
     return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
 

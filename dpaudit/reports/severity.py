@@ -76,7 +76,8 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
     True
     """
     if finding is None:
-        graded = [severity_of(result, one) for one in result.violated]
+        # Validity: the size of a loss, and the harm of one output, suppose independent draws.
+        graded = [] if wording.dependence_sentence(result) else [severity_of(result, one) for one in result.violated]
         known = [one for one in graded if one is not None]
         return max(known, key=lambda one: (GRADES.index(one.grade), one.ratio), default=None)
     if finding.verdict != "violated":

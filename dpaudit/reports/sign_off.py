@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
@@ -50,7 +48,8 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     file = Path(path)
     where = f" at {str(file)!r}"
     table = Stated(read_toml("sign_off", file), KEYS, where)
-    mechanisms = tuple(_mechanisms(table.values.get("mechanisms", {}), dossier, where))
+    stated = table.table("mechanisms", dossier.subjects)
+    mechanisms = tuple(_decision(name, stated.table(name, DECISION_KEYS)) for name in stated.values)
     decided = {one.mechanism for one in mechanisms}
     left = next((name for name in dossier.subjects if name not in decided), None)
     whole = Decision("", "")
@@ -65,23 +64,10 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     return SignOff(name, role, table.date("date"), whole.decision, whole.conditions, results, mechanisms)
 
 
-def _mechanisms(tables: Any, dossier: Dossier, where: str) -> Iterator[Decision]:
-    """The decisions about single mechanisms, in the order of the file."""
-    if not isinstance(tables, dict):
-        raise UsageError(f"mechanisms must be a table for each mechanism, got {tables!r}{where}.")
-    for name, table in tables.items():
-        if name not in dossier.subjects:
-            known = ", ".join(dossier.subjects)
-            raise UsageError(f"mechanisms must be of this report ({known}), got {name!r}{where}.")
-        if not isinstance(table, dict):
-            raise UsageError(f"mechanisms must hold tables with a decision, got {table!r} for {name!r}{where}.")
-        yield _decision(name, Stated(table, DECISION_KEYS, f" for {name!r}{where}"))
-
-
 def _decision(mechanism: str, table: Stated) -> Decision:
     """The decision that a table states, with its conditions where it needs some."""
     decision, conditions = table.one_of("decision", DECISIONS), table.text("conditions")
     if bool(conditions) != (decision == "accept with conditions"):
         must = "stated" if decision == "accept with conditions" else "left out"
-        raise UsageError(f"conditions must be {must} to {decision}, got {conditions!r}{table.where}.")
+        table.refuse("conditions", f"be {must} to {decision}", conditions)
     return Decision(mechanism, decision, conditions)

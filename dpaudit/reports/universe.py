@@ -100,12 +100,15 @@ def matrix_image(table: UniverseTable) -> Figure:
     """Lower bound over budget of every two inputs, as one matrix in the order of the inputs."""
     ratios = table.ratio_matrix()
     top, count = figures.top_ratio(ratios.ravel().tolist()), len(table.ids)
-    steps = np.full(ratios.shape, figures.GREY["no ratio (budget 0, or no answer)"], dtype=np.uint8)
+    steps = np.full(ratios.shape, figures.GREY["not audited"], dtype=np.uint8)
+    both = (table.first, table.second), (table.second, table.first)
+    for i, j in both:
+        steps[i, j] = figures.GREY["no ratio (budget 0, or no answer)"]
     known = ~np.isnan(ratios)
     steps[known] = [figures.ratio_step(one, top) for one in ratios[known].tolist()]
     np.fill_diagonal(steps, figures.GREY["same input"])
     skipped = table.verdict == NOT_ASKED
-    for i, j in ((table.first, table.second), (table.second, table.first)):
+    for i, j in both:
         steps[i[skipped], j[skipped]] = figures.GREY["not asked (infinite budget)"]
     violated = np.flatnonzero(table.verdict == 0)
     pairs = list(zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True))

@@ -11,9 +11,9 @@ import datetime
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
-from typing import Any
+from typing import Any, TypeVar
 
 from dpaudit.audits.findings import STANDS
 from dpaudit.errors import UsageError
@@ -31,6 +31,7 @@ from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Fin
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
+Text = TypeVar("Text", bound=Hashable)
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
@@ -38,10 +39,7 @@ SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
 SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
-UNDATED = (
-    "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
-    "audit writes has the date of its end; one that is made later has its own."
-)
+UNDATED = said("provenance.undated")
 
 
 def clean(value: Any, width: int = 120) -> str:
@@ -172,6 +170,14 @@ def listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def gathered(said_of: Iterable[tuple[Text, str]]) -> dict[Text, list[str]]:
+    """Texts with the names that each is said of, each once and in the order in which they come."""
+    found: dict[Text, dict[str, None]] = {}
+    for text, name in said_of:
+        found.setdefault(text, {})[name] = None
+    return {text: list(names) for text, names in found.items()}
+
+
 def symbol(parameter: str) -> str:
     """Say how reports write the claim's parameter: a Greek letter where it has one."""
     return SYMBOLS.get(parameter, clean(parameter, 20))
@@ -265,13 +271,8 @@ def has_changed(result: AuditResult) -> bool:
 
 def notes(result: AuditResult) -> list[str]:
     """Say what else is to be known of pairs, each note once, with the pairs that it is about."""
-    about: dict[str, list[str]] = {}
-    for finding in result.findings:
-        for note in finding.notes:
-            about.setdefault(note, []).append(name_text(finding.id, 60))
-    lines = []
-    for note, names in list(about.items())[:NOTES]:
-        lines.append(f"{some(names, NOTED, 'pair')}: {clean(note, 600)}")
+    about = gathered((note, name_text(one.id, 60)) for one in result.findings for note in one.notes)
+    lines = [f"{some(names, NOTED, 'pair')}: {clean(note, 600)}" for note, names in list(about.items())[:NOTES]]
     rest = len(about) - NOTES
     if rest > 0:
         lines.append(said("notes.more", count=plural(rest, "more note")))

@@ -515,7 +515,7 @@ class AuditResult(Saved, Shown):
 
     @property
     def worst(self) -> Finding | None:
-        """The finding with the largest ratio of lower bound to budget; None if there is none."""
+        """The first of `ranked`: of the gravest verdict the one with the largest ratio; None if there is none."""
         return next(iter(self.ranked()), None)
 
     def ranked(self) -> tuple[Finding, ...]:

@@ -93,19 +93,6 @@ class CertifiedPair:
         """Tell whether nothing was left unexplored."""
         return self.mass_left == 0.0
 
-    def row(self) -> tuple[str, ...]:
-        """The cells of a table: pair, verdict, claimed, both bounds of epsilon, delta, e^epsilon and mass left."""
-        return (
-            self.id,
-            self.verdict,
-            f"{self.claimed:.6g}",
-            f"{self.epsilon_lower:.6g}",
-            "0" if self.epsilon_upper < 1e-300 else f"{self.epsilon_upper:.6g}",  # a proved 0 is 4.9e-324, rounded up
-            f"{self.delta:.6g}",
-            "" if self.exact is None else short_fraction(self.exact),
-            f"{self.mass_left:.3g}",
-        )
-
 
 @dataclasses.dataclass(frozen=True)
 class Certificate(Saved):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import json
 import re
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from dpaudit import reports
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
-from dpaudit.pytest_plugin.texts import failure_text
+from dpaudit.pytest_plugin.texts import failure_text, weakness_text
 from dpaudit.reports import brief, scores, terminal, wording
 from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import certificate_attachment
@@ -81,8 +82,8 @@ def test_bounds_of_scores_and_proofs_are_rounded_to_their_own_side(synthetic):
     found = synthetic.scores(**bounds, independent=None)
     assert scores.headline(found).startswith("Violated: with 95% confidence ρ is at least 0.50004; rho=0.5")
     shown = dict(scores.facts(found))
-    assert shown["epsilon at delta 1e-5, at least"] == "1.234" and shown["ρ, at least"] == "0.50004"
-    assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346") and shown["ρ, ceiling"] == "2.001"
+    assert shown["epsilon at delta 1e-5, at least"] == "1.234 nats" and shown["ρ, at least"] == "0.50004 nats"
+    assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346 nats") and shown["ρ, ceiling"] == "2.001 nats"
     kept = certificate_attachment("c.json", "", synthetic.certificate(("kept", 0.50004)))
     assert kept.judged.line.measured.endswith("the worst is at most 0.5001 × what was promised")
 
@@ -116,3 +117,34 @@ def test_no_rate_is_stated_and_no_draws_are_asked_for_where_draws_depend_on_each
     for format in ("label", "registry", "oscal"):
         text = reports.render(result, format)
         assert "probability at most 5%" not in text and "since draws depend on each other" in text
+    assert json.loads(reports.render(result, "json", "compliance"))["false_alarm_rate"] is None
+    assert "false-alarm-rate" not in reports.render(result, "oscal")
+
+
+# An inconclusive audit names a pair that is inconclusive, and the loss that it was judged by.
+
+
+@pytest.fixture
+def unclear(synthetic):
+    """A pair of budget 0 that is inconclusive, beside one of a larger detectable loss that is not."""
+    power = Power(0.1, 0.9, 0.4, 0.0)
+    zero = synthetic.finding("a", "b", 0.0, 0.0, "inconclusive", ratio_lower=None, power=power)
+    one = synthetic.finding("a", "c", 0.8, 1.0, power=Power(0.1, 0.9, 1.4, 1.0))
+    return synthetic.result([zero, one])
+
+
+def test_the_pair_that_is_named_is_an_inconclusive_one(unclear):
+    assert wording.least_powerful(unclear).id == "a|b"
+    text = wording.power_sentence(unclear)
+    assert text.startswith("For the least well tested pair, a|b, a loss of 0.4 nats or more")
+    assert "the claim allows none at all, and a pair of budget 0 is judged where 0.1 nats would have been found" in text
+    assert "a|b" in weakness_text(unclear) and "a|c" not in weakness_text(unclear)
+
+
+def test_among_inconclusive_pairs_the_one_furthest_from_its_limit_is_named(synthetic, unclear):
+    three = synthetic.finding("a", "d", 0.1, 1.0, "inconclusive", power=Power(0.1, 0.9, 9.0, 1.0))  # 4.5 limits of 2
+    both = dataclasses.replace(unclear, findings=(*unclear.findings, three))
+    assert wording.least_powerful(both).id == "a|d"
+    # The limit is the audit's own: 0.4 is 4 times the 0.1 of a budget of 0.
+    wide = dataclasses.replace(both, options={**both.options, "inconclusive_factor": 3.0})
+    assert wording.least_powerful(wide).id == "a|b"

@@ -9,6 +9,7 @@ import pytest
 
 from dpaudit import reports
 from dpaudit.errors import UsageError
+from dpaudit.reports import pdf
 from dpaudit.reports.dossier import Dossier
 
 pypdf = pytest.importorskip("pypdf", reason="no pypdf to read the PDF with")
@@ -62,3 +63,13 @@ def test_without_reportlab_the_extra_is_named(synthetic, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'dpaudit\[pdf\]'"):
         reports.render(synthetic.make("single"), "pdf")
+
+
+def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():
+    pdf._register()
+    cells = [("not applicable", "word " * 200, "x" * 200)]
+    least = [pdf._least(name, [row[k] for row in cells]) for k, name in enumerate(("status", "evidence", "id"))]
+    widths = pdf._widths([5.0, 70.0, 24.0], least, 499.0)
+    assert all(width >= low for width, low in zip(widths, least, strict=True)) and sum(widths) == pytest.approx(499.0)
+    assert sum(pdf._widths([1.0, 1.0], [400.0, 300.0], 500.0)) == pytest.approx(500.0)
+    assert pdf._widths([1.0, 9.0], [50.0, 50.0], 100.0) == pytest.approx([50.0, 50.0])
