@@ -33,8 +33,8 @@ FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
 NONE_GIVEN = (  # where draws depend on each other
     "Rates, bounds and power suppose that each draw has the same start and noise of its own, so none is given. "
-    "Make the mechanism anew in each call, or set it back there, and draw each output of a batch by itself; of what is "
-    "kept from draw to draw an audit of single ones says nothing."
+    "Make the mechanism anew in each call, or set it back there, and draw each output of a batch by itself. An audit "
+    "of single outputs does not see what the mechanism keeps from one output to the next."
 )
 STANDS = (  # of a violation, whatever calls remember
     "Calls on the two inputs came in a random order, so that the violation stands: given what came before them, not "
@@ -245,7 +245,7 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, nights
 
 
 def _p_text(change: Change) -> str:
-    return f"p = {change.p_value:.1g}" if change.p_value else "p below the least double"
+    return f"p = {change.p_value:.1g}" if change.p_value else "p below 1e-307"
 
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:

@@ -364,7 +364,8 @@ class _Judging:
                 text = f"Its loss is proved to be within the claim for {said}."
                 return self._judgement("proved", by, text, pairs=pairs)
             # Validity: its losses are computed in doubles, with a slack, where those of a certificate have bounds.
-            statement = f"Its recorded noise keeps the claim for {said}, to a share of 1e-6 and in real numbers."
+            sure = "computed to one part in a million, in real numbers"
+            statement = f"Its recorded noise keeps the claim for {said}, {sure}."
             return self._judgement("not_refuted", by, statement, pairs=pairs)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0

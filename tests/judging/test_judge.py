@@ -64,7 +64,7 @@ def test_a_domain_that_was_not_tried_whole_is_never_proved():
 def test_a_record_of_pairs_that_were_given_proves_nothing():
     found = judge(enough, "eps=1", pairs=[([0.0] * 4, [0.0, 0.5, 0.0, 0.0])], **QUICK)
     assert (found.verdict, found.by) == ("not_refuted", "recorded noise")
-    assert "to a share of 1e-6" in found.statement
+    assert "to one part in a million" in found.statement
     assert "1 pair that was given" in found.scope and "no others" in found.scope
 
 
