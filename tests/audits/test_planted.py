@@ -101,7 +101,7 @@ def test_a_map_has_rows_of_other_masses(quick):
     finding = dataclasses.replace(result.findings[0], power=dataclasses.replace(power, cells=(*power.cells, rare)))
     shown = by_form.rows_of(finding.power)
     assert result.verdict in ("not_refuted", "inconclusive")
-    assert (f"{rare.form}, in outputs of probability 0.01", "5", "") in shown
+    assert (f"{rare.form}, in outputs of probability 0.01", "5", "–") in shown
 
 
 @pytest.mark.slow

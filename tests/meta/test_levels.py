@@ -714,7 +714,7 @@ def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatc
     limits = spied(monkeypatch, processes, "binomial_upper", lambda given: 0.9)
     drawn = []
     monkeypatch.setattr(processes, "in_a_child", lambda work: drawn.append(len(work())) or [str(len(drawn))])
-    monkeypatch.setattr(processes, "tokens", lambda outputs, size: [str((k + 1) // 2) for k in range(size)])
+    monkeypatch.setattr(processes, "tokens", lambda outcomes: [str((k + 1) // 2) for k in range(len(outcomes))])
     assert processes.independent_processes(case) is None
     assert [one["level"] for one in limits] == pytest.approx([0.5 * case.level])
     # Each output of the pilot is in one pair: the first and the second are not equal, the second and the third are.
