@@ -80,6 +80,12 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str]
     return tuple(found.values())
 
 
+def forms_of(output: Any) -> list[tuple[str, str, str]]:
+    """In which forms an output and its parts are held, with their places: what no rule reads, and proofs compare."""
+    parts = _walk(output, LIMITS)
+    return sorted((place, what, form) for value, place, depth in parts for what, form in _forms(value, depth))
+
+
 def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
     """In which form a value is held, where nothing of that is read: numbers that are outputs, keys, members, NaN."""
     is_array = isinstance(value, np.ndarray)
@@ -87,7 +93,8 @@ def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
         yield NUMBERS, form
     if depth == 0 and (is_array or isinstance(value, list | tuple)) and not (value.size if is_array else value):
         yield "the class and shape of what is empty", f"{class_name(value)} {np.shape(value)}"
-    if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f" and np.any(nan := np.isnan(value)):
+    is_real = value != value if isinstance(value, float) else is_array and value.dtype.kind == "f"
+    if is_real and np.any(nan := np.isnan(value)):
         bits = np.unique(np.atleast_1d(np.asarray(value))[np.atleast_1d(nan)].astype(float).view(np.uint64))
         yield "the bits of NaN", " ".join(f"{one:x}" for one in bits.tolist())
     if isinstance(value, Mapping) and not all(type(key) is str for key in value):

@@ -54,7 +54,7 @@ from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
-from dpaudit.subjects.leaving import interrupted, within
+from dpaudit.subjects.leaving import interrupted, until, within
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
 from dpaudit.symbolic.certifying import certified
@@ -225,7 +225,8 @@ class _Judging:
     def run(self) -> Judgement:
         """The steps of the module, up to the first that decides."""
         try:
-            with interrupted(time.monotonic() + max(SHARES.end * self.left, SHARES.least_end), _end):
+            end = time.monotonic() + max(SHARES.end * self.left, SHARES.least_end)
+            with until(end), interrupted(end, _end):  # a program may catch what breaks it off: no outcome is that
                 return self._run()
         except OutOfTimeError:
             statement = "A call does not come back within the time."

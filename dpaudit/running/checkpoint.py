@@ -44,7 +44,7 @@ from dpaudit.running.journal import Journal, lock, open_private
 from dpaudit.running.plain_data import NotPlainError, block, from_bytes, text_of, to_bytes
 from dpaudit.running.workers import Raised
 
-FIRST_LINE = b"dpaudit checkpoint 3\n"  # 1 had the counts of an earlier engine, 2 other records
+FIRST_LINE = b"dpaudit checkpoint 4\n"  # 1 had the counts of an earlier engine, 2 other records, 3 another header
 # Entries of a header that are digests, in words.
 DIGESTS = {"promise": "values of the claim", "inputs": "inputs of the pairs", "fingerprint": "mechanism's parts"}
 

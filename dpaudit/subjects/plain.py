@@ -433,8 +433,13 @@ def _holds_more(error: BaseException) -> bool:
     """Tell whether an exception may hold more than its text: another one, notes, attributes, or what is not printed."""
     kinds = type(error).__mro__
     is_plain = next(one for one in kinds if one.__module__ == "builtins").__basicsize__ == BaseException.__basicsize__
-    is_printed = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
-    is_printed &= all(type(item) in (str, int, float, bool, type(None)) for item in error.args)
+    parts = (part for one in kinds if one.__module__ != "builtins" for part in vars(one).values())
+    is_plain &= not any(isinstance(part, types.MemberDescriptorType) for part in parts)  # a slot
+    is_key, args = type(error).__str__ is KeyError.__str__, error.args
+    is_printed = is_key or type(error).__str__ is BaseException.__str__
+    is_printed &= all(type(item) in (str, int, float, bool, type(None)) and item == item for item in args)
+    # Other arguments would be printed as a single number is, as no text at all, or as the text of a tuple.
+    is_printed &= is_key or len(args) != 1 or (type(args[0]) is str and args[0][:1] not in ("", "("))
     others = (error.__cause__, error.__context__)  # of which those that are no `Exception` are our own
     return not is_plain or not is_printed or bool(vars(error)) or any(isinstance(one, Exception) for one in others)
 

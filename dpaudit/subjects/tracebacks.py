@@ -53,12 +53,14 @@ def is_outcome(error: BaseException, handlers: frozenset[Any]) -> bool:
 def is_of_output(error: BaseException) -> bool:
     """Tell whether an error of looking at an output is the mechanism's: any that no person and no handler raised.
 
-    A `KeyboardInterrupt` is, where a `raise` has made it: one of a person comes between any two steps.
+    A `KeyboardInterrupt` is, where a `raise` has made it: one of a person comes between any two steps. What is no
+    `Exception` and is raised here, as where the time of a run ends, is not.
     """
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    is_stated = place is not None and place.tb_lasti >= 0
+    is_own = place is not None and place.tb_frame.f_code.co_filename.startswith(OWN_FOLDER)
+    is_stated = place is not None and place.tb_lasti >= 0 and (isinstance(error, Exception) or not is_own)
     if isinstance(error, KeyboardInterrupt) and place is not None:
         is_stated = is_stated and place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE
     return is_stated and is_outcome(Exception().with_traceback(error.__traceback__), signal_handlers())

@@ -23,7 +23,6 @@ import dis
 import functools
 import gc
 import itertools
-import math
 import operator
 import pickle
 import random
@@ -37,7 +36,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.subjects.foreign import is_standard
+from dpaudit.features.unread import forms_of
 from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH, REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
@@ -104,7 +103,7 @@ AS_TEXT = "it makes a text, which may have an address in memory"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
 MORE = "it raises an exception that may hold more than its text"
-FORMS = "it returns equal numbers of different classes, or NaN of two signs"
+FORMS = "it returns equal numbers of different classes, or NaN of different bits"
 INPUT = "an input"
 _MISSING = object()
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -474,7 +473,7 @@ class Dependence:
         self.working = set[int]()  # the codes of what works a value out once
         self._before, self._streams = len(UNSURE), self.state.streams()
         self._set: Any = ()  # that was changed last
-        self._forms: dict[str, Any] = {}  # of numbers that were returned, by their tokens
+        self._forms: dict[str, Any] = {}  # of outputs, by their tokens
 
     def add(self, *inputs: Any) -> None:
         """Look at more inputs on which it is run."""
@@ -507,12 +506,10 @@ class Dependence:
             is_asked = any(value is changed and _is_asked(frame.f_code, name) for name, value in own)
             self._set = () if is_asked else changed
 
-    def note_number(self, token: str, number: Any) -> None:
-        """Note a number that is an output: its token does not show whether it is an int or the float that equals it."""
-        if isinstance(number, np.generic) and is_standard(number.dtype):
-            number = number.item()
-        form = type(number), number != number and math.copysign(1.0, number)
-        UNSURE.extend([FORMS] * (self._forms.setdefault(token, form) != form))
+    def note_form(self, token: str, output: Any) -> None:
+        """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
+        held = forms_of(output)
+        UNSURE.extend([FORMS] * (self._forms.setdefault(token, held) != held))
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""

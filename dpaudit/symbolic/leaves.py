@@ -110,8 +110,8 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     if kind:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
     token = identity(plain)
-    if tracer.depends is not None and isinstance(plain, int | float | np.generic):
-        tracer.depends.note_number(token, plain)
+    if tracer.depends is not None:
+        tracer.depends.note_form(token, plain)
     if not isinstance(plain, int | float | str) and identity(plain, -1) != token:  # one level more shows more
         tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
     if not tails:

@@ -265,8 +265,17 @@ def test_a_program_that_only_raises_is_not_called_private():
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(True, 1), (1, 1.0), (np.float32(1.0), 1.0), (math.nan, -math.nan)],
-    ids=["a truth value", "a float", "a shorter float", "NaN of the other sign"],
+    [
+        (True, 1),
+        (1, 1.0),
+        (np.float32(1.0), 1.0),
+        (math.nan, -math.nan),
+        ([math.nan], [-math.nan]),
+        ({1: 0}, {1.0: 0}),
+        ({1}, {1.0}),
+        (np.array(1.0), 1.0),
+    ],
+    ids=["a truth value", "a float", "a shorter float", "NaN of a sign", "in a list", "a key", "a member", "an array"],
 )
 def test_equal_numbers_of_different_classes_are_not_proved_to_be_one_outcome(one, other):
     def release(x, rng):

@@ -328,6 +328,7 @@ def test_an_exception_that_holds_more_than_its_text_is_not_compared():
     reason = dpaudit.certify(raises_with(noted), "eps=1", [(0, 1)]).pairs[0].reason
     assert "an exception that may hold more than its text" in reason
     assert dpaudit.certify(raises_with(lambda x: ValueError("a", 1)), "eps=0", [(0, 1)]).verdict == "kept"
+    assert dpaudit.certify(raises_with(lambda x: KeyError(1)), "eps=0", [(0, 1)]).verdict == "kept"
     assert dpaudit.certify(raises_with(lambda x: ValueError("a", x)), "eps=1", [(0, 1)]).verdict == "violated"
 
 
@@ -344,6 +345,31 @@ def test_a_vectorised_mechanism_that_returns_one_number_is_told_to_return_a_batc
 
     with pytest.raises(dpaudit.SubjectError, match="must return a batch of 1 output for size=1"):
         dpaudit.certify(alone, "eps=1", [(0, 1)])
+
+
+class HasASlot(ValueError):
+    __slots__ = ("held",)
+
+
+def slotted(x):
+    error = HasASlot("a")
+    error.held = x
+    return error
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        slotted,
+        lambda x: ValueError(1 if x else "1"),
+        lambda x: ValueError(*[""] * x),
+        lambda x: ValueError("('a', 1)") if x else ValueError("a", 1),
+        lambda x: KeyError(math.nan if x else -math.nan),
+    ],
+    ids=["a slot", "a number", "no text", "a tuple", "NaN"],
+)
+def test_exceptions_that_print_alike_are_not_proved_to_be_one_outcome(make):
+    assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
 
 
 def counts_for_ever(x, rng):

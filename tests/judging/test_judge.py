@@ -16,7 +16,7 @@ from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 import dpaudit
 from dpaudit import MetricDP, Pair, UsageError, judge
 from dpaudit.domains import DatasetDomain, NumberDomain
-from dpaudit.judgements import Judgement, load_judgement
+from dpaudit.judgements import Judgement, judging, load_judgement
 from dpaudit.judgements.judging import ERROR_RATE, _Judging
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects import programs
@@ -331,3 +331,18 @@ def test_a_run_that_takes_long_with_symbols_ends_in_its_time():
     started = time.process_time()
     assert judge(compares, "eps=1,delta=1e-5", pairs=[(0.0, 1.0)], seed=SEED, seconds=2.0).verdict != "proved"
     assert time.process_time() - started < 10.0  # seconds of this process, whatever else the machine does
+
+
+def test_a_call_that_catches_what_ends_it_is_no_outcome(monkeypatch):
+    def gives_up(x, rng):
+        try:
+            for _ in range(10**7):
+                pass
+        except Exception:
+            return "gave up"
+        return rng.laplace()
+
+    ended = dataclasses.replace(judging.SHARES, end=0.0, least_end=0.0, over=1e6)  # an audit would go on for long
+    monkeypatch.setattr(judging, "SHARES", ended)
+    found = judge(gives_up, "eps=1", pairs=[(0, 1)], seconds=1.0)
+    assert (found.verdict, found.by) == ("inconclusive", "")

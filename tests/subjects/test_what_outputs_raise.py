@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.plain import seen
+from dpaudit.subjects.tracebacks import OWN_FOLDER
+from dpaudit.symbolic.tracing import Suspended
 
 
 class Awkward(list):
@@ -81,3 +84,16 @@ def test_an_interrupt_of_a_person_still_ends_what_is_running():
             seen(Slow([[1.0]]))
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_what_ends_a_run_in_the_middle_is_not_of_the_output():
+    def end(self, *_):
+        raise Suspended
+
+    own = types.FunctionType(end.__code__.replace(co_filename=f"{OWN_FOLDER}ends.py"), globals())
+
+    class Reads(list):
+        __iter__ = __len__ = __reduce_ex__ = __repr__ = own
+
+    with pytest.raises(Suspended):
+        seen(Reads())
