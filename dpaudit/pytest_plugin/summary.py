@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ PUBLIC = (
 
 
 class Summary:
-    """Everything that the tests of a session reported, in the process that says it."""
+    """Everything that the tests of a session reported, in the process that says it; a plugin of pytest."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -66,10 +66,17 @@ class Summary:
             check_format(name)
         check_folder("dp_out", self.settings.out)
 
-    def add(self, node_id: str, records: Iterable[dict[str, Any]]) -> None:
-        """Add what a phase of a test reports; each phase repeats what those before it did."""
-        for record in records:
-            self.found.setdefault(node_id, {})[record["call"]] = record
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add what a phase of a test reports, whichever process ran it; each phase repeats what those before it did."""
+        for record in getattr(report, "dpaudit", ()):
+            self.found.setdefault(report.nodeid, {})[record["call"]] = record
+        if (check := getattr(report, checks.ATTRIBUTE, None)) is not None:
+            self.checks[report.nodeid] = check
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        """Hear what a process tells at its end (`Plan.told`)."""
+        self.plan = told["plan"] or self.plan
+        self.collected += [told["collected"]] if told["collected"] else []
 
     @property
     def records(self) -> list[tuple[str, dict[str, Any]]]:
@@ -169,7 +176,7 @@ class Summary:
 
     def finish(self) -> None:
         """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
-        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
+        self.unmatched = judged(self.settings.config, self.settings.project.known_violations, self.collected)
         if not self.settings.formats or not (self.records or self.checks):
             return
         try:
