@@ -177,29 +177,30 @@ def check_sequential(
     first: ArrayLike, second: ArrayLike, *, epsilon: tuple[float, float] | None = None, order: float | None = None
 ) -> ExactCheck:
     """Sequential composition: losses add; deltas add at the sum of the epsilons; Renyi divergences add exactly."""
-    derived = composed(first, second)
-    if epsilon is not None:
-        promised = deltas(first, epsilon[0]) + deltas(second, epsilon[1])
-        found = deltas(derived, sum(epsilon))
-        return _check("sequential composition", derived, found, promised, [first, second], 1, epsilon=sum(epsilon))
-    measure = _measure(order)
-    promised = measure(np.asarray(first, float)) + measure(np.asarray(second, float))
-    found = measure(derived)
-    return _check("sequential composition", derived, found, promised, [first, second], 1, order=order)
+    seconds = np.asarray(second, dtype=float)[..., None, :, :]
+    return _check_composition("sequential composition", composed(first, second), first, seconds, epsilon, order)
 
 
 def check_adaptive(
     first: ArrayLike, seconds: ArrayLike, *, epsilon: tuple[float, float] | None = None, order: float | None = None
 ) -> ExactCheck:
     """Adaptive composition: the budget of the first and the largest one among the others add."""
-    derived, others = adaptively_composed(first, seconds), np.asarray(seconds, dtype=float)
-    if epsilon is not None:
-        promised = deltas(first, epsilon[0]) + deltas(others, epsilon[1]).max(axis=-3)
-        found = deltas(derived, sum(epsilon))
-        return _check("adaptive composition", derived, found, promised, [first, seconds], 1, epsilon=sum(epsilon))
-    measure = _measure(order)
-    promised = measure(np.asarray(first, float)) + measure(others).max(axis=-3)
-    return _check("adaptive composition", derived, measure(derived), promised, [first, seconds], 1, order=order)
+    derived = adaptively_composed(first, seconds)
+    return _check_composition("adaptive composition", derived, first, seconds, epsilon, order)
+
+
+def _check_composition(
+    law: str,
+    derived: FloatArray,
+    first: ArrayLike,
+    seconds: ArrayLike,
+    epsilon: tuple[float, float] | None,
+    order: float | None,
+) -> ExactCheck:
+    budgets = (None, None, None) if epsilon is None else (*epsilon, sum(epsilon))
+    one, others, both = (_measure(order if budget is None else None, budget) for budget in budgets)
+    promised = one(np.asarray(first, float)) + others(np.asarray(seconds, float)).max(axis=-3)
+    return _check(law, derived, both(derived), promised, [first, seconds], 1, budgets[2], order)
 
 
 def check_post_processing(
