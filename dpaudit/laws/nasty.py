@@ -98,6 +98,10 @@ def _low_bits(rows: FloatArray) -> NDArray[Any]:
     return np.asarray((np.ascontiguousarray(rows).view(np.uint64) & np.uint64(7)).astype(float))
 
 
+def _argmax(rows: FloatArray) -> NDArray[Any]:
+    return np.asarray(np.argmax(rows, axis=1))
+
+
 def _total(rows: FloatArray) -> NDArray[Any]:
     # One column after the other: numpy's own sum adds in an order that depends on the shape of the batch.
     result = np.zeros(len(rows))
@@ -140,7 +144,7 @@ NASTY_FUNCTIONS: tuple[NastyFunction, ...] = (
     NastyFunction("parity", _parity),
     NastyFunction("low bits", _low_bits, reads_doubles=True),
     NastyFunction("sorting", functools.partial(np.sort, axis=1)),
-    NastyFunction("argmax", functools.partial(np.argmax, axis=1)),
+    NastyFunction("argmax", _argmax),
     NastyFunction("total", _total),
     NastyFunction("reciprocal", _reciprocal),
     NastyFunction("text", of_objects=canonical),
