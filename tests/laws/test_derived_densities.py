@@ -99,7 +99,7 @@ def test_continuous_and_randomised_laws_are_not_listed_and_very_long_ones_neithe
 def test_an_adaptive_law_is_listed_also_where_the_mechanisms_differ():
     two, three = RandomisedResponse(1.0, 2), RandomisedResponse(2.0, 3)
     claims = [PureDP(1.0), PureDP(2.0)]
-    subject, _ = laws.adaptive_composition(two, PureDP(1.0), [two, three], claims, np.asarray)
+    subject, _ = laws.adaptive_composition(two, PureDP(1.0), [two, three], claims, lambda y: np.asarray(y, dtype=int))
     assert subject.outcomes.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
     first = two.distribution(1)
     expected = np.concatenate([first[0] * two.distribution(1), first[1] * three.distribution(1)])
