@@ -258,4 +258,4 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print what was audited and found, and what the session promises."""
     for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
-        terminalreporter.write_line(line)
+        terminalreporter.write_line(f"dpaudit: {line}")

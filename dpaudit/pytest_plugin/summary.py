@@ -96,7 +96,7 @@ class Summary:
             parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
-            lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+            lines.append(f"{_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             told: dict[str, list[tuple[str, str]]] = {
                 "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
                 "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
@@ -104,28 +104,22 @@ class Summary:
             }
             for name, tests in told.items():
                 lines += _lines_of(name, tests, is_short)
-        lines += [f"dpaudit: {line}" for line in self.witness_lines()]
+        lines += self.witness_lines()
         if self.checks:
-            lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
-        lines += [f"dpaudit: {line}" for line in self.notes_lines()]
+            lines.append(checks.counted(self.ordered_checks))
+        lines += self.notes_lines()
         if self.plan is not None:
-            lines.append(f"dpaudit: {promise_text(self.plan)}")
-            beside = self.beside_text()
-            if beside:
-                lines.append(f"dpaudit: {beside}")
+            lines += filter(None, (promise_text(self.plan), self.beside_text()))
         if counts and self.settings.store is not None:
-            lines.append(f"dpaudit: {self.store_text()}")
-        lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
-        for path in self.written:
-            lines.append(f"dpaudit: written {path}")
+            lines.append(self.store_text())
+        lines += [f"{'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
+        lines += [f"written {path}" for path in self.written]
         if self.earlier:
             more = len(self.earlier) - EARLIER_SHOWN
             shown = ", ".join(str(path) for path in self.earlier[:EARLIER_SHOWN])
             shown += f" and {more:,} more" if more > 0 else ""
-            lines.append(f"dpaudit: of an earlier session, not of this one: {shown}")
-        if self.problem:
-            lines.append(f"dpaudit: {self.problem}")
-        return lines
+            lines.append(f"of an earlier session, not of this one: {shown}")
+        return [*lines, self.problem] if self.problem else lines
 
     def witness_lines(self) -> list[str]:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
@@ -250,7 +244,7 @@ class Summary:
         from dpaudit.reports.wording import lower_text
 
         head = ["# dpaudit", ""]
-        head += [f"* {text(line.removeprefix('dpaudit: '), 400)}" for line in self.lines()]
+        head += [f"* {text(line, 400)}" for line in self.lines()]
         head += self._checks_markdown(text)
         if not self.records:
             return "\n".join(head) + "\n"
@@ -307,11 +301,11 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if is_short and len(names) > 1:
         more = len(names) - NAMED_IN_LINE
         shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
-        return [f"dpaudit:   {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
-    told = [f"dpaudit:   {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
+        return [f"  {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
+    told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
     told = list(dict.fromkeys(told))
     more = len(told) - NAMED
-    return told[:NAMED] + ([f"dpaudit:   {name}: and {more:,} more"] if more > 0 else [])
+    return told[:NAMED] + ([f"  {name}: and {more:,} more"] if more > 0 else [])
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:
