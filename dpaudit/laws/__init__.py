@@ -2,8 +2,7 @@
 
 The derived pair goes back to the auditor, `dpaudit.audit(derived, claim=derived_claim)`, so that a law is tested on any
 subject as the subject itself is. Each docstring states the law that is true, with its proof, the claims of the papers
-that it comes from, and where the printed one differs. `LAWS` lists them for a single subject; `dpaudit.laws.finite` has
-them on finite mechanisms, where both sides of the inequality are computed exactly.
+that it comes from, and where the printed one differs. `LAWS` lists them for a single subject.
 
 >>> import numpy as np
 >>> from dpaudit import PureDP, audit

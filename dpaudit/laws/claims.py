@@ -71,22 +71,16 @@ class PairwiseMetric(Metric):
 
 @dataclasses.dataclass(frozen=True)
 class _Profile:
-    """A privacy profile made from others; a class of its own so that claims stay comparable and can be pickled."""
+    """The largest of some privacy profiles, or their average; a class, so that claims are comparable and pickled."""
 
     claims: tuple[Claim, ...]
-    weights: tuple[float, ...]
+    weights: tuple[float, ...] | None = None
 
     def __call__(self, epsilon: float) -> float:
-        terms = [w * claim.profile(epsilon) for w, claim in zip(self.weights, self.claims, strict=True)]
-        return min(1.0, math.fsum(terms))
-
-
-@dataclasses.dataclass(frozen=True)
-class _LargestProfile:
-    claims: tuple[Claim, ...]
-
-    def __call__(self, epsilon: float) -> float:
-        return max(claim.profile(epsilon) for claim in self.claims)
+        profiles = [claim.profile(epsilon) for claim in self.claims]
+        if self.weights is None:
+            return max(profiles)
+        return min(1.0, math.fsum(w * delta for w, delta in zip(self.weights, profiles, strict=True)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +170,7 @@ def weakest_claim(claims: Sequence[Claim]) -> Claim:
     if all(isinstance(part, PureDP | MetricDP) for part in parts):
         return MetricDP(PairwiseMetric(tuple(parts), "max"))
     if all(isinstance(part, ProfileClaim) for part in parts):
-        return ProfileClaim(_LargestProfile(tuple(parts)), name=f"max of {', '.join(map(str, parts))}")
+        return ProfileClaim(_Profile(tuple(parts)), name=f"max of {', '.join(map(str, parts))}")
     is_one_kind = len({type(part) for part in parts}) == 1
     is_one_order = len({part.order for part in parts if isinstance(part, RenyiDP)}) <= 1
     if is_one_kind and is_one_order and isinstance(parts[0], ZeroConcentratedDP | GaussianDP | RenyiDP):

@@ -15,7 +15,9 @@ from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
+    density_of,
     draw,
+    draw_chosen,
     is_same_input,
     joined,
     matched,
@@ -69,10 +71,8 @@ class Composed(Derived):
         start = 0
         for (part, given), shape in zip(inputs, shapes, strict=True):
             width = int(np.prod(shape))
-            density = part.log_density(given, columns[:, start : start + width].reshape(len(columns), *shape))
-            if density is None:
-                raise UsageError(f"{part.name} must give a log density of its outputs, got none.")
-            total = total + density
+            own = columns[:, start : start + width].reshape(len(columns), *shape)
+            total = total + density_of(part, given, own)
             start += width
         return total
 
@@ -130,13 +130,7 @@ class AdaptivelyComposed(Derived):
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         first = draw(self.parts[0], data, size, rng)
-        choices = self._choices(first, size)
-        pieces = []
-        for k, part in enumerate(self.parts[1:]):
-            where = np.flatnonzero(choices == k)
-            if len(where):
-                pieces.append((where, draw(part, data, len(where), rng)))
-        return joined([first, merged(size, pieces)], size)
+        return joined([first, draw_chosen(self.parts[1:], self._choices(first, size), data, rng)], size)
 
     def _choices(self, outputs: Outputs, size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         choices = np.asarray(self.choose(outputs))
@@ -180,15 +174,13 @@ class AdaptivelyComposed(Derived):
         width = int(np.prod(shapes[0]))
         first = columns[:, :width].reshape(len(columns), *shapes[0])
         second = columns[:, width:].reshape(len(columns), *shapes[1])
-        total = self.parts[0].log_density(data, first)
+        total = density_of(self.parts[0], data, first)
         choices = self._choices(first, len(columns))
         for k, part in enumerate(self.parts[1:]):
             where = np.flatnonzero(choices == k)
-            density = part.log_density(data, second[where]) if len(where) else np.zeros(0)
-            if total is None or density is None:
-                raise UsageError("parts must give log densities of their outputs, got none.")
-            total[where] += density
-        return np.zeros(0) if total is None else total
+            if len(where):
+                total[where] += density_of(part, data, second[where])
+        return total
 
 
 def adaptive_composition(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, conditioned_claim
-from dpaudit.laws.derived import Derived, LogDensity, draw, merged, pairs_of, selected
+from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, merged, pairs_of, selected
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -95,9 +95,8 @@ class Conditioned(Derived):
 
     def _conditional_density(self, data: Any, outputs: Any) -> FloatArray:
         """log p(y) + log of the chance that y is kept - log P(event), from the exact mass that was given."""
-        density = self.parts[0].log_density(data, outputs)
-        if density is None or self.event_mass is None:
-            raise UsageError(f"{self.parts[0].name} must give a log density of its outputs, got none.")
+        assert self.event_mass is not None
+        density = density_of(self.parts[0], data, outputs)
         with np.errstate(divide="ignore"):
             return np.asarray(density + np.log(self._chances(outputs, len(outputs))) - np.log(self.event_mass(data)))
 

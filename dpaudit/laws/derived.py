@@ -209,6 +209,20 @@ def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Ou
     return outputs
 
 
+def draw_chosen(parts: Sequence[Subject], choices: NDArray[np.int64], data: Any, rng: np.random.Generator) -> Outputs:
+    """One output a run, each of the part whose position is chosen for it; parts that no run has are not drawn."""
+    places = [(part, np.flatnonzero(choices == k)) for k, part in enumerate(parts)]
+    return merged(len(choices), [(at, draw(part, data, len(at), rng)) for part, at in places if len(at)])
+
+
+def density_of(part: Subject, data: Any, outputs: Any) -> FloatArray:
+    """The log density of one part; `UsageError` if it gives none."""
+    density = part.log_density(data, outputs)
+    if density is None:
+        raise UsageError(f"{part.name} must give a log density of its outputs, got none.")
+    return density
+
+
 def joined(parts: Sequence[Outputs], size: int) -> Outputs:
     """One output a run from the outputs of several parts: their numbers side by side, other objects as they are.
 

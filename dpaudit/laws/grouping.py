@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import checked, group_claim
-from dpaudit.laws.derived import Derived, LogDensity, draw, is_same_input, pairs_of
+from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, is_same_input, pairs_of
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
@@ -39,10 +39,7 @@ class Grouped(Derived):
         return listed_law(self.parts[0])
 
     def _own_density(self, data: Any, outputs: Any) -> FloatArray:
-        density = self.parts[0].log_density(data, outputs)
-        if density is None:
-            raise UsageError(f"{self.parts[0].name} must give a log density of its outputs, got none.")
-        return density
+        return density_of(self.parts[0], data, outputs)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

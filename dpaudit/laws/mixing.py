@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
-from dpaudit.laws.derived import Derived, LogDensity, draw, joined, matched, merged, shared_pairs
+from dpaudit.laws.derived import Derived, LogDensity, density_of, draw_chosen, joined, matched, merged, shared_pairs
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_laws, without_repetition
 from dpaudit.privacy.claims import Claim, FloatArray
 
@@ -31,12 +31,7 @@ class Mixed(Derived):
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         choices = rng.choice(len(self.parts), size=size, p=self._weights(data))
-        pieces = []
-        for k, part in enumerate(self.parts):
-            where = np.flatnonzero(choices == k)
-            if len(where):
-                pieces.append((where, draw(part, data, len(where), rng)))
-        outputs = merged(size, pieces)
+        outputs = draw_chosen(self.parts, choices, data, rng)
         return joined([choices, outputs], size) if self.is_labelled else outputs
 
     def _weights(self, data: Any) -> list[float]:
@@ -77,11 +72,8 @@ class Mixed(Derived):
             labels, outputs = columns[:, 0], columns[:, 1] if columns.shape[1] == 2 else columns[:, 1:]
         total = np.full(len(outputs), -np.inf)
         for k, (part, weight) in enumerate(zip(self.parts, self._weights(data), strict=True)):
-            density = part.log_density(data, outputs)
-            if density is None:
-                raise UsageError(f"{part.name} must give a log density of its outputs, got none.")
             with np.errstate(divide="ignore"):
-                here = density + np.log(weight)
+                here = density_of(part, data, outputs) + np.log(weight)
             total = np.logaddexp(total, here) if labels is None else np.where(labels == k, here, total)
         return total
 

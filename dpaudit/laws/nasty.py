@@ -14,6 +14,7 @@ flipping and jitter.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import zlib
 from collections.abc import Callable
@@ -81,24 +82,12 @@ class NastyFunction:
         return result.reshape(outputs.shape) if result.shape == rows.shape else result
 
 
-def _rounding(rows: FloatArray) -> NDArray[Any]:
-    return np.round(rows)
-
-
 def _truncation(rows: FloatArray) -> NDArray[Any]:
     return np.trunc(rows * 4.0) / 4.0
 
 
-def _clipping(rows: FloatArray) -> NDArray[Any]:
-    return np.clip(rows, 0.0, 1.0)
-
-
 def _thresholding(rows: FloatArray) -> NDArray[Any]:
     return (rows > 0.5).astype(float)
-
-
-def _sign(rows: FloatArray) -> NDArray[Any]:
-    return np.sign(rows)
 
 
 def _parity(rows: FloatArray) -> NDArray[Any]:
@@ -107,10 +96,6 @@ def _parity(rows: FloatArray) -> NDArray[Any]:
 
 def _low_bits(rows: FloatArray) -> NDArray[Any]:
     return np.asarray((np.ascontiguousarray(rows).view(np.uint64) & np.uint64(7)).astype(float))
-
-
-def _sorting(rows: FloatArray) -> NDArray[Any]:
-    return np.sort(rows, axis=1)
 
 
 def _argmax(rows: FloatArray) -> NDArray[Any]:
@@ -127,10 +112,6 @@ def _total(rows: FloatArray) -> NDArray[Any]:
 
 def _reciprocal(rows: FloatArray) -> NDArray[Any]:
     return 1.0 / np.round(rows)
-
-
-def _text(output: Any) -> str:
-    return canonical(output)
 
 
 def hash_of(output: Any) -> int:
@@ -155,18 +136,18 @@ def _jitter(rows: FloatArray, rng: np.random.Generator) -> NDArray[Any]:
 
 
 NASTY_FUNCTIONS: tuple[NastyFunction, ...] = (
-    NastyFunction("rounding", _rounding),
+    NastyFunction("rounding", np.round),
     NastyFunction("truncation", _truncation),
-    NastyFunction("clipping", _clipping),
+    NastyFunction("clipping", functools.partial(np.clip, a_min=0.0, a_max=1.0)),
     NastyFunction("thresholding", _thresholding),
-    NastyFunction("sign", _sign),
+    NastyFunction("sign", np.sign),
     NastyFunction("parity", _parity),
     NastyFunction("low bits", _low_bits, reads_doubles=True),
-    NastyFunction("sorting", _sorting),
+    NastyFunction("sorting", functools.partial(np.sort, axis=1)),
     NastyFunction("argmax", _argmax),
     NastyFunction("total", _total),
     NastyFunction("reciprocal", _reciprocal),
-    NastyFunction("text", of_objects=_text),
+    NastyFunction("text", of_objects=canonical),
     NastyFunction("hashing", of_objects=_hashing),
     NastyFunction("forgetting", of_objects=_forgetting),
     NastyFunction("flipping", noise=_flipping),

@@ -121,19 +121,11 @@ def _group(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivatio
     return group_privacy(subject, claim, 2, pairs=pairs)
 
 
-def _mixture(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+def _of_two(
+    law: Callable[..., Derivation], function: str, subject: Any, claim: Claim, pairs: Iterable[Any] | None
+) -> Derivation:
     one = as_subject(subject)
-    return mixture([one, _copy(one, claim, "clipping")], [claim, claim], [0.75, 0.25], pairs=pairs)
-
-
-def _disjoint_union(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = as_subject(subject)
-    return disjoint_union([one, _copy(one, claim, "rounding")], [claim, claim], [0.75, 0.25], pairs=pairs)
-
-
-def _convexity(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = as_subject(subject)
-    return convexity([one, _copy(one, claim, "forgetting")], [claim, claim], [0.75, 0.25], pairs=pairs)
+    return law([one, _copy(one, claim, function)], [claim, claim], [0.75, 0.25], pairs=pairs)
 
 
 def _conditioning(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
@@ -161,12 +153,12 @@ LAWS: tuple[Law, ...] = (
         if not function.reads_doubles  # what low bits give away is a finding of its own, not a broken law
     ),
     Law("group privacy", _group),
-    Law("mixture", _mixture),
-    Law("disjoint union", _disjoint_union),
+    Law("mixture", functools.partial(_of_two, mixture, "clipping")),
+    Law("disjoint union", functools.partial(_of_two, disjoint_union, "rounding")),
     Law("conditioning", _conditioning),
     Law("projection", _projection),
     Law("parallel composition", _parallel),
-    Law("convexity", _convexity),
+    Law("convexity", functools.partial(_of_two, convexity, "forgetting")),
 )
 
 

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.ending import reports_exit
 from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
-from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
+from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit, is_ours
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ SWALLOWED = (
     "dp_audit failed this test, which went on and passed. Call dpaudit.audit for a result to look at, or mark a "
     "violation that is known (dp_known_violation)."
 )
-PLAN_OUTPUT, FOUND_OUTPUT = "dpaudit_plan", "dpaudit_found"  # what a worker of xdist tells the controller
+OUTPUT = "dpaudit"  # what a worker of xdist tells the controller
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,15 +62,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     settings = Settings(config)
     plan = config.stash[PLAN] = Plan(settings)
-    config.pluginmanager.register(plan.collected, "dpaudit_collected")
+    config.pluginmanager.register(plan, "dpaudit_plan")
     if not settings.is_worker:
         summary = config.stash[SUMMARY] = Summary(settings)
-        config.pluginmanager.register(Reporting(summary), "dpaudit_reporting")
+        config.pluginmanager.register(summary, "dpaudit_summary")
         if config.getoption("cacheclear", False) and settings.cache is not None:
-            from dpaudit.pytest_plugin import pace, witnesses
+            from dpaudit.pytest_plugin import witnesses
 
             witnesses.clear(settings.cache)
-            pace.clear(settings.cache)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -83,14 +83,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what neither audits nor checks, if that is asked for."""
-    if config.getoption("dp_only"):
-        others = [item for item in items if not can_audit(item) and bound_check(item) is None]
-        if others:
-            items[:] = [item for item in items if can_audit(item) or bound_check(item) is not None]
-            collected = config.stash[PLAN].collected
-            before = collected.is_selected
-            config.hook.pytest_deselected(items=others)
-            collected.is_selected = before  # none of these audits
+    if config.getoption("dp_only") and (others := [item for item in items if not is_ours(item)]):
+        items[:] = filter(is_ours, items)
+        plan = config.stash[PLAN]
+        before = plan.is_selected
+        config.hook.pytest_deselected(items=others)
+        plan.is_selected = before  # none of these audits
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -114,7 +112,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A mechanism that ends the process ends it with a status that fails."""
-    if not can_audit(item) and bound_check(item) is None:
+    if not is_ours(item):
         return (yield)
     with reports_exit(item):
         return (yield)
@@ -185,7 +183,10 @@ def pytest_runtest_makereport(
 
         if isinstance(call.excinfo.value, CheckFailed | UsageError):
             report.longrepr = call.excinfo.getrepr(style="value")  # what it says; the lines that led there are ours
-    _add_check(item, call, report)
+    check = bound_check(item)
+    record = None if check is None else checks.record_of(item, check, call, report)
+    if record is not None:
+        vars(report)[checks.ATTRIBUTE] = record
     state = item.stash.get(STATE, None)
     if state is None:
         if report.when == "call" and report.outcome == "passed":
@@ -210,21 +211,9 @@ def pytest_runtest_makereport(
     return report
 
 
-def _add_check(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Add what a conformance check found to the report of its test."""
-    check = bound_check(item)
-    if check is None:
-        return
-    from dpaudit.pytest_plugin.checks import ATTRIBUTE, record_of
-
-    record = record_of(item, check, call, report)
-    if record is not None:
-        vars(report)[ATTRIBUTE] = record
-
-
 def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
     """A test with a known violation fails from its date on, also where it has audited nothing."""
-    listed = item.config.stash[PLAN].settings.known_violations if can_audit(item) else ()
+    listed = item.config.stash[PLAN].settings.project.known_violations if can_audit(item) else ()
     try:
         known = known_violation(item, listed)
     except UsageError as error:
@@ -234,34 +223,16 @@ def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
         report.outcome, report.longrepr = "failed", known.expired_text()
 
 
-class Reporting:
-    """The hooks of the process that says the summary: this one, or the controller of xdist."""
-
-    def __init__(self, summary: Summary) -> None:
-        self.summary = summary
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect what the audits of a test found, whichever process ran it."""
-        self.summary.add(report.nodeid, getattr(report, "dpaudit", ()))
-        check = getattr(report, "dpaudit_check", None)
-        if check is not None:
-            self.summary.checks[report.nodeid] = check
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker tells how the error rate was split; the main process writes the report."""
     config = session.config
     plan = config.stash[PLAN]
-    described = plan.described() if plan.is_used else None
     if plan.settings.is_worker:
-        vars(config)["workeroutput"] |= {PLAN_OUTPUT: described, FOUND_OUTPUT: plan.found()}
+        vars(config)["workeroutput"][OUTPUT] = plan.told()
         return
     summary = config.stash[SUMMARY]
-    if described is not None:
-        summary.plan = described
-    if plan.has_collected:  # not the controller of xdist
-        summary.collected.append(plan.found())
+    summary.hear(plan.told())
     summary.finish()
     swallowed = any(item.stash[STATE].failed for item in session.items if STATE in item.stash)  # then `pytest.exit`
     if (summary.fails or swallowed) and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -280,14 +251,11 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_testnodedown(node: Any, error: Any) -> None:
     """Hear from a worker of xdist how the error rate was split, and what it collected."""
     output = getattr(node, "workeroutput", {})
-    summary = node.config.stash[SUMMARY]
-    if output.get(PLAN_OUTPUT) is not None:
-        summary.plan = output[PLAN_OUTPUT]
-    if FOUND_OUTPUT in output:
-        summary.collected.append(output[FOUND_OUTPUT])
+    if OUTPUT in output:
+        node.config.stash[SUMMARY].hear(output[OUTPUT])
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print what was audited and found, and what the session promises."""
     for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
-        terminalreporter.write_line(line)
+        terminalreporter.write_line(f"dpaudit: {line}")

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpaudit.errors import UsageError
 
@@ -57,6 +57,7 @@ class SessionBudget:
     reserving: int  # their number
     tests: int  # the other tests that can audit
     test_error: float  # the share of each of them
+    refused: Mapping[str, str]  # by node id: why a test with a confidence of its own has none
 
     @property
     def list_error(self) -> float:
@@ -72,15 +73,18 @@ class SessionBudget:
 def split(
     error_rate: float,
     lists: Sequence[float],
-    reserved: Sequence[float],
+    reserved: Sequence[tuple[str, float]],
     tests: int,
     test_error: float | None = None,
 ) -> SessionBudget:
     """The split of a session's error rate, a number in (0, 1).
 
-    `lists` are what lists of conformance checks state, `reserved` what tests with a confidence of their own take, and
-    `tests` the number of the others. Each of these has an even share, or `test_error`, which may be no more.
-    `UsageError` if more is reserved than may be, or `test_error` is too large.
+    `lists` are what lists of conformance checks state, `reserved` has node ids of tests with a confidence of their own,
+    each with what it takes, and `tests` is the number of the others. Each of these has an even share, or `test_error`;
+    `UsageError` if that is more.
+
+    Tests that take too much are refused: each that does alone, or all others together. Validity: it depends on the
+    collected tests alone, and a refused test draws nothing, so that the others share what there is without it.
 
     Examples
     --------
@@ -88,59 +92,30 @@ def split(
     0.004
     """
     stated = math.fsum(lists)
-    factor = _list_factor(error_rate, stated)
+    factor = min(1.0, LISTS_AT_MOST * error_rate / stated) if stated > 0.0 else 1.0  # what lists keep
     rest = error_rate - stated * factor
-    taken = math.fsum(reserved)
-    limit = reserved_limit(error_rate, lists, tests)
+    limit = rest * (RESERVED_AT_MOST if tests else 1.0) * (1 + 1e-9)  # what a user's decimals may be off
+    opening = f"must take at most {limit:.3g} of the session's error rate {error_rate:.3g}"
+    advice = "Raise it there, or lower --dp-confidence."
+    refused = {
+        node_id: f"confidence of the mark dp_audit {opening}, got {error:.3g} in {node_id}. {advice}"
+        for node_id, error in reserved
+        if error > limit
+    }
+    kept = [(node_id, error) for node_id, error in reserved if node_id not in refused]
+    taken = math.fsum(error for _, error in kept)
     if taken > limit:
-        raise UsageError(
-            f"confidence of marks dp_audit must take at most {limit:.3g} of the session's error rate {error_rate:.3g}, "
-            f"got {taken:.3g} in {len(reserved)} tests. Raise it there, or lower --dp-confidence."
-        )
+        names = ", ".join(node_id for node_id, _ in kept[:NAMED])
+        more = f" and {len(kept) - NAMED:,} more" if len(kept) > NAMED else ""
+        text = f"confidence of marks dp_audit {opening} together, got {taken:.3g} in {len(kept)} tests"
+        refused |= {node_id: f"{text} ({names}{more}). {advice}" for node_id, _ in kept}
+        kept, taken = [], 0.0
     even = max(0.0, rest - taken) / tests if tests else 0.0
     if test_error is not None and tests:
         if test_error > even * (1 + 1e-9):
             raise UsageError(f"dp_test_error must be at most {even:.3g} for {tests} tests, got {test_error!r}.")
         even = min(even, test_error)
-    return SessionBudget(error_rate, len(lists), stated, factor, taken, len(reserved), tests, even)
-
-
-def reserved_limit(error_rate: float, lists: Sequence[float], tests: int) -> float:
-    """Error rate that tests with a confidence of their own may take together, beside so many others; as for `split`."""
-    stated = math.fsum(lists)
-    rest = error_rate - stated * _list_factor(error_rate, stated)
-    return rest * (RESERVED_AT_MOST if tests else 1.0) * (1 + 1e-9)  # what a user's decimals may be off
-
-
-def refused(
-    error_rate: float, lists: Sequence[float], reserved: Sequence[tuple[str, float]], tests: int
-) -> dict[str, str]:
-    """Reasons to refuse tests a confidence of their own, by node id: each that takes too much, or all together.
-
-    Validity: it depends on the collected tests alone, and a refused test draws nothing, so that the others share what
-    there is without it. `reserved` has node ids of tests with a confidence of their own, and what each takes.
-    """
-    limit = reserved_limit(error_rate, lists, tests)
-    opening = f"must take at most {limit:.3g} of the session's error rate {error_rate:.3g}"
-    advice = "Raise it there, or lower --dp-confidence."
-    found = {
-        node_id: f"confidence of the mark dp_audit {opening}, got {error:.3g} in {node_id}. {advice}"
-        for node_id, error in reserved
-        if error > limit
-    }
-    others = [(node_id, error) for node_id, error in reserved if node_id not in found]
-    taken = math.fsum(error for _, error in others)
-    if taken > limit:
-        names = ", ".join(node_id for node_id, _ in others[:NAMED])
-        more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
-        text = f"confidence of marks dp_audit {opening} together, got {taken:.3g} in {len(others)} tests"
-        found |= {node_id: f"{text} ({names}{more}). {advice}" for node_id, _ in others}
-    return found
-
-
-def _list_factor(error_rate: float, stated: float) -> float:
-    """Share that lists of checks keep of what they state."""
-    return min(1.0, LISTS_AT_MOST * error_rate / stated) if stated > 0.0 else 1.0
+    return SessionBudget(error_rate, len(lists), stated, factor, taken, len(kept), tests, even, refused)
 
 
 class TestBudget:

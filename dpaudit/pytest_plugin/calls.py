@@ -6,15 +6,19 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 import os
 import sysconfig
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from dpaudit.arguments import check_names, seed_from
+from dpaudit.arguments import check_names, check_options, seed_from
+from dpaudit.audits import auditing
+from dpaudit.audits.replaying import Replay
 from dpaudit.errors import (
     DpauditFloatingPointWarning,
     DpauditInconclusiveWarning,
@@ -23,6 +27,9 @@ from dpaudit.errors import (
     SubjectError,
     UsageError,
 )
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import identity_of
+from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import pace, witnesses
 from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
 from dpaudit.pytest_plugin.planning import FLOATING_POINT_PROPERTY, PROPERTY, Plan, TestState
@@ -39,15 +46,11 @@ from dpaudit.pytest_plugin.texts import (
     weakness_text,
     witness_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dpaudit.audits.replaying import Replay
-    from dpaudit.privacy.claims import Claim
-    from dpaudit.privacy.pairs import Pair
-    from dpaudit.results.model import AuditResult
-    from dpaudit.subjects.callables import Subject
+from dpaudit.reports import wording
+from dpaudit.results.model import AuditResult
+from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.stated import stated_claim, stated_pairs
+from dpaudit.subjects.tracebacks import OWN_FOLDER
 
 FRAME = 4  # of the test that called dp_audit, as warnings count
 MAX_COMPARED = 2_000  # pairs of a call that a rerun is compared by; one with more pays again
@@ -83,11 +86,10 @@ class _Call:
         pairs: Any,
         options: dict[str, Any],
     ) -> None:
-        from dpaudit.reports.wording import clean
-        from dpaudit.subjects.callables import as_subject
-        from dpaudit.subjects.stated import stated_claim, stated_pairs
-
-        _check_names(options)
+        settings = [
+            one.name for one in inspect.signature(auditing.audit).parameters.values() if one.kind is one.KEYWORD_ONLY
+        ]
+        check_names("dp_audit", options, ["claim", "pairs", "seconds", *settings])
         self.item, self.plan, self.settings = item, plan, plan.settings
         self.state: TestState = plan.state(item)
         call = {name: value for name, value in options.items() if value is not None}
@@ -109,8 +111,8 @@ class _Call:
             self.options["jobs"] = 1
         if self.settings.profile.seeds == "fresh" and "seed" not in self.given:
             self.options.pop("seed", None)
-        if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
-            raise UsageError(f"confidence must be in (0, 1), got {confidence!r}.")
+        if confidence is not None:
+            check_options(confidence=confidence)
         self.accumulates = self._accumulates(confidence)
         key = self._key((confidence, seconds))
         self.number, self.spent = self.state.charge(key, position, confidence, self._may_repeat)
@@ -125,8 +127,8 @@ class _Call:
         self.confirmed: Replay | None = None  # a saved witness that broke the promise again
         self.record: dict[str, Any] = {
             "call": self.number,
-            "subject": clean(self.subject.name, 200),
-            "claim": clean(str(self.claim), 200),
+            "subject": wording.clean(self.subject.name, 200),
+            "claim": wording.clean(str(self.claim), 200),
             "share": float(self.spent.share),
             "seed": self.options["seed"],
             "accumulates": self.accumulates,
@@ -172,8 +174,6 @@ class _Call:
 
         `stated` is the confidence and the limit of time that the call states.
         """
-        from dpaudit.privacy.inputs import identity_of
-
         if not self._may_repeat:
             return None
         pairs = [(pair.id, identity_of(pair.x), identity_of(pair.x_prime)) for pair in self.pairs]
@@ -215,12 +215,11 @@ class _Call:
     def audit(self) -> AuditResult:
         """Audit, record what was found, and let the test fail, warn or go on."""
         __tracebackhide__ = True
-        from dpaudit.audits.auditing import audit
-        from dpaudit.reports import wording
-
         self.long.begin(self.subject, self.pairs, self.options["seed"], self.samples)
         try:
-            result = self.long.run(functools.partial(audit, self.subject, self.claim, self.pairs), self.options)
+            result = self.long.run(
+                functools.partial(auditing.audit, self.subject, self.claim, self.pairs), self.options
+            )
         except UsageError as error:
             raise self.settings.project.located(error, self.given).with_traceback(None) from cause(error)
         except SubjectError as error:
@@ -287,8 +286,6 @@ class _Call:
 
     def _settle(self, result: AuditResult) -> None:
         """Keep or drop the saved witness, which neither its replay nor the audit confirmed; the summary says which."""
-        from dpaudit.reports import wording
-
         saved, cache = self._saved(), self.settings.cache
         if saved is None or cache is None:
             return
@@ -350,17 +347,6 @@ class _Call:
         return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed, self.accumulates, cut)
 
 
-def _check_names(options: dict[str, Any]) -> None:
-    """`UsageError` if an option is none of `dpaudit.audit`."""
-    import inspect
-
-    from dpaudit.audits.auditing import audit
-
-    known = ["claim", "pairs", "seconds"]
-    known += [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
-    check_names("dp_audit", options, known)
-
-
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:
     """The result with the place of its test, which is what a code scanner shows."""
     file, line, _ = item.location
@@ -382,7 +368,6 @@ def _leak_at(result: AuditResult, share: float) -> bool:
 
 def cause(error: BaseException) -> BaseException | None:
     """The exception of the user's code that led to `error`, from where their code begins; None if it is of dpaudit."""
-    from dpaudit.subjects.tracebacks import OWN_FOLDER
 
     def is_inside(file: str) -> bool:
         return file.startswith((OWN_FOLDER, "<")) or (file.startswith(STDLIB) and "-packages" not in file)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.arguments import check_options, did_you_mean
+from dpaudit.arguments import check_options, did_you_mean, whole_number
 from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
@@ -56,12 +56,10 @@ def audit_mark(item: pytest.Item) -> AuditMark:
             near = did_you_mean(name, OF_MARK)
             raise UsageError(f"option of the mark dp_audit must be one of {', '.join(OF_MARK)}, got {name!r}.{near}")
     confidence, calls = stated.pop("confidence", None), stated.pop("calls", None)
-    if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
-        raise UsageError(f"confidence must be in (0, 1), got {confidence!r} in a mark dp_audit.")
-    if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
-        raise UsageError(f"calls must be a positive integer, got {calls!r} in a mark dp_audit.")
     try:
-        check_options(**stated)
+        check_options(**stated, **({} if confidence is None else {"confidence": confidence}))
+        if calls is not None:
+            whole_number("calls", calls, "a positive integer", 1)
     except UsageError as error:
         raise UsageError(f"{str(error).removesuffix('.')} in a mark dp_audit.") from None
     return AuditMark(stated, confidence, calls)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -72,7 +72,7 @@ class Settings:
         try:
             if not self.is_worker:  # what workers are told has been looked at
                 self._check()
-            self.profile: Profile = profile_named(self._stated("profile", str) or "default")
+            self.profile: Profile = profile_named(self._stated("profile") or "default")
             self._check_test_error()
             self.session_seed: int | None = self._session_seed()
         except UsageError as error:
@@ -88,14 +88,9 @@ class Settings:
         for name in AUDIT_OPTIONS | SESSION_OPTIONS:
             if name != "report" and words.count(f"--dp-{name}") > 1:
                 raise UsageError(f"--dp-{name} must be given once, got it {words.count(f'--dp-{name}')} times.")
-        for name, (kind, _) in (AUDIT_OPTIONS | SESSION_OPTIONS).items():
+        for name in AUDIT_OPTIONS | SESSION_OPTIONS:
             key = name.replace("-", "_")
-            for value, place in (
-                (self.from_command_line(name), f"--dp-{name}"),
-                (self.from_ini(name, kind), self._ini_place(f"dp_{key}")),
-            ):
-                if value is None:
-                    continue
+            for value, place in self._stated_at(name):
                 try:
                     check_options(**{key: value})
                     if key == "test_error":
@@ -125,10 +120,8 @@ class Settings:
 
     def _check_test_error(self) -> None:
         """`UsageError` if each test is to have more than the session; what all have together is seen when collected."""
-        error = self.test_error
-        if error is not None and error > (rate := 1.0 - self.confidence) * (1 + 1e-9):
-            given = self.from_command_line("test-error") is not None
-            place = "--dp-test-error" if given else self._ini_place("dp_test_error")
+        error, place = next(self._stated_at("test-error"), (0.0, ""))
+        if error > (rate := 1.0 - self.confidence) * (1 + 1e-9):
             raise UsageError(
                 f"test_error must be at most {rate:.3g}, the error rate of the session, got {error!r} at {place}."
             )
@@ -164,19 +157,14 @@ class Settings:
         return self._project
 
     @property
-    def known_violations(self) -> tuple[Mapping[str, Any], ...]:
-        """Those that the project lists."""
-        return self.project.known_violations
-
-    @property
     def confidence(self) -> float:
         """Of the session."""
-        return float(self._first("confidence", lambda: self.from_ini("confidence", float), CONFIDENCE))
+        return float(self._first("confidence", lambda: self.from_ini("confidence"), CONFIDENCE))
 
     @property
     def test_error(self) -> float | None:
         """Error rate of each test that audits, at most; None: its even share."""
-        return cast("float | None", self._stated("test-error", float))
+        return cast("float | None", self._stated("test-error"))
 
     @property
     def strict(self) -> bool:
@@ -199,7 +187,7 @@ class Settings:
     @property
     def formats(self) -> tuple[str, ...]:
         """Of the session's report; none: no report."""
-        text = self._stated("report", str)
+        text = self._stated("report")
         if not text:
             return ()
         from dpaudit.config import formats
@@ -224,9 +212,7 @@ class Settings:
 
     def audit_options(self, call: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
         """The options of one call as far as they are stated in the session; the rest is the project's."""
-        stated: dict[str, Any] = {}
-        for name, (kind, _) in AUDIT_OPTIONS.items():
-            stated[name] = self.from_ini(name, kind)
+        stated = {name: self.from_ini(name) for name in AUDIT_OPTIONS}
         if self.profile.seeds == "fresh":
             stated["seed"] = None
         profile = {name: getattr(self.profile, name) for name in PROFILE_OPTIONS}
@@ -249,7 +235,7 @@ class Settings:
             return int(given), "--dp-seed"
         if self.profile.seeds == "fresh":
             return None  # what files say is not read
-        found = self.from_ini("seed", int)
+        found = self.from_ini("seed")
         if found is not None:
             return int(found), self._ini_place("dp_seed")
         return (self.project.seed, "[tool.dpaudit]") if self.project.seed is not None else None
@@ -259,8 +245,9 @@ class Settings:
         value = self.config.getoption(f"dp_{name.replace('-', '_')}")
         return ",".join(value) if isinstance(value, list) else value
 
-    def from_ini(self, name: str, kind: type) -> Any:
+    def from_ini(self, name: str) -> Any:
         """Value of the ini key `dp_NAME`; None where it is not given."""
+        kind, _ = (AUDIT_OPTIONS | SESSION_OPTIONS)[name]
         key = f"dp_{name.replace('-', '_')}"
         text = str(self.config.getini(key) or "").strip()
         if not text:
@@ -275,21 +262,27 @@ class Settings:
         file = self.config.inipath
         return f"the ini option {key}" + (f" of {str(file)!r}" if file is not None else "")
 
-    def _stated(self, name: str, kind: type) -> Any:
-        value = self.from_command_line(name)
-        return self.from_ini(name, kind) if value is None else value
+    def _stated_at(self, name: str) -> Iterator[tuple[Any, str]]:
+        """The values that the command line and the ini file state, in this order, with their places."""
+        if (value := self.from_command_line(name)) is not None:
+            yield value, f"--dp-{name}"
+        if (value := self.from_ini(name)) is not None:
+            yield value, self._ini_place(f"dp_{name.replace('-', '_')}")
+
+    def _stated(self, name: str) -> Any:
+        return next(self._stated_at(name), (None, ""))[0]
 
     def _folder(self, name: str) -> Path | None:
         """A path: of the command line, from where pytest was called; of the ini file, from pytest's root."""
         stated = self.from_command_line(name)
         if stated:
             return self.config.invocation_params.dir / str(stated)
-        found = self.from_ini(name, str)
+        found = self.from_ini(name)
         return self.config.rootpath / str(found) if found else None
 
     def _session_seed(self) -> int | None:
         """Seed that other seeds derive from, beside node ids; None where there is none, or all audits have the same."""
-        stated: int | None = self._stated("session-seed", int)
+        stated: int | None = self._stated("session-seed")
         is_fresh = self.profile.seeds == "fresh"
         if stated is None and not is_fresh:  # then the files that may state a seed are not read
             return None

@@ -11,30 +11,29 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
+from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import distinct_inputs
+from dpaudit.privacy.pairs import Pair
 from dpaudit.profiles import profile_named
 from dpaudit.pytest_plugin import witnesses
+from dpaudit.reports.progress import Clock, status_line, times_text
+from dpaudit.results.model import AuditResult
+from dpaudit.running.checkpoint import CheckpointPlan
+from dpaudit.running.streams import PLAN_DRAWS, stream
+from dpaudit.subjects.callables import Subject
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dpaudit.campaign.campaign import Progress
-    from dpaudit.privacy.claims import Claim
-    from dpaudit.privacy.pairs import Pair
-    from dpaudit.results.model import AuditResult
-    from dpaudit.running.checkpoint import CheckpointPlan
-    from dpaudit.subjects.callables import Subject
-
-FOLDER = "interrupted"
 TIMED_APART = 3  # entry of a stream of `PLAN_DRAWS` that no plan draws
 
 
@@ -55,9 +54,6 @@ PATIENCE = Patience()
 
 def seconds_a_run(subject: Subject, data: Any, seed: int) -> float:
     """Seconds of one run, reading of its output included, of at most 17 calls; 0 where a call raises."""
-    from dpaudit.features.outcomes import read_outputs
-    from dpaudit.running.streams import PLAN_DRAWS, stream
-
     size = 1
     try:
         for k in range(2):  # the first call pays for imports and caches
@@ -120,8 +116,6 @@ def samples_within(
 
     `UsageError` if no audit fits.
     """
-    from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
-
     try:
         check_time(seconds, subject, claim, pairs, **options)
     except TooSlowError as error:
@@ -146,14 +140,11 @@ class LongAudit:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.config, self.node_id, self.cache, self.own = config, node_id, cache, on_progress
-        digest = hashlib.sha256(f"{node_id}\n{number}".encode("utf-8", "replace")).hexdigest()[:24]
-        self.place = None if cache is None else cache / FOLDER / f"{digest}.checkpoint"
+        self.place = None if cache is None else witnesses.file_of(cache, node_id, number, witnesses.INTERRUPTED)
         self.is_long = False
 
     def begin(self, subject: Subject, pairs: Sequence[Pair], seed: int, samples: int) -> None:
         """Say what a slow audit may take; from here on it is noted."""
-        from dpaudit.privacy.inputs import distinct_inputs
-
         if not 0 < len(pairs) <= PATIENCE.most_pairs or subject.is_contained:
             return
         per_run, inputs = seconds_a_run(subject, pairs[0].x, seed), len(distinct_inputs(pairs)[0])
@@ -164,8 +155,6 @@ class LongAudit:
 
     def run(self, audit: Callable[..., AuditResult], options: dict[str, Any]) -> AuditResult:
         """The audit; it goes on from what an interrupted session kept of it."""
-        from dpaudit.running.checkpoint import CheckpointPlan
-
         stated = any(options.get(name) is not None for name in ("checkpoint", "store", "isolation"))
         options = {**options, "on_progress": self.progress()}
         if stated or self.place is None or not (self.is_long or self.place.exists()):
@@ -206,8 +195,6 @@ class LongAudit:
         """The audit's `on_progress`: lines for people, and the caller's own."""
         if self.config.pluginmanager.getplugin("terminalreporter") is None:
             return self.own
-        from dpaudit.reports.progress import Clock, status_line, times_text
-
         clock, told = Clock(), [0.0]
 
         def tell(state: Progress) -> None:
@@ -221,9 +208,3 @@ class LongAudit:
                 self.own(state)
 
         return tell
-
-
-def clear(cache: Path) -> None:
-    """Remove what interrupted sessions kept."""
-    for file in sorted((cache / FOLDER).glob("*.checkpoint")):
-        file.unlink(missing_ok=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, refused, split
-from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, known_violation
+from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, split
+from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, is_of, known_violation
 from dpaudit.pytest_plugin.options import Settings
-from dpaudit.pytest_plugin.unmatched import Collected
 
 if TYPE_CHECKING:
     from dpaudit.conformance.faces import BoundCheck, Subjects
@@ -65,22 +65,30 @@ class TestState:
 
 
 class Plan:
-    """Collected tests, and how the session's error rate is split over them.
+    """Collected tests, and how the session's error rate is split over them; a plugin of pytest, for its own hooks.
 
-    It is the same in every worker of pytest-xdist: it depends on the collected tests alone, never on results.
+    The split is the same in every worker of pytest-xdist: it depends on the collected tests alone, never on results.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.lists: dict[int, Subjects] = {}
-        self.reserved: dict[str, float] = {}  # by node id
-        self.reservations: list[tuple[str, float]] = []  # one a test: of two tests of one node id each has its own
-        self.refused: dict[str, str] = {}  # by node id: why a test with a confidence of its own has none
+        self.reserved: list[tuple[str, float]] = []  # one a test: of two tests of one node id each has its own
         self.audited: set[str] = set()
         self.tests = 0
         self._budget: SessionBudget | None = None
-        self.collected = Collected()
         self.has_collected = False
+        self.is_selected = False  # whether tests were left out that might audit
+        self.unread: set[str] = set()  # ids of what broke or was skipped when it was collected
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note that the session is not of all tests."""
+        self.is_selected |= bool(items)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note what could not be read."""
+        if not report.passed:
+            self.unread.add(report.nodeid)
 
     def collect(self, items: list[pytest.Item]) -> None:
         """Count what can raise an alarm among the tests that will run."""
@@ -97,20 +105,23 @@ class Plan:
                 except UsageError:  # told by the test itself, which then draws nothing
                     confidence = None
                 if confidence is not None:
-                    self.reserved[item.nodeid] = 1.0 - confidence
-                    self.reservations.append((item.nodeid, 1.0 - confidence))
+                    self.reserved.append((item.nodeid, 1.0 - confidence))
         if self.settings.test_error is not None and not self.settings.is_worker:
             self._split()  # an option of the session that makes no sense stops it now
 
-    def found(self) -> dict[str, Any]:
-        """Collection by this process of the known violations that the project lists."""
-        self.collected.look(self.settings.known_violations, self.audited)
-        return self.collected.to_plain()
+    def told(self) -> dict[str, Any]:
+        """What this process tells at its end, as data that a worker of xdist can send.
 
-    @property
-    def is_used(self) -> bool:
-        """Tell whether a test of this process has spent of it."""
-        return self._budget is not None
+        The split, where a test of this process has spent of it, and what it collected, if it did, of the known
+        violations that the project lists: positions of those of no test that audits.
+        """
+        listed = self.settings.project.known_violations if self.has_collected else ()
+        missing = [k for k, entry in enumerate(listed) if not any(is_of(entry, one) for one in self.audited)]
+        collected = {"is_selected": self.is_selected, "unread": sorted(self.unread), "missing": missing}
+        return {
+            "plan": self.described() if self._budget is not None else None,
+            "collected": collected if self.has_collected else None,
+        }
 
     @property
     def budget(self) -> SessionBudget:
@@ -122,10 +133,8 @@ class Plan:
     def _split(self) -> SessionBudget:
         error_rate = float(f"{1.0 - self.settings.confidence:.12g}")  # 0.05 of 0.95, and not what doubles make of it
         lists = [subjects.stated_rate for subjects in self.lists.values()]
-        tests = self.tests - len(self.reservations)
-        self.refused = refused(error_rate, lists, self.reservations, tests)
-        reserved = [error for node_id, error in self.reservations if node_id not in self.refused]
-        return split(error_rate, lists, reserved, tests, self.settings.test_error)
+        tests = self.tests - len(self.reserved)
+        return split(error_rate, lists, self.reserved, tests, self.settings.test_error)
 
     def prepare(self, item: pytest.Item) -> None:
         """Give the list that a check is of its part of the session's error rate."""
@@ -144,18 +153,18 @@ class Plan:
                 )
             mark = audit_mark(item)
             budget = self.budget
-            if item.nodeid in self.refused:
-                raise UsageError(self.refused[item.nodeid])
-            error = self.reserved.get(item.nodeid, budget.test_error)
+            if item.nodeid in budget.refused:
+                raise UsageError(budget.refused[item.nodeid])
+            error = dict(self.reserved).get(item.nodeid, budget.test_error)
             known = known_violation(item, self.settings.project.known_violations)
             state = item.stash[STATE] = TestState(TestBudget(error, mark.calls), mark, known)
         return state
 
     def described(self) -> dict[str, Any]:
-        """Description for the summary, as data that the workers of xdist can send."""
+        """The split, for the summary and session.json."""
         budget = self.budget
         return {
-            **dataclasses.asdict(budget),
+            **{name: value for name, value in vars(budget).items() if name != "refused"},
             "confidence": self.settings.confidence,
             "total": budget.total,
             "profile": self.settings.profile.name,
@@ -169,6 +178,11 @@ class Plan:
 def can_audit(item: pytest.Item) -> bool:
     """Tell whether a test has the fixture, itself or through another one, or says by a mark that it asks for it."""
     return FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker(FIXTURE) is not None
+
+
+def is_ours(item: pytest.Item) -> bool:
+    """Tell whether a test audits or checks."""
+    return can_audit(item) or bound_check(item) is not None
 
 
 def bound_check(item: pytest.Item) -> BoundCheck | None:

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ PUBLIC = (
 
 
 class Summary:
-    """Everything that the tests of a session reported, in the process that says it."""
+    """Everything that the tests of a session reported, in the process that says it; a plugin of pytest."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -66,10 +66,17 @@ class Summary:
             check_format(name)
         check_folder("dp_out", self.settings.out)
 
-    def add(self, node_id: str, records: Iterable[dict[str, Any]]) -> None:
-        """Add what a phase of a test reports; each phase repeats what those before it did."""
-        for record in records:
-            self.found.setdefault(node_id, {})[record["call"]] = record
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add what a phase of a test reports, whichever process ran it; each phase repeats what those before it did."""
+        for record in getattr(report, "dpaudit", ()):
+            self.found.setdefault(report.nodeid, {})[record["call"]] = record
+        if (check := getattr(report, checks.ATTRIBUTE, None)) is not None:
+            self.checks[report.nodeid] = check
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        """Hear what a process tells at its end (`Plan.told`)."""
+        self.plan = told["plan"] or self.plan
+        self.collected += [told["collected"]] if told["collected"] else []
 
     @property
     def records(self) -> list[tuple[str, dict[str, Any]]]:
@@ -89,7 +96,7 @@ class Summary:
             parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
-            lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+            lines.append(f"{_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             told: dict[str, list[tuple[str, str]]] = {
                 "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
                 "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
@@ -97,28 +104,22 @@ class Summary:
             }
             for name, tests in told.items():
                 lines += _lines_of(name, tests, is_short)
-        lines += [f"dpaudit: {line}" for line in self.witness_lines()]
+        lines += self.witness_lines()
         if self.checks:
-            lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
-        lines += [f"dpaudit: {line}" for line in self.notes_lines()]
+            lines.append(checks.counted(self.ordered_checks))
+        lines += self.notes_lines()
         if self.plan is not None:
-            lines.append(f"dpaudit: {promise_text(self.plan)}")
-            beside = self.beside_text()
-            if beside:
-                lines.append(f"dpaudit: {beside}")
+            lines += filter(None, (promise_text(self.plan), self.beside_text()))
         if counts and self.settings.store is not None:
-            lines.append(f"dpaudit: {self.store_text()}")
-        lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
-        for path in self.written:
-            lines.append(f"dpaudit: written {path}")
+            lines.append(self.store_text())
+        lines += [f"{'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
+        lines += [f"written {path}" for path in self.written]
         if self.earlier:
             more = len(self.earlier) - EARLIER_SHOWN
             shown = ", ".join(str(path) for path in self.earlier[:EARLIER_SHOWN])
             shown += f" and {more:,} more" if more > 0 else ""
-            lines.append(f"dpaudit: of an earlier session, not of this one: {shown}")
-        if self.problem:
-            lines.append(f"dpaudit: {self.problem}")
-        return lines
+            lines.append(f"of an earlier session, not of this one: {shown}")
+        return [*lines, self.problem] if self.problem else lines
 
     def witness_lines(self) -> list[str]:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
@@ -169,7 +170,7 @@ class Summary:
 
     def finish(self) -> None:
         """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
-        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
+        self.unmatched = judged(self.settings.config, self.settings.project.known_violations, self.collected)
         if not self.settings.formats or not (self.records or self.checks):
             return
         try:
@@ -243,7 +244,7 @@ class Summary:
         from dpaudit.reports.wording import lower_text
 
         head = ["# dpaudit", ""]
-        head += [f"* {text(line.removeprefix('dpaudit: '), 400)}" for line in self.lines()]
+        head += [f"* {text(line, 400)}" for line in self.lines()]
         head += self._checks_markdown(text)
         if not self.records:
             return "\n".join(head) + "\n"
@@ -300,11 +301,11 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if is_short and len(names) > 1:
         more = len(names) - NAMED_IN_LINE
         shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
-        return [f"dpaudit:   {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
-    told = [f"dpaudit:   {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
+        return [f"  {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
+    told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
     told = list(dict.fromkeys(told))
     more = len(told) - NAMED
-    return told[:NAMED] + ([f"dpaudit:   {name}: and {more:,} more"] if more > 0 else [])
+    return told[:NAMED] + ([f"  {name}: and {more:,} more"] if more > 0 else [])
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpaudit.audits.replaying import Replay
+from dpaudit.pytest_plugin.budget import SessionBudget
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
-
-if TYPE_CHECKING:
-    from dpaudit.audits.replaying import Replay
-    from dpaudit.pytest_plugin.budget import SessionBudget
-    from dpaudit.pytest_plugin.planning import Plan
-    from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
-    from dpaudit.results.model import AuditResult
+from dpaudit.pytest_plugin.planning import Plan
+from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
+from dpaudit.reports import asides, wording
+from dpaudit.results.model import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
 LINES_SHOWN = 40  # of the traceback of what a mechanism raised, the innermost ones
@@ -31,7 +30,7 @@ NO_WORDS = "that of the file, which keeps no words of it"
 
 def failure_text(result: AuditResult, replay_line: str) -> str:
     """Failure message for an audit, with the line that repeats it."""
-    from dpaudit.reports import brief, terminal, wording
+    from dpaudit.reports import brief, terminal
 
     notes = [f"  note     {note}" for note in wording.notes(result)]
     if result.violated:
@@ -50,19 +49,16 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
 
 
 def _about(result: AuditResult) -> str:
-    from dpaudit.reports import wording
-
     return f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
 
 
 def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
     """Source of the confidence of a failure, in one sentence; `stated` is that of the call, 0 for none."""
-    from dpaudit.reports.wording import rate_text, sure_text
-
-    own, left = sure_text(confidence), rate_text(1.0 - confidence)
+    own, left = wording.sure_text(confidence), wording.rate_text(1.0 - confidence)
     if stated:
         return f"The test states {own} for this call, {left} out of the session's error rate."
-    session, alarms = sure_text(plan.settings.confidence), rate_text(1.0 - plan.settings.confidence)
+    of_session = plan.settings.confidence
+    session, alarms = wording.sure_text(of_session), wording.rate_text(1.0 - of_session)
     tests = plan.tests + len(plan.lists)
     split = "the calls of its one test" if tests == 1 else f"its {tests:,} tests and their calls"
     return (
@@ -73,23 +69,17 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
 
 def side_texts(result: AuditResult) -> list[str]:
     """Findings beside the claim, a line each."""
-    from dpaudit.reports import asides
-
     return [asides.line(one) for one in result.side_findings]
 
 
 def notes_text(result: AuditResult) -> str:
     """The warnings about degenerate outputs of an audit that found nothing; empty without any."""
-    from dpaudit.reports import wording
-
     notes = wording.notes(result)
     return f"{_about(result)}: {' '.join(notes)}" if notes else ""
 
 
 def weakness_text(result: AuditResult) -> str:
     """Power of an inconclusive audit, and what to do about it."""
-    from dpaudit.reports import wording
-
     said = f"{wording.headline(result)}: {_about(result)}."
     if not result.findings:
         return said
@@ -107,8 +97,6 @@ def floating_point_text(result: AuditResult) -> str:
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
     """Fate of a saved witness that was not confirmed, in one line, and what would settle one that is kept."""
-    from dpaudit.reports import wording
-
     then = saved.power
     if not saved.is_current:
         what = "kept; --cache-clear forgets it" if fate == "kept" else "dropped"
@@ -131,8 +119,6 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
 
 def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     """Failure message of a test whose saved witness breaks the promise again, in the order of every failure."""
-    from dpaudit.reports import wording
-
     bound, budget = wording.compared(found.parameter_lower, found.parameter_budget)
     symbol, unit = wording.symbol(found.parameter), wording.unit(found.parameter)
     lines = [

@@ -12,51 +12,22 @@ With pytest-xdist every worker collects everything: each says what it found, and
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpaudit.pytest_plugin.marks import LIST, is_of, listed_violation
-
-
-@dataclasses.dataclass(eq=False)
-class Collected:
-    """Collection of one process; a plugin of pytest itself, for the hooks that say so."""
-
-    is_selected: bool = False  # whether tests were left out that might audit
-    unread: set[str] = dataclasses.field(default_factory=set)  # ids of what broke or was skipped when it was collected
-    missing: list[int] = dataclasses.field(default_factory=list)  # positions of entries of no test which can audit
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note that the session is not of all tests."""
-        self.is_selected |= bool(items)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note what could not be read."""
-        if not report.passed:
-            self.unread.add(report.nodeid)
-
-    def look(self, listed: Iterable[Mapping[str, Any]], node_ids: Iterable[str]) -> None:
-        """Note which entries belong to none of these tests."""
-        known = set(node_ids)
-        self.missing = [k for k, entry in enumerate(listed) if not any(is_of(entry, one) for one in known)]
-
-    def to_plain(self) -> dict[str, Any]:
-        """As a worker of xdist sends it."""
-        return {"is_selected": self.is_selected, "unread": sorted(self.unread), "missing": self.missing}
+from dpaudit.pytest_plugin.marks import LIST, listed_violation
 
 
 def judged(
-    config: pytest.Config, listed: tuple[Mapping[str, Any], ...], found: Iterable[Mapping[str, Any]]
+    config: pytest.Config, listed: Sequence[Mapping[str, Any]], processes: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, bool]]:
     """Summary line of each unmatched entry, and whether it fails the session: from its date on.
 
-    `found` are the `Collected.to_plain` of every process that collected.
+    `processes` are those that collected, by what `Plan.told` says of it.
     """
-    processes = list(found)
     option = config.option
     chosen = any(getattr(option, name, None) for name in ("lf", "ignore", "ignore_glob", "collectonly"))
     if not processes or chosen or any(one["is_selected"] for one in processes):

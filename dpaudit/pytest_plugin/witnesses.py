@@ -18,22 +18,21 @@ import datetime
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from dpaudit.audits.replaying import Replay, replay
 from dpaudit.errors import DpauditError
 from dpaudit.files import read_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dpaudit.audits.replaying import Replay
-    from dpaudit.privacy.claims import Claim
-    from dpaudit.privacy.pairs import Pair
-    from dpaudit.results.model import AuditResult, Finding
+from dpaudit.inference.witness import is_current
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results.model import AuditResult, Finding, write_whole
 
 SCHEMA = "dpaudit.witness/2"
 FOLDER = "witnesses"
+WITNESS, INTERRUPTED = f"{FOLDER}/*.json", "interrupted/*.checkpoint"  # files of calls in the cache
 Fate = Literal["kept", "dropped: code", "dropped: power", "not asked"]
 
 
@@ -106,8 +105,6 @@ class Saved:
     @property
     def is_current(self) -> bool:
         """Tell whether its rule is of a form that this version replays."""
-        from dpaudit.inference.witness import is_current
-
         witness = self.result.findings[0].witness if self.result.findings else None
         return witness is not None and is_current(witness.rule)
 
@@ -136,8 +133,6 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult, samples: i
 
     Where the same code was refuted before, by a stronger run, only silence of that power will drop the new witness.
     """
-    from dpaudit.results.model import write_whole
-
     worst = next((finding for finding in result.violated if finding.witness is not None), None)
     if worst is None:
         return
@@ -158,7 +153,7 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult, samples: i
     record = {"schema": SCHEMA, "test": node_id, "call": number, "found": found, "result": kept.to_dict()}
     try:
         content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
-        write_whole(_file(cache, node_id, number), content)
+        write_whole(file_of(cache, node_id, number), content)
         keep_out(cache)
     except DpauditError:
         return
@@ -188,8 +183,6 @@ def _digest(text: str) -> str:
 
 def keep_out(cache: Path) -> None:
     """Keep the folder out of git."""
-    from dpaudit.results.model import write_whole
-
     ignore = cache / ".gitignore"
     if not ignore.exists():
         write_whole(ignore, "*\n")
@@ -198,22 +191,20 @@ def keep_out(cache: Path) -> None:
 def forget(cache: Path, node_id: str, number: int) -> None:
     """Remove what was saved of a call."""
     try:
-        _file(cache, node_id, number).unlink(missing_ok=True)
+        file_of(cache, node_id, number).unlink(missing_ok=True)
     except OSError:
         return
 
 
 def clear(cache: Path) -> None:
-    """Remove everything that was saved."""
-    for file in sorted((cache / FOLDER).glob("*.json")):
+    """Remove everything that sessions kept of calls."""
+    for file in (file for kind in (WITNESS, INTERRUPTED) for file in sorted(cache.glob(kind))):
         file.unlink(missing_ok=True)
 
 
 def saved(cache: Path, node_id: str, number: int) -> Saved | None:
     """Saved result of a call; None where there is nothing that this version can read."""
-    from dpaudit.results.model import AuditResult
-
-    file = _file(cache, node_id, number)
+    file = file_of(cache, node_id, number)
     try:
         record = read_json("witness", file)
         if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
@@ -244,8 +235,6 @@ def replay_saved(
     It takes as many draws as it was found in, and at most `samples` of an input.
     P(confirmed) <= 1 - confidence if the claim holds for the pair.
     """
-    from dpaudit.audits.replaying import replay
-
     finding = found.findings[0]
     try:
         size = max(10, min(int(samples), max(finding.samples // 2, 1_000)))
@@ -258,6 +247,7 @@ def replay_saved(
         return None
 
 
-def _file(cache: Path, node_id: str, number: int) -> Path:
+def file_of(cache: Path, node_id: str, number: int, kind: str = WITNESS) -> Path:
+    """The file of one kind that is kept of a call."""
     digest = hashlib.sha256(f"{node_id}\n{number}".encode("utf-8", "replace")).hexdigest()[:24]
-    return cache / FOLDER / f"{digest}.json"
+    return cache / kind.replace("*", digest)

@@ -294,7 +294,7 @@ def records_of(found: Ordered, level: float, guesses: int | None = None) -> list
         if guesses > count:
             raise UsageError(f"guesses must be an integer from 1 to the number of canaries, {count}, got {guesses}.")
         rules = [Rule(guesses, found.in_pairs)]
-    return [Record(rule, found.correct(rule), count, level / len(rules)) for rule in rules]
+    return found.records(rules, level)
 
 
 def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) -> float:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
@@ -90,6 +91,10 @@ class Ordered:
         top = rule.guesses if rule.in_pairs else rule.guesses - rule.guesses // 2
         bottom = rule.guesses - top
         return int(self.labels[:top].sum()) + bottom - int(self.labels[len(self.labels) - bottom :].sum())
+
+    def records(self, rules: Sequence[Rule], level: float) -> list[Record]:
+        """The records of rules that share a level evenly."""
+        return [Record(rule, self.correct(rule), len(self), level / len(rules)) for rule in rules]
 
     def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
         """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""

@@ -22,7 +22,7 @@ the order is that of a, and that is W*. (The same shows it for every increasing 
 The law of W*. Write a = G(U) with G decreasing and U uniform. The r-th smallest U is Beta(r, n - r + 1). Given that it
 is u, the other r - 1 guesses are right with the mean A(u) of sigmoid(G) on (0, u), independently, and the last one no
 more often: W* is at most Binomial(r, A(u)). A decreases, so that on each cell of a partition of u its value at the
-lower end gives an upper bound: a finite sum, rounded outwards (`Guesses.tail`).
+lower end gives an upper bound: a finite sum, rounded outwards (`tail`).
 
 What is tested. A Gaussian claim is tested by the weighted sum of all right guesses (`dpaudit.scores.sums`), whose
 weights are those of one mu, never of scores. It has most of the error rate; some short lists of the most confident
@@ -39,14 +39,14 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
-from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Rule
+from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Record, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
 from dpaudit.scores.sums import SIZES, RankSum, most_right, steps_of
@@ -58,27 +58,14 @@ CELLS = 64  # of the law of the r-th order statistic; with 1,024 bounds on mu gr
 ROUNDING = 1e-9  # relative, of sums of incomplete beta functions
 
 
-@dataclasses.dataclass(frozen=True)
-class Guesses:
-    """`correct` of the `guesses` most confident guesses on `canaries` canaries, tested at `level`."""
-
-    guesses: int
-    correct: int
-    canaries: int
-    level: float
-
-    def tail(self, accuracy: Accuracy) -> float:
-        """An upper bound on the probability of so many right guesses, by the mean accuracy of the top share."""
-        if self.correct <= 0:
-            return 1.0
-        shares, masses = order_cells(self.guesses, self.canaries, self.level)
-        means = np.clip(accuracy(shares), 0.5, 1.0)
-        tails = scipy.special.betainc(self.correct, self.guesses - self.correct + 1.0, means)
-        return float(masses[1:] @ tails + masses[0]) * (1.0 + ROUNDING)
-
-    def rejects(self, accuracy: Accuracy) -> bool:
-        """Tell whether a claim with these accuracies is rejected."""
-        return self.tail(accuracy) <= self.level
+def tail(record: Record, accuracy: Accuracy) -> float:
+    """An upper bound on the probability of so many right guesses, by the mean accuracy of the top share."""
+    if record.correct <= 0:
+        return 1.0
+    shares, masses = order_cells(record.rule.guesses, record.canaries, record.level)
+    means = np.clip(accuracy(shares), 0.5, 1.0)
+    tails = scipy.special.betainc(record.correct, record.rule.guesses - record.correct + 1.0, means)
+    return float(masses[1:] @ tails + masses[0]) * (1.0 + ROUNDING)
 
 
 @functools.lru_cache(maxsize=64)
@@ -154,13 +141,14 @@ def claimed_accuracy(claim: Claim, value: float) -> Accuracy:
 class Evidence:
     """Tests of one run: levels of all parts sum to that of the bound."""
 
-    lists: tuple[Guesses, ...]
+    lists: tuple[Record, ...]
     sum: RankSum | None = None
 
     def rejects(self, claim: Claim, value: float) -> bool:
         """Tell whether a value of the claim's parameter is rejected."""
         accuracy = claimed_accuracy(claim, value)
-        return any(one.rejects(accuracy) for one in self.lists) or (self.sum is not None and self.sum.rejects(value))
+        in_lists = any(tail(one, accuracy) <= one.level for one in self.lists)
+        return in_lists or (self.sum is not None and self.sum.rejects(value))
 
     def are_rejected(self, claim: Claim, values: FloatArray) -> NDArray[np.bool_]:
         """Tell whether increasing values are rejected: true up to some value, false above; a few of them are asked."""
@@ -176,27 +164,21 @@ def independent_bound(
     `p_value` is of the assumption, `stated` a number of guesses that was stated beforehand, `seed` of the sum's draws.
     """
     evidence = evidence_of(found, claim, level, stated, seed)
-    perfect = [dataclasses.replace(one, correct=one.guesses) for one in evidence.lists]
+    perfect = [dataclasses.replace(one, correct=one.rule.guesses) for one in evidence.lists]
     if evidence.sum is not None:  # all right: the sum is at its largest, as the number of right guesses is
-        perfect.append(Guesses(len(found), len(found), len(found), evidence.sum.level))
+        perfect.append(Record(Rule(len(found)), len(found), len(found), evidence.sum.level))
     return IndependentBound(*bounds_of(claim, evidence), *bounds_of(claim, Evidence(tuple(perfect))), p_value)
 
 
 def evidence_of(found: Ordered, claim: Claim, level: float, stated: int | None = None, seed: int = 0) -> Evidence:
     """The guesses that a run is tested by; a Gaussian claim has their weighted sum too, unless a number was stated."""
-
-    def lists(rules: Sequence[Rule], each: float) -> tuple[Guesses, ...]:
-        return tuple(Guesses(rule.guesses, found.correct(rule), len(found), each) for rule in rules)
-
     if stated is not None:
-        return Evidence(lists([Rule(stated, found.in_pairs)], level))
+        return Evidence(tuple(found.records([Rule(stated, found.in_pairs)], level)))
     if not isinstance(claim, GaussianDP) or level < SIZES.least_level:
-        rules = found.rules()
-        return Evidence(lists(rules, level / len(rules)))
-    rules = found.rules(SIMULTANEOUS[1:])
+        return Evidence(tuple(found.records(found.rules(), level)))
     right = np.array([found.correct(Rule(end, found.in_pairs)) for end in steps_of(len(found)).tolist()])
     summed = RankSum(right, len(found), SUM_PART * level, seed)
-    return Evidence(lists(rules, (1.0 - SUM_PART) * level / len(rules)), summed)
+    return Evidence(tuple(found.records(found.rules(SIMULTANEOUS[1:]), (1.0 - SUM_PART) * level)), summed)
 
 
 def bounds_of(claim: Claim, evidence: Evidence) -> tuple[float, float]:

@@ -216,13 +216,6 @@ def test_equal_laws_lose_nothing(law):
     assert exact.trade_off_function(p, p, [0.0, 0.3, 1.0]) == pytest.approx([1.0, 0.7, 0.0], abs=ROUNDING)
 
 
-def test_the_worst_pair_of_a_mechanism_is_the_maximum_over_its_pairs():
-    mechanism = [[0.5, 0.5], [0.6, 0.4], [0.9, 0.1]]
-    rhos = exact.over_pairs(mechanism, exact.zcdp_rho)
-    assert rhos.shape == (3, 3)
-    assert rhos.max() == rhos[0, 2] == exact.zcdp_rho(mechanism[0], mechanism[2])
-
-
 def test_arguments_are_left_unchanged():
     mechanism = np.array([[0.5, 0.5], [0.25, 0.75]])
     before = mechanism.copy()

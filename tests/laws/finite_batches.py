@@ -1,12 +1,12 @@
 """Batches of random finite mechanisms for the exact checks of the laws, from fixed seeds."""
 
+import exact_laws
 import numpy as np
 import pytest
 from hypothesis import settings
 
 from dpaudit import strategies
 from dpaudit.exact import tempered
-from dpaudit.laws import finite
 from dpaudit.privacy.claims import PureDP
 
 EACH = 400  # of each of the 5 kinds
@@ -23,6 +23,6 @@ def drawn(seed, kind, inputs=3, outcomes=4, count=EACH):
 def on_one_nat(seed, count=EACH):
     """Mechanisms that sit on PureDP(1): random ones with zeros that break it, tempered."""
     rows = strategies.random_mechanisms(np.random.default_rng(seed), 3 * count, 2, 3, "zeros")
-    rows = rows[finite.losses(rows).max(axis=(1, 2)) > 1.0][:count]
+    rows = rows[exact_laws.losses(rows).max(axis=(1, 2)) > 1.0][:count]
     assert len(rows) == count
     return np.stack([tempered(one, PureDP(1.0)) for one in rows])

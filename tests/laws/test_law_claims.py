@@ -2,6 +2,7 @@
 
 import math
 
+import exact_laws
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,6 @@ from dpaudit.laws import (
     average_claim,
     conditioned_claim,
     disjoint_union,
-    finite,
     group_claim,
     mixture,
     parallel_composition,
@@ -111,7 +111,7 @@ def test_mixtures_keep_their_average_claims(data):
     second = data.draw(st.sampled_from([0.3, 1.0, 2.0]).map(lambda factor: first.with_value(factor * first.value)))
     share = data.draw(strategies.weights(2))
     parts = [data.draw(strategies.finite_mechanisms(claim, 2, 4)).matrix for claim in (first, second)]
-    mixture = finite.mixed(parts, share)
+    mixture = exact_laws.mixed(parts, share)
     kept = weakest_claim([first, second])
     # 1e-9: Gaussian and Renyi claims are compared in doubles at numbers of order 1; zcdp_rho rounds up by 1e-6
     assert keeps(mixture, kept.with_value(kept.value * (1 + (1e-5 if "rho" in str(kept) else 1e-9))))
@@ -147,7 +147,7 @@ def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
     delta, mass = 0.05, 0.4
     rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
     kept = conditioned_claim(ApproxDP(0.5, delta), mass)
-    derived = finite.conditioned(rows, [1.0, 1.0, 0.0])
+    derived = exact_laws.conditioned(rows, [1.0, 1.0, 0.0])
     assert kept.delta == delta / mass == pytest.approx(privacy_profile(*derived, kept.epsilon), rel=1e-12)
     ratio = min(math.exp(0.5) + delta / mass, math.exp(-0.5) + (1.0 - math.exp(-0.5) * (1.0 - delta)) / mass)
     assert kept.epsilon == pytest.approx(0.5 + math.log(ratio), rel=1e-12)
@@ -156,16 +156,16 @@ def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
 def test_a_conditioned_profile_covers_the_extreme_pairs_and_no_less_would():
     # An outcome of one input alone, at every epsilon; and a pure pair whose loss is doubled, nearly, by the condition.
     delta, mass, event = 0.05, 0.4, np.array([1.0, 1.0, 0.0])
-    alone = finite.conditioned([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]], event)
+    alone = exact_laws.conditioned([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]], event)
     kept = conditioned_claim(flat(delta), mass)
     assert kept.profile(3.0) == pytest.approx(privacy_profile(*alone, 3.0), rel=1e-12) == delta / mass
     doubled = np.array([[0.1 * math.e, 0.2, 0.7 - 0.1 * (math.e - 1.0)], [0.1, 0.2 * math.e, 0.0]])
     doubled[:, 2] = 1.0 - doubled[:, :2].sum(axis=1)
-    assert finite.losses(doubled).max() == pytest.approx(1.0, abs=1e-12)
+    assert exact_laws.losses(doubled).max() == pytest.approx(1.0, abs=1e-12)
     mass = float((doubled @ event).min())
     kept, derived = (
         conditioned_claim(ProfileClaim(PureDP(1.0).profile, name="pure"), mass),
-        (finite.conditioned(doubled, event)),
+        (exact_laws.conditioned(doubled, event)),
     )
     assert within_profile(*derived, kept)
     assert privacy_profile(*derived, 1.05) > 0.01 > 0.0 == PureDP(1.0).profile(1.05)  # not what held without it
@@ -180,7 +180,7 @@ def test_conditioned_mechanisms_keep_their_claims(data):
     mass = float((rows @ chances).min())
     if mass < 1e-6:
         return
-    kept, derived = conditioned_claim(claim, mass), finite.conditioned(rows, chances)
+    kept, derived = conditioned_claim(claim, mass), exact_laws.conditioned(rows, chances)
     if isinstance(kept, ProfileClaim):
         assert within_profile(*derived, kept)
     elif isinstance(kept, ApproxDP):

@@ -13,8 +13,6 @@ from dpaudit.pytest_plugin.budget import (
     REPLAY,
     TestBudget,
     confidence_of,
-    refused,
-    reserved_limit,
     split,
 )
 
@@ -34,10 +32,10 @@ def test_lists_beyond_half_of_the_error_rate_are_scaled_down_to_it():
 
 
 def test_tests_with_a_confidence_of_their_own_take_it_from_the_rest():
-    budget = split(0.05, [], [0.01, 0.005], 7)
+    budget = split(0.05, [], [("a", 0.01), ("b", 0.005)], 7)
     assert (budget.reserved, budget.reserving) == (pytest.approx(0.015), 2)
     assert budget.test_error == pytest.approx(0.005)
-    assert split(0.05, [], [0.05], 0).total == pytest.approx(0.05)
+    assert split(0.05, [], [("a", 0.05)], 0).total == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("error", [0.5, 0.05, 1e-9])
@@ -45,15 +43,8 @@ def test_tests_with_a_confidence_of_their_own_take_it_from_the_rest():
 @pytest.mark.parametrize("reserving", [0, 3])
 @pytest.mark.parametrize("tests", [0, 1, 10_000])
 def test_no_session_spends_more_than_its_error_rate(error, lists, reserving, tests):
-    budget = split(error, [0.001] * lists, [error / 20] * reserving, tests)
+    budget = split(error, [0.001] * lists, [("a", error / 20)] * reserving, tests)
     assert budget.total <= error * (1 + 1e-12)  # rounding of some 10 operations
-
-
-def test_more_than_there_is_cannot_be_reserved():
-    with pytest.raises(UsageError, match=r"must take at most 0.025 of .* error rate 0.05, got 0.03 in 3 tests"):
-        split(0.05, [], [0.01] * 3, 1)
-    with pytest.raises(UsageError, match=r"must take at most 0.05 of"):
-        split(0.05, [], [0.06], 0)
 
 
 def test_a_line_that_replays_may_have_its_share_and_no_more():
@@ -124,11 +115,17 @@ def test_the_smallest_share_is_given_and_no_smaller_one() -> None:
 
 def test_only_tests_that_take_too_much_are_refused() -> None:
     # Half of 5% may be taken beside other tests. One alone takes too much; the other two may stay.
-    alone = refused(0.05, [], [("a", 0.001), ("b", 0.04), ("c", 0.002)], 2)
-    assert set(alone) == {"b"} and "got 0.04 in b" in alone["b"]
+    alone = split(0.05, [], [("a", 0.001), ("b", 0.04), ("c", 0.002)], 2)
+    assert (
+        set(alone.refused) == {"b"}
+        and "at most 0.025 of" in alone.refused["b"]
+        and "got 0.04 in b" in alone.refused["b"]
+    )
+    assert (alone.reserved, alone.reserving, alone.total) == pytest.approx((0.003, 2, 0.05), rel=1e-12)
     # Each may have its share, and not all together: all that are left are refused, whoever took too much alone.
-    together = refused(0.05, [], [("a", 0.02), ("b", 0.04), ("c", 0.02)], 2)
-    assert set(together) == {"a", "b", "c"} and "got 0.04 in 2 tests (a, c)" in together["a"]
-    limit = reserved_limit(0.05, [], 2)
-    assert refused(0.05, [], [("a", limit)], 2) == {}
-    assert set(refused(0.05, [], [("a", limit), ("b", 1e-6)], 2)) == {"a", "b"}
+    together = split(0.05, [], [("a", 0.02), ("b", 0.04), ("c", 0.02)], 2)
+    assert set(together.refused) == {"a", "b", "c"} and "got 0.04 in 2 tests (a, c)" in together.refused["a"]
+    assert (together.reserved, together.reserving, together.test_error) == (0.0, 0, 0.025)
+    assert split(0.05, [], [("a", 0.025)], 2).refused == {}
+    assert set(split(0.05, [], [("a", 0.025), ("b", 1e-6)], 2).refused) == {"a", "b"}
+    assert set(split(0.05, [], [("a", 0.06)], 0).refused) == {"a"}

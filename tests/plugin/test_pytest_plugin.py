@@ -11,17 +11,6 @@ from __future__ import annotations
 import pytest
 
 
-def test_a_mechanism_that_keeps_its_claim_passes_and_gives_its_result(pytester, write):
-    write("""
-        def test_sound(dp_audit):
-            result = dp_audit(sound, samples=2000, **SURE)
-            assert result.verdict == "not_refuted" or result.verdict == "inconclusive"
-            assert result.options["samples"] == 2000
-    """)
-    result = pytester.runpytest("-W", "ignore")
-    result.assert_outcomes(passed=1)
-
-
 def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write):
     write("""
         def test_leaky(dp_audit):
@@ -45,20 +34,6 @@ def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write)
     )
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*dpaudit/audits/auditing.py*")
-
-
-def test_the_printed_line_repeats_the_failure(pytester, write):
-    write("""
-        @pytest.mark.parametrize("n", [1, 2])
-        def test_leaky(dp_audit, n):
-            dp_audit(leaky, samples=200 + n, **SURE)
-    """)
-    first = pytester.runpytest("-k", "2")
-    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
-    assert "'test_it.py::test_leaky[2]'" in line
-    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
-    failure = [text for text in first.outlines if text.startswith("  ")]
-    assert failure == [text for text in again.outlines if text.startswith("  ")]
 
 
 def test_a_mechanism_that_raises_on_every_call_fails(pytester, write):

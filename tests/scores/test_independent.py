@@ -15,8 +15,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.scores import independent, sums
 from dpaudit.scores.dependence import dependence_p_value
-from dpaudit.scores.guesses import Ordered, Rule
-from dpaudit.scores.independent import Guesses, claimed_accuracy, gaussian_accuracy, lines_accuracy
+from dpaudit.scores.guesses import Ordered, Record, Rule
+from dpaudit.scores.independent import claimed_accuracy, gaussian_accuracy, lines_accuracy, tail
 
 EXTREMAL = {0.4: 0.6, 1.5: 0.4}  # a pair of laws: confidences with their probabilities
 
@@ -83,7 +83,7 @@ def test_the_sum_over_cells_is_just_above_the_exact_tail(guesses, correct):
     # the pair's hockey-stick divergence: the sum over outputs of (p - e^epsilon q)+
     deltas = sum(w * np.maximum(0.0, np.exp(e) - np.exp(at)) / (1.0 + np.exp(e)) for e, w in EXTREMAL.items())
     accuracy = lines_accuracy(at, deltas)
-    found = Guesses(guesses, correct, canaries, LEVEL).tail(accuracy)
+    found = tail(Record(Rule(guesses), correct, canaries, LEVEL), accuracy)
     assert exact <= found <= 1.2 * exact + 1e-5  # cells of a few canaries are coarse
 
 
@@ -99,7 +99,7 @@ def test_cells_of_the_order_statistic_are_judged_by_their_lower_ends(guesses, ca
 def test_all_guesses_on_randomised_response_have_the_binomial_tail():
     accuracy = claimed_accuracy(PureDP(1.0), 1.3)
     for guesses in (200, 40):
-        found = Guesses(guesses, 3 * guesses // 4, 200, LEVEL).tail(accuracy)
+        found = tail(Record(Rule(guesses), 3 * guesses // 4, 200, LEVEL), accuracy)
         assert found == pytest.approx(stats.binom.sf(3 * guesses // 4 - 1, guesses, special.expit(1.3)), rel=1e-5)
 
 
@@ -109,7 +109,7 @@ def test_a_delta_tells_some_canaries_for_sure():
     told = np.arange(guesses + 1)
     chances = stats.binom.pmf(told, canaries, delta)
     exact = float(chances @ stats.binom.sf(correct - told - 1, guesses - told, special.expit(epsilon)))
-    found = Guesses(guesses, correct, canaries, LEVEL).tail(claimed_accuracy(ApproxDP(1.0, delta), epsilon))
+    found = tail(Record(Rule(guesses), correct, canaries, LEVEL), claimed_accuracy(ApproxDP(1.0, delta), epsilon))
     assert exact <= found <= 1.25 * exact  # within a cell of the order statistic the mean accuracy is that of its end
 
 
@@ -144,7 +144,7 @@ def test_levels_of_the_sum_and_of_the_guesses_sum_to_the_level(claim):
     parts = [one.level for one in evidence.lists] + ([evidence.sum.level] if evidence.sum else [])
     assert math.fsum(parts) == pytest.approx(LEVEL, rel=1e-12)
     (stated,) = independent.evidence_of(found, claim, LEVEL, 300).lists
-    assert (stated.guesses, stated.level) == (300, LEVEL)
+    assert (stated.rule.guesses, stated.level) == (300, LEVEL)
     few = independent.evidence_of(found, claim, 0.005)  # so few draws of the sum tell nothing at such a level
     assert few.sum is None and math.fsum(one.level for one in few.lists) == pytest.approx(0.005, rel=1e-12)
 
