@@ -98,7 +98,8 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     where the system has no such timer.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    if moment == float("inf") or not is_main or not hasattr(signal, "setitimer"):
+    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
+    if moment == float("inf") or not is_main or not has_timer:
         yield
         return
     _interrupts.append((moment, end))
