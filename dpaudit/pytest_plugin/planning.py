@@ -110,7 +110,7 @@ class Plan:
             self._split()  # an option of the session that makes no sense stops it now
 
     def told(self) -> dict[str, Any]:
-        """What this process tells at its end, as data that a worker of xdist can send.
+        """Account of this process at its end, as data that a worker of xdist can send.
 
         The split, where a test of this process has spent of it, and what it collected, if it did, of the known
         violations that the project lists: positions of those of no test that audits.
