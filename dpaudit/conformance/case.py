@@ -193,7 +193,9 @@ class Case:
 
     def read(self, data: Any, size: int, check: str, *key: int, subject: Subject | None = None) -> Outcomes:
         """`size` outcomes, as an audit reads them; what nobody asks an object for is not copied."""
-        return read_outputs((subject or self.subject).observe(data, size, self.rng(check, *key)), size)
+        subject = subject or self.subject
+        outputs = subject.observe(data, size, self.rng(check, *key))
+        return read_outputs(copied(outputs) if subject.is_vectorised else outputs, size)  # the next call may write there
 
     @property
     def stated_kind(self) -> str | None:

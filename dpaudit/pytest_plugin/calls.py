@@ -113,6 +113,7 @@ class _Call:
             self.options.pop("seed", None)
         if confidence is not None:
             check_options(confidence=confidence)
+            confidence = float(confidence)  # a fraction, or a number of numpy's, is in no file
         self.accumulates = self._accumulates(confidence)
         key = self._key((confidence, seconds))
         self.number, self.spent = self.state.charge(key, position, confidence, self._may_repeat)

@@ -62,7 +62,7 @@ def audit_mark(item: pytest.Item) -> AuditMark:
             whole_number("calls", calls, "a positive integer", 1)
     except UsageError as error:
         raise UsageError(f"{str(error).removesuffix('.')} in a mark dp_audit.") from None
-    return AuditMark(stated, confidence, calls)
+    return AuditMark(stated, None if confidence is None else float(confidence), calls)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Settings:
     def _check_test_error(self) -> None:
         """`UsageError` if each test is to have more than the session; what all have together is seen when collected."""
         error, place = next(self._stated_at("test-error"), (0.0, ""))
-        if error > (rate := 1.0 - self.confidence) * (1 + 1e-9):
+        if error and error > (rate := 1.0 - self.confidence) * (1 + 1e-9):  # without one no file is read here
             raise UsageError(
                 f"test_error must be at most {rate:.3g}, the error rate of the session, got {error!r} at {place}."
             )

@@ -114,6 +114,24 @@ def test_noise_in_dictionaries_that_calls_share_is_seen(mechanism, status):
     assert record.status == status
 
 
+class Buffered:
+    """Every batch is written into one array."""
+
+    def __init__(self):
+        self.buffer = np.empty(1 << 15)
+
+    def __call__(self, data, size, rng):
+        outputs = self.buffer[:size]
+        outputs[:] = data + rng.laplace(size=size)
+        return outputs
+
+
+def test_batches_that_are_written_into_one_array_share_no_noise():
+    names = ["independent_in_a_batch", "independent_calls", "batch_law"]
+    found = check(Buffered(), "eps=1", [(0.0, 1.0)], only=names, seed=11).records
+    assert {record.name: record.status for record in found} == dict.fromkeys(names, "not_refuted")
+
+
 @pytest.mark.parametrize("vector", [True, False])
 @pytest.mark.parametrize("mixed", [True, False])
 def test_a_feature_of_an_output_does_not_depend_on_its_batch(mixed, vector):

@@ -85,6 +85,26 @@ def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, writ
     result.stdout.fnmatch_lines(["*(1 test with 0.04 each, 1 test with a confidence of its own, 0.01 in all)*"])
 
 
+def test_a_confidence_may_be_any_real_number(pytester, write):
+    write("""
+        import fractions
+
+        import numpy as np
+
+        @pytest.mark.dp_audit(confidence=fractions.Fraction(99, 100))
+        def test_marked(dp_audit):
+            assert type(dp_audit(sound, samples=20, **PLAIN).confidence) is float
+
+        @pytest.mark.parametrize("stated", [fractions.Fraction(999, 1000), np.float32(0.999)])
+        def test_called(dp_audit, stated):
+            dp_audit(leaky, samples=300, confidence=stated, **PLAIN)
+    """)
+    result = pytester.runpytest("-W", "ignore", "--dp-report", "json")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.no_fnmatch_line("*TypeError*")
+    result.stdout.fnmatch_lines(["dpaudit: written *session.json"])
+
+
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
