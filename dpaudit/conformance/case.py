@@ -195,7 +195,8 @@ class Case:
         """`size` outcomes, as an audit reads them; what nobody asks an object for is not copied."""
         subject = subject or self.subject
         outputs = subject.observe(data, size, self.rng(check, *key))
-        return read_outputs(copied(outputs) if subject.is_vectorised else outputs, size)  # the next call may write there
+        # The next call may write into a batch.
+        return read_outputs(copied(outputs) if subject.is_vectorised else outputs, size)
 
     @property
     def stated_kind(self) -> str | None:

@@ -36,6 +36,20 @@ def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write)
     result.stdout.no_fnmatch_line("*dpaudit/audits/auditing.py*")
 
 
+def test_the_printed_line_repeats_the_failure(pytester, write):
+    write("""
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_leaky(dp_audit, n):
+            dp_audit(leaky, samples=200 + n, **SURE)
+    """)
+    first = pytester.runpytest("-k", "2")
+    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    assert "'test_it.py::test_leaky[2]'" in line
+    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
+    failure = [text for text in first.outlines if text.startswith("  ")]
+    assert failure == [text for text in again.outlines if text.startswith("  ")]
+
+
 def test_a_mechanism_that_raises_on_every_call_fails(pytester, write):
     write("""
         def test_broken(dp_audit):
