@@ -192,10 +192,9 @@ class Case:
         return copied((subject or self.subject).sample(data, size, self.rng(check, *key)))
 
     def read(self, data: Any, size: int, check: str, *key: int, subject: Subject | None = None) -> Outcomes:
-        """`size` outcomes, as an audit reads them; what nobody asks an object for is not copied."""
+        """`size` outcomes, as an audit reads them; a batch is copied, since the next call may write into it."""
         subject = subject or self.subject
         outputs = subject.observe(data, size, self.rng(check, *key))
-        # The next call may write into a batch.
         return read_outputs(copied(outputs) if subject.is_vectorised else outputs, size)
 
     @property

@@ -63,9 +63,8 @@ def independent_calls(case: Case) -> str | None:
         runs = []
         for k in range(PAIRS):
             # A copy for each pair: noise that is kept after the first call would otherwise be the same in all of them.
-            subject = case.with_mechanism(case.copied())
-            turns = enumerate((data, other, data))
-            runs.append([case.read(x, 1, name, 2, part, k, turn, subject=subject) for turn, x in turns])
+            copy = case.with_mechanism(case.copied())
+            runs.append([case.read(x, 1, name, 2, part, k, i, subject=copy) for i, x in enumerate((data, other, data))])
         # Three, so that noise of every second call is seen whichever call of the copy is the odd one.
         first, second, third = (join([row[i] for row in runs]) for i in (0, 1, 2))
         tests += _tests(first, second, of_first, of_second, same_law=part == 0)

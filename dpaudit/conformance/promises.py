@@ -170,8 +170,7 @@ def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
         except CallError:  # what an exception tells is asked by the audit of the law
             return True
         before = tokens(read_outputs(outputs, UNCHANGED))
-        after = derived.processed(outputs, case.rng("changed", number))
-        if before != tokens(read_outputs(after, UNCHANGED)):
+        if before != tokens(read_outputs(derived.processed(outputs, case.rng("changed", number)), UNCHANGED)):
             return True
     return False
 

@@ -5,14 +5,13 @@ Everything is a rich renderable built from plain text: names from the subject ar
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -37,17 +36,7 @@ STYLES: Mapping[str, str] = {
 
 def show(blocks: Iterable[Block]) -> Group:
     """The blocks below each other; to be printed with `crop=False`, so that commands stay whole."""
-    return Group(*(_Fitted(block) if isinstance(block, Table) else _text(block) for block in blocks))
-
-
-@dataclasses.dataclass
-class _Fitted:
-    """A table for a console; in a narrow one each column is folded, as a number that is cut reads as another one."""
-
-    table: Table
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield _grid(self.table, options.max_width < WIDTH)
+    return Group(*(_grid(block) if isinstance(block, Table) else _text(block) for block in blocks))
 
 
 def plain(blocks: Iterable[Block]) -> str:
@@ -73,7 +62,7 @@ def _text(block: Block) -> Text:
     return text.append("\n" * (isinstance(block, Facts) and block.kind == "statements"))
 
 
-def _grid(block: Table, is_narrow: bool) -> RenderableType:
+def _grid(block: Table) -> RenderableType:
     """A table whose first column gives way; columns of numbers stand to the right."""
     if not any(block.columns):  # words with texts
         grid = Grid.grid(padding=(0, 2, 0, 0))
@@ -91,8 +80,7 @@ def _grid(block: Table, is_narrow: bool) -> RenderableType:
         grid.add_column(
             name if is_short else textwrap.fill(name, HEAD),
             justify="right" if is_number else "left",
-            no_wrap=not gives_way and not is_narrow,
-            overflow="fold",
+            overflow="fold",  # not cut: a number would read as another one
             ratio=1 if not place and block.kind == "verdicts" else None,
             max_width=16 if place and gives_way and block.kind == "verdicts" else None,
         )

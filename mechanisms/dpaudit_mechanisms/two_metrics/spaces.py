@@ -150,15 +150,8 @@ class FiniteSpaces:
         >>> [spaces.local_sensitivities(i).tolist() for i in range(3)]
         [[0.0, 1.0, 2.0, 2.0], [1.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]]
         """
-        if distance not in self._local:
-            nearby = self.shells <= distance
-            self._local[distance] = np.where(nearby, self._at_neighbours, -np.inf).max(axis=1)
-        return self._local[distance]
-
-    @functools.cached_property
-    def _local(self) -> dict[int, FloatArray]:
-        """Delta_i^x by i, as far as it was asked for."""
-        return {}
+        found: FloatArray = np.where(self.shells <= distance, self._at_neighbours, -np.inf).max(axis=1)
+        return found
 
     def nearby_values(self, widths: ArrayLike) -> BoolArray:
         """Whether some dataset with the value v has one with the value r within widths[v], shape (m, m).
