@@ -92,7 +92,7 @@ class Shares:
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
     end: float = 2.0  # of all of the time, after which a call that goes on is broken off
-    least_end: float = 5.0  # seconds before which no call is said to be slow and broken off
+    least_end: float = 5.0  # seconds before which no call is broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
@@ -229,7 +229,7 @@ class _Judging:
             with until(end), interrupted(end, _end):  # a program may catch what breaks it off: no outcome is that
                 return self._run()
         except OutOfTimeError:
-            statement = "A call does not come back within the time."
+            statement = "The time was over before anything was decided."
             return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
 
     def _run(self) -> Judgement:
