@@ -202,7 +202,8 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
-        UNSURE.extend([MORE] * (not failed.is_whole))
+        if not failed.is_whole:
+            UNSURE.append(MORE)
         return Path(tape, None, failed.kind, _raised_at(error), token=identity(failed))
 
 
