@@ -501,7 +501,8 @@ class Dependence:
     def note_set(self, changed: Any, frame: Any = None) -> None:
         """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""
         if changed is not self._set:
-            UNSURE.extend([AS_SET] * (not _has_one_order(self._set)))
+            if not _has_one_order(self._set):
+                UNSURE.append(AS_SET)
             own = () if frame is None else frame.f_locals.items()
             is_asked = any(value is changed and _is_asked(frame.f_code, name) for name, value in own)
             self._set = () if is_asked else changed
@@ -509,7 +510,8 @@ class Dependence:
     def note_form(self, token: str, output: Any) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
         held = forms_of(output)
-        UNSURE.extend([FORMS] * (self._forms.setdefault(token, held) != held))
+        if self._forms.setdefault(token, held) != held:
+            UNSURE.append(FORMS)
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""
