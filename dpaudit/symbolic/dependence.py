@@ -599,7 +599,7 @@ class Code:
         return "" if not is_made and not isinstance(value, types.ModuleType) and _is_harmless(value) else said
 
 
-UNSURE: list[str] = []  # what calls of `checked` functions have given, in their order
+UNSURE: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
