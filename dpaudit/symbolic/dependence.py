@@ -174,8 +174,7 @@ class State:
     def note_work(self, event: str, value: Any) -> None:
         """Look at a value that is worked out once, as that begins ("call") and ends ("return").
 
-        Validity: it may be kept, as all state was then what it is between two runs, and so it is of nothing else: not
-        of the input of a run.
+        Validity: it may be kept, as all state was then what it is between two runs, so that it is of no run's input.
         """
         changed = self.changed(self._in_run)
         self._doubt_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
@@ -501,8 +500,7 @@ class Dependence:
     def note_set(self, changed: Any, frame: Any = None) -> None:
         """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""
         if changed is not self._set:
-            if not _has_one_order(self._set):
-                UNSURE.append(AS_SET)
+            UNSURE.extend([] if _has_one_order(self._set) else [AS_SET])
             own = () if frame is None else frame.f_locals.items()
             is_asked = any(value is changed and _is_asked(frame.f_code, name) for name, value in own)
             self._set = () if is_asked else changed
@@ -510,8 +508,7 @@ class Dependence:
     def note_form(self, token: str, output: Any) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
         held = forms_of(output)
-        if self._forms.setdefault(token, held) != held:
-            UNSURE.append(FORMS)
+        UNSURE.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""
