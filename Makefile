@@ -8,14 +8,14 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers drift certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
+.PHONY: constants size audit all-pairs museum claims papers drift certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python mechanisms/scripts/cities_audit.py --seed $(SEED) --out $(OUT)
 
-universe: $(VENV)/.audit
-	$(BIN)/python mechanisms/scripts/universe_audit.py --seed $(SEED)
+all-pairs: $(VENV)/.audit
+	$(BIN)/python mechanisms/scripts/all_pairs_audit.py --seed $(SEED)
 
 museum: $(VENV)/.audit
 	$(BIN)/python -m dpaudit museum --seed $(SEED) --seeds 5

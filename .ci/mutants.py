@@ -52,8 +52,8 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 SEED = 20_261_126
 ALSO = {  # tests of a module that stand under another name
     "dpaudit/campaign/campaign.py": ["tests/campaign/test_one_order.py"],
-    "dpaudit/campaign/universe.py": [
-        "tests/campaign/test_universe_game.py",
+    "dpaudit/campaign/all_pairs.py": [
+        "tests/campaign/test_all_pairs_game.py",
         "tests/campaign/test_one_order.py",
         "tests/learning/test_thresholds_and_bounds.py",
     ],

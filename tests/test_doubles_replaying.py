@@ -1,4 +1,4 @@
-"""Replay of a floating-point witness, and the check on the pairs of a universe.
+"""Replay of a floating-point witness, and the check on the pairs of an all-pairs table.
 
 Statistical assertions. Naive Laplace noise on (0, 1) at epsilon = 1: the plainest event has probability 0.2 and more
 under x and 0 under x_prime, so at 1,000 draws a side a leak is missed with probability below 1e-30. Sound noise (on a
@@ -172,14 +172,14 @@ def test_a_leak_that_is_gone_is_not_confirmed_and_a_mistake_is_one_message(run):
         assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
 
 
-# --- universes ---
+# --- all-pairs tables ---
 
 INPUTS = [0.25 * k for k in range(65)]  # 2,080 pairs
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
 
 def universe(mechanism, **options):
-    # "fixed": the check is the same in both modes, and the depth of the universe takes less time
+    # "fixed": the check is the same in both modes, and the depth of the all-pairs table takes less time
     stated = {"samples": 2_000, "seed": 3, "mode": "fixed", **options}
     return dpaudit.audit(mechanism, METRIC, dpaudit.all_pairs(INPUTS), **stated)
 

@@ -40,7 +40,7 @@ def run(project, monkeypatch):
 
 
 def audited(run, target="m.py:release", store="e.db", seed=1):
-    """One night of a mechanism that returns far more than it promises: outputs of one input only, at either end."""
+    """One session of a mechanism that returns far more than it promises: outputs of one input only, at either end."""
     options = ("--claim", "eps=1", "--pairs", "0,5;0,0.0", "--samples", "40", "--no-floating-point", "-q")
     return run("audit", target, *options, "--store", store, "--seed", str(seed))
 
@@ -62,7 +62,7 @@ def exported(run, *arguments, store="e.db"):
 
 
 def test_a_store_is_listed_explained_and_exported(run):
-    assert [audited(run, seed=seed).exit_code for seed in (1, 1, 2)] == [5, 1, 1]  # one night is too short
+    assert [audited(run, seed=seed).exit_code for seed in (1, 1, 2)] == [5, 1, 1]  # one session is too short
     audited(run, "m.py:other")
     listed = run("evidence", "list", "--store", "e.db")
     assert listed.exit_code == 0
@@ -72,7 +72,7 @@ def test_a_store_is_listed_explained_and_exported(run):
     document = exported(run)
     assert [subject["target"] for subject in document["subjects"]] == ["m.py:release", "m.py:other"]
     release = document["subjects"][0]
-    assert [(night["seed"], night["number"]) for night in release["nights"]] == [(1, 0), (1, 1), (2, 0)]
+    assert [(session["seed"], session["number"]) for session in release["nights"]] == [(1, 0), (1, 1), (2, 0)]
     assert release["error_rate"] == pytest.approx(0.05) and release["lives"] == 1 and release["violated"]
     same = next(pair for pair in release["pairs"] if pair["id"] == "0|0.0")
     assert not same["violated"] and [look["number"] for look in same["looks"]] == [0, 1, 0]

@@ -79,7 +79,7 @@ def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
 
 
 def test_the_error_share_of_a_universe_is_the_least_of_its_table():
-    from dpaudit.campaign.universe import UniverseGame
+    from dpaudit.campaign.all_pairs import AllPairsGame
     from dpaudit.inference.pair_lines import PairLines
     from dpaudit.privacy.pair_budgets import PairBudgets
 
@@ -87,7 +87,7 @@ def test_the_error_share_of_a_universe_is_the_least_of_its_table():
     planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)
     assert planned.is_universe and planned.pairs == 2_080 and planned.inputs == 65
     lines = PairLines(PairBudgets.same(dpaudit.PureDP(1.0), 2_080))
-    game = UniverseGame(*np.triu_indices(65, 1), lines, inputs=65, samples=100,
+    game = AllPairsGame(*np.triu_indices(65, 1), lines, inputs=65, samples=100,
                         error_rate=0.025, draw=_drawn(65), coin=lambda: np.random.default_rng(1))  # fmt: skip
     game.start()
     assert planned.error_share == pytest.approx(game.level.min())

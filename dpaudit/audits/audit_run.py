@@ -14,6 +14,7 @@ from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import (
     VERDICTS,
     Finding,
@@ -24,7 +25,6 @@ from dpaudit.results.model import (
     Verdict,
 )
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 
@@ -65,15 +65,15 @@ class AuditRun:
     groups: Sequence[Sequence[int]] = ()
     withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
-    universe: UniverseTable | None = None  # in the place of games
+    universe: AllPairsTable | None = None  # in the place of games
     changes: Sequence[Change] = ()  # of the inputs of the table
     runs: int = 0
     played: int = 0  # runs before the stages
     failure: str = ""  # what ended the play before its time
     traceback: str = ""
     cut: list[str] = dataclasses.field(default_factory=list)  # what was left out as the time was over
-    night: int = 0  # its number, of a store
-    went_on: bool = False  # whether an earlier night had evidence
+    session: int = 0  # its number, of a store
+    went_on: bool = False  # whether an earlier session had evidence
     said: dict[str, Any] = dataclasses.field(default_factory=dict)  # more options of the result
     powers: dict[int, Power] = dataclasses.field(default_factory=dict)  # of games into whose outputs leaks were planted
     severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)  # of pairs that may have one

@@ -97,7 +97,7 @@ def audit(
         (`dataset_adjacency`): a pair of several steps has the budget of so many.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
-        than 20 each is tested once, and more than 150 are audited as one universe, see Notes; `AllPairs` is the compact
+        than 20 each is tested once, and more than 150 are audited as one table, see Notes; `AllPairs` is the compact
         form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
@@ -152,7 +152,7 @@ def audit(
         planted into the outputs that it has seen, and looked for again (`dpaudit.audits.planted`). "not refuted" then
         rests on them, and not on a general table. No more runs of the mechanism. "quick" plants 10 leaks of each form
         that is expected to be found, of `inconclusive_factor` budgets; "full" 40 of each form, mass and loss, which is
-        a map of what could have been missed, and takes minutes. Not of universes and stores.
+        a map of what could have been missed, and takes minutes. Not of all-pairs tables and stores.
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
@@ -160,13 +160,13 @@ def audit(
         Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: by
         default four times as many as the verdict took, at least 2,000, at most half of what remains of `samples`; with
         True that half (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is
-        hardly above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and
-        stores. With True up to 2,000 pairs have games of their own, whatever that takes.
+        hardly above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, all-pairs tables
+        and stores. With True up to 2,000 pairs have games of their own, whatever that takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input, but see `monotone`; 2,000 of a subject that is called once a draw):
-        `AuditResult.trade_off`. It takes a fifth of the error rate, see `dpaudit.audits.band`. Not of universes and
-        stores.
+        `AuditResult.trade_off`. It takes a fifth of the error rate, see `dpaudit.audits.band`. Not of all-pairs tables
+        and stores.
     monotone : {"density", "value"}
         The number of an output that the pair's likelihood ratio is assumed to rise or fall with, for upper limits on
         the loss beside the band (`AuditResult.trade_off.monotone`): the mechanism's own log density ratio, where it has
@@ -177,8 +177,8 @@ def audit(
     store : path, optional
         A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
         earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
-        those of all these nights together, and `confidence` is for all of them, for ever: 0.999 is recommended. Not in
-        fixed mode, and no universes; the floating-point check is asked on the first night only.
+        those of all these sessions together, and `confidence` is for all of them, for ever: 0.999 is recommended. Not
+        in fixed mode, and no all-pairs tables; the floating-point check is asked on the first session only.
     isolation : Isolation or str or True, optional
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
@@ -206,11 +206,11 @@ def audit(
     A subject with randomness of its own can be resumed too: what was counted stays counted, and the rest is drawn
     (`options["resumed"]` of the result says so). See `dpaudit.running.checkpoint` for why that is valid.
 
-    A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
-    one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
-    the rest of `samples`: up to 44, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
-    in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
-    `depth_samples`.
+    An all-pairs table: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all
+    inputs) for one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth
+    then, with the rest of `samples`: up to 44, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What
+    was taken is in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected`
+    pairs with `depth_samples`.
 
     Where games of the pairs would take too long in the mode that is asked for, the audit is in fixed mode
     (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead of adaptive.
@@ -279,7 +279,7 @@ def _audited(
         with same_folder():
             chosen = stated_pairs(subject, pairs, promise)
         if len(chosen) > MANY_PAIRS:
-            many = {**features, "universe": f"{len(chosen):,} pairs"}
+            many = {**features, "all pairs": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
         tell = worker_pool.telling(running.on_progress)
         run = AuditRun(subject, promise, chosen, options, root, worker_pool, running.store, tell, searched)

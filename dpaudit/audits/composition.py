@@ -20,7 +20,7 @@ from dpaudit.errors import UsageError
 # As an option or in words. Of two that cannot go together the earlier one is to leave out.
 FEATURES = (
     *MODES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
-    "search", "store", "universe", "program",
+    "search", "store", "all pairs", "program",
 )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ class CannotCompose(UsageError):
 
     def __init__(self, given: str, value: Any, other: str, reason: Reason) -> None:
         self.features, self.value, self.reason = (given, other), value, reason
-        name = f"a {other}" if other in ("store", "search", "universe", "program") else other
+        name = f"a {other}" if other in ("store", "search", "program") else other.replace("all", "a table of all")
         super().__init__(f"{given} must not be given with {name}, got {value!r:.100}. {reason.sentence}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,39 +61,39 @@ _REASONS = (
     ),
     Reason(
         "an exact test is looked at once",
-        "An exact test is looked at once, after a number of draws fixed beforehand; a store looks every night. "
+        "An exact test is looked at once, after a number of draws fixed beforehand; a store looks in every session. "
         "Use mode='sequential'.",
         (("store", "fixed"),),
     ),
     Reason(
         "an exact test is looked at once",
-        "A universe has one exact test for each of its pairs, which is looked at once; a store looks every night. "
-        "Audit fewer pairs with it.",
-        (("store", "universe"),),
+        "An all-pairs table has one exact test for each of its pairs, which is looked at once; a store looks in every "
+        "session. Audit fewer pairs with it.",
+        (("store", "all pairs"),),
     ),
     Reason(
         "evidence multiplies for one pair only",
-        "A store goes on with each pair by itself: a pool of other pairs the next night would be another test.",
+        "A store goes on with each pair by itself: a pool of other pairs the next session would be another test.",
         (("store", "pool"),),
     ),
     Reason(
         "an error rate is spent once",
-        "The error rate of a band is spent in one call; that of a store is for all nights.",
+        "The error rate of a band is spent in one call; that of a store is for all sessions.",
         (("store", "band"),),
     ),
     Reason(
         "a band is of the clearest game",
-        "A universe tests its pairs in one table, and plays no games. Audit fewer pairs with it.",
-        (("universe", "band"),),
+        "An all-pairs table tests its pairs in one table, and plays no games. Audit fewer pairs with it.",
+        (("all pairs", "band"),),
     ),
     Reason(
         "leaks are planted into outputs of one game",
-        "Leaks are planted into the outputs of one game, and neither a store nor a universe keeps these. The power "
-        "that is stated without them is of a general table.",
-        (("store", "power"), ("universe", "power")),
+        "Leaks are planted into the outputs of one game, and neither a store nor an all-pairs table keeps these. The "
+        "power that is stated without them is of a general table.",
+        (("store", "power"), ("all pairs", "power")),
     ),
     Reason(
-        "one test a pair", "All pairs of a universe share the draws of their inputs already.", (("universe", "pool"),)
+        "one test a pair", "All pairs of a table share the draws of their inputs already.", (("all pairs", "pool"),)
     ),
     Reason(
         "the mechanism says that its law moves with its input",
@@ -119,8 +119,8 @@ _REASONS = (
     Reason(
         "labels are fair given when a call is made",
         "Where a call may not come back, all calls of a pair are made in one random order and pairs share no draws; "
-        "the table of a universe is drawn input by input. Let the subject draw batches, or audit fewer pairs.",
-        (("universe", "isolation"),),
+        "the all-pairs table is drawn input by input. Let the subject draw batches, or audit fewer pairs.",
+        (("all pairs", "isolation"),),
         CALLED_ONCE,
     ),
 )
@@ -135,7 +135,7 @@ def check_composition(used: Mapping[str, Any], *, replayable: bool = True, calle
 
     Examples
     --------
-    >>> check_composition({"sequential": "sequential", "checkpoint": "night.checkpoint"})
+    >>> check_composition({"sequential": "sequential", "checkpoint": "session.checkpoint"})
     >>> check_composition({"store": "evidence.db", "fixed": "fixed"})
     Traceback (most recent call last):
         ...

@@ -41,7 +41,7 @@ STANDS = (  # of a violation, whatever calls remember
     "all calls keep the promise. How large the loss of a single output is this does not say."
 )
 EARLIER = (
-    "That was seen in an earlier night of this evidence, and later ones go on from it. To begin anew, forget it with "
+    "That was seen in an earlier session of this evidence, and later ones go on from it. To begin anew, forget it with "
     "`dpaudit evidence forget`."
 )
 
@@ -226,17 +226,17 @@ def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
     return [game.change for game in games if game.change is not None], sum(len(game.inputs) for game in games)
 
 
-def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, nights: int = 1) -> tuple[SideFinding, ...]:
+def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, sessions: int = 1) -> tuple[SideFinding, ...]:
     """The side finding "call_order" of an audit that looked at so many inputs, some of which changed; else none.
 
-    `is_fixed`: whether it was fixed beforehand at how many outcomes it ends. `nights`: how many have each looked at
+    `is_fixed`: whether it was fixed beforehand at how many outcomes it ends. `sessions`: how many have each looked at
     them, where what one has seen stays.
     """
     if not changed:
         return ()
     details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
     asked = inputs + IN_SMALL_BATCHES
-    rate = min(1.0, RATE * asked * nights * (1 if is_fixed else ENDS))  # union bound
+    rate = min(1.0, RATE * asked * sessions * (1 if is_fixed else ENDS))  # union bound
     summary = (
         f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
         "independent. Pairs are inconclusive, unless they are violated whatever calls remember; their notes say more."

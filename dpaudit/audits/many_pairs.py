@@ -1,7 +1,7 @@
 """Choice of the test for many pairs: games, games that look once, or one table; and the division of their draws.
 
 Up to `MANY_PAIRS` pairs their number decides, by what a game takes, never the clock: where games that look after each
-round would cost too much, they look once; where these cost too much as well, the pairs are a universe.
+round would cost too much, they look once; where these cost too much as well, the pairs are an all-pairs table.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def playing_of(
     """The games or the table that an audit of these pairs plays, with arguments of `dpaudit.audit`.
 
     Up to `MANY_PAIRS` pairs have games in the mode that is asked for where the audit asks for what a table or one look
-    does not give: evidence of many nights or a band (`needs_games`), pools that were asked for, calls in one random
+    does not give: evidence of many sessions or a band (`needs_games`), pools that were asked for, calls in one random
     order, controls, or fewer draws than a table takes; and where the pairs are promised different parameters, of which
     a table has one.
     """

@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import findings_of
 from dpaudit.audits.many_pairs import Playing, playing_of
 from dpaudit.audits.memory_checks import why_kept
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
-from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.draws import KEPT_BYTES
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
@@ -67,7 +67,7 @@ def played(run: AuditRun) -> AuditResult:
         run.said = {"asked_mode": run.options.mode}
         run.options = dataclasses.replace(run.options, mode=how.mode)
     if how.is_universe:
-        _play_universe(run)
+        _play_all_pairs(run)
     else:
         _play_pairs(run)
     run.played = run.runs
@@ -99,7 +99,7 @@ def played(run: AuditRun) -> AuditResult:
     )
 
 
-def _play_universe(run: AuditRun) -> None:
+def _play_all_pairs(run: AuditRun) -> None:
     """Play the table; an isolated subject whose batch raises has games instead, as its calls need one random order."""
 
     def begin(subject: Subject, restart: int) -> None:
@@ -109,7 +109,7 @@ def _play_universe(run: AuditRun) -> None:
             run.options = dataclasses.replace(run.options, mode=asked_mode)
             _play_pairs(run)
         else:
-            UniverseAudit(run).play(restart)
+            AllPairsAudit(run).play(restart)
 
     if run.subject.is_contained and len(run.chosen) > MANY_PAIRS:
         begin(run.subject, 0)
@@ -127,7 +127,7 @@ def _play_pairs(run: AuditRun) -> None:
     data, run.positions = distinct_inputs(run.pairs)
     run.inputs, run.worker_pool.expected = len(data), run.options.samples * len(data)
     if asked and run.store is not None:
-        _play_night(run, run.store)
+        _play_session(run, run.store)
     elif asked:
         _play_games(run, data)
 
@@ -199,22 +199,22 @@ def _has_fair_labels(run: AuditRun, game: LabelGame, data: Sequence[Any]) -> boo
     return is_one_pair and is_here and subject.makes_calls_one_by_one(data)
 
 
-def _play_night(run: AuditRun, path: str | os.PathLike[str]) -> None:
-    """Play one night of the store's evidence on the pairs that are asked."""
-    from dpaudit.running.nights import AccumulatingAudit  # few audits need it, and it takes long to import
+def _play_session(run: AuditRun, path: str | os.PathLike[str]) -> None:
+    """Play one session of the store's evidence on the pairs that are asked."""
+    from dpaudit.running.accumulating import AccumulatingAudit  # few audits need it, and it takes long to import
     from dpaudit.running.store import Store
 
     with Store.at(path) as opened:
-        night = AccumulatingAudit(
+        session = AccumulatingAudit(
             opened, run.subject, run.promise, run.claims, run.pairs, samples=run.options.samples, mode=run.options.mode,
             confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool,
         ).play(run.tell)  # fmt: skip
-    run.subject, run.runs = night.subject, night.runs
-    run.games, run.labelled = [game for game, _ in night.games], [labelled for _, labelled in night.games]
+    run.subject, run.runs = session.subject, session.runs
+    run.games, run.labelled = [game for game, _ in session.games], [labelled for _, labelled in session.games]
     run.groups = [(k,) for k in range(len(run.pairs))]
-    run.failure, run.traceback = night.failure, night.traceback
-    run.night, run.went_on = night.options["night"], night.went_on
-    run.said |= {"store": os.fspath(path), **night.options}
+    run.failure, run.traceback = session.failure, session.traceback
+    run.session, run.went_on = session.options["night"], session.went_on
+    run.said |= {"store": os.fspath(path), **session.options}
 
 
 def _explained(run: AuditRun, finding: Finding) -> Finding:

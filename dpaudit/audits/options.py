@@ -66,7 +66,7 @@ class Running:
     """Place of execution and memory of an audit, as a caller gave them.
 
     Its verdict and bounds do not depend on jobs, backend, cluster, checkpoint, resume and on_progress. A store has the
-    evidence of earlier nights, and isolation decides which calls come back.
+    evidence of earlier sessions, and isolation decides which calls come back.
     """
 
     jobs: int

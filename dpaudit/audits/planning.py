@@ -7,7 +7,7 @@ inside an event of a stated mass). Two figures stand side by side:
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
 * **learned**: of the audit itself, which has to find an event of the worst measured form in its own draws. It is what
   decides whether a finding is inconclusive (`dpaudit.inference.learned_power`, decision 38), with 90% probability;
-  inf where none is promised. A measured allowance, for a universe that of its table.
+  inf where none is promised. A measured allowance, for an all-pairs table that of its table.
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
 it): a pilot on streams that no audit draws, so a plan spends nothing of the audit's evidence. Pools are not planned
@@ -29,10 +29,10 @@ from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.audits.power import game_before_draws, least_size, round_sizes
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
-from dpaudit.campaign.universe import UniverseGame
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, OutOfTimeError, SubjectError, UsageError
 from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
@@ -264,7 +264,7 @@ class _Planned:
         return game.power(event_mass, power)[0]
 
     def by_form(self, claim: Claim, event_mass: float, samples: int) -> tuple[LearnedLoss, ...]:
-        """Losses found by the form in which the event shows, as a finding of the audit says them; none of a universe.
+        """Losses found by the form in which the event shows, as a finding says them; none of all-pairs tables.
 
         At the probability at which that was measured, whichever the plan asks for.
         """
@@ -294,12 +294,12 @@ class _Planned:
         draws = int(least * schedule.planned) - schedule.pilot
         return game_before_draws(claim, draws, mode, self.level).main
 
-    def _table(self, claim: Claim, samples: int) -> UniverseGame:
-        """The test of one pair in the table of a universe."""
+    def _table(self, claim: Claim, samples: int) -> AllPairsGame:
+        """The test of one pair in the all-pairs table."""
         one, lines = np.zeros(1, dtype=np.int64), PairLines(PairBudgets.same(claim, 1))
         draws = table_draws(max(samples, 1), self.inputs, self.pairs)
         options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
-        return UniverseGame(one, one + 1, lines, **options, draw=_never, coin=_never)
+        return AllPairsGame(one, one + 1, lines, **options, draw=_never, coin=_never)
 
 
 def _power(

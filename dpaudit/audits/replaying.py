@@ -284,7 +284,7 @@ def _picked(
     if inputs is not None:
         return found, inputs
     finding = next((finding for finding in result.findings if finding.id == found.id), None)
-    if finding is None:  # a large universe keeps only some of them
+    if finding is None:  # a large table keeps only some of them
         raise UsageError(f"inputs of {found.id!r} must be given: the result does not hold them.")
     return found, saved_inputs(result, finding)
 

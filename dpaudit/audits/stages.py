@@ -30,9 +30,9 @@ from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
 from dpaudit.privacy.pairs import Pair
+from dpaudit.results.all_pairs_table import NOT_ASKED
 from dpaudit.results.model import VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.results.universe_table import NOT_ASKED
 from dpaudit.running import streams
 from dpaudit.running.playing import ask_batches
 from dpaudit.running.streams import stream
@@ -86,7 +86,7 @@ class Metadata(Stage):
 class SeverityStage(Stage):
     """Severity of the violated pairs, the clearest first: `dpaudit.audits.severity`.
 
-    A pair of which nothing is said, as its noise is kept, has none. A pool asks several pairs, and a store's nights
+    A pair of which nothing is said, as its noise is kept, has none. A pool asks several pairs, and a store's sessions
     show no outcomes.
     """
 
@@ -126,7 +126,7 @@ class Dependence(Stage):
 
     def run(self, run: AuditRun) -> None:
         said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
-        if said and not (run.failure or run.night or run.depends):
+        if said and not (run.failure or run.session or run.depends):
             place = run.clearest(said)
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
             most = most_runs_of_batches(run.played, game.hint)
@@ -135,7 +135,7 @@ class Dependence(Stage):
             run.runs += runs
         withhold_all(run.games)
         changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
-        run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.night, 1))
+        run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.session, 1))
 
 
 class Plants(Stage):
@@ -188,7 +188,7 @@ class BandStage(Stage):
 class LowBits(Stage):
     """Leaks in the low bits of real-valued outputs: `dpaudit.audits.low_bits`.
 
-    Of the pairs of a universe those with the smallest budgets are candidates, as many as are examined.
+    Of the pairs of an all-pairs table those with the smallest budgets are candidates, as many as are examined.
     """
 
     what = "the low bits"

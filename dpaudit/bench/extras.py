@@ -1,7 +1,7 @@
 """Measurements that are not of one problem: overhead, low bits, runs, memory, processes, speed. More are added by name.
 
 Those of other packages are found through the entry-point group `dpaudit.measurements` (each entry point: an `Extra`);
-that is where a measurement goes that needs more than this package, as one over a universe of inputs does.
+that is where a measurement goes that needs more than this package, as one over an all-pairs table of inputs does.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def one_pair(design: Design) -> dict[str, Any]:
 
 
 def pairs(design: Design) -> dict[str, Any]:
-    """Audits of many pairs, on both sides of the switch to universes."""
+    """Audits of many pairs, on both sides of the switch to all-pairs tables."""
     _audit(laplace, PAIR, 500)
     lines = []
     for count, most in zip(MANY, (5.0, 20.0), strict=True):

@@ -2,8 +2,8 @@
 
     fit -> freeze -> draw -> absorb -> look, and then the next fit
 
-An audit of pairs, a universe, a night, the stage of a violated pair and a replay are campaigns. They differ in what
-they freeze and how they look, not in the order.
+An audit of pairs, an all-pairs table, a session, the stage of a violated pair and a replay are campaigns. They differ
+in what they freeze and how they look, not in the order.
 
 Validity
 --------

@@ -297,7 +297,7 @@ def _cut_to_time(
 
 
 def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:
-    """The checkpoint of one of several targets: of the first `night.checkpoint` is `night-1.checkpoint`."""
+    """The checkpoint of one of several targets: of the first `session.checkpoint` is `session-1.checkpoint`."""
     if path is None or targets == 1:
         return path
     place = Path(path)
@@ -335,7 +335,7 @@ def _run(
                 )
             if run.checkpoint is not None or not run.keeps:
                 more["checkpoint"] = plan
-            # Nights would shrink each anew, and an isolated subject has to stay where it is.
+            # Sessions would shrink each anew, and an isolated subject has to stay where it is.
             if isinstance(pairs, Search) and not (stated.get("store") or stated.get("isolation")):
                 return audit_and_shrink(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)

@@ -90,9 +90,9 @@ def merge_command(_: click.Context, given: Any) -> None:
         for place in given.others:
             with Store.at(place, create=False) as other:
                 ledger.merge(store, other, writes=False)  # refuse before anything is taken over
-                nights, pairs = store.merge(other)
-                nights += ledger.merge(store, other)
-            click.echo(f"{place}: {plural(nights, 'session')}, {plural(pairs, 'pair')}")
+                sessions, pairs = store.merge(other)
+                sessions += ledger.merge(store, other)
+            click.echo(f"{place}: {plural(sessions, 'session')}, {plural(pairs, 'pair')}")
 
 
 @command("forget", evidence_group)

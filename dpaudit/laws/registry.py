@@ -34,7 +34,7 @@ from dpaudit.subjects.callables import as_subject
 
 GROUP = "dpaudit.laws"  # the entry-point group of other laws
 Derivation = tuple[Any, Claim]
-MAX_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
+MAX_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own share a table
 
 
 @dataclasses.dataclass(frozen=True)

@@ -303,7 +303,7 @@ class CellScore:
 def cell_score_from_dict(record: Mapping[str, Any]) -> CellScore:
     """The rule of a record whose "partition" was put back; ValueError if it has none or the cells overlap."""
     if "partition" not in record:
-        raise ValueError("a score on cells needs the partition of its universe.")
+        raise ValueError("a score on cells needs the partition of its table.")
     partition = Partition.from_dict(record["partition"])
     plus, minus = (tuple(int(cell) for cell in record[name]) for name in ("plus", "minus"))
     if set(plus) & set(minus) or not all(0 <= cell < partition.size for cell in (*plus, *minus)):

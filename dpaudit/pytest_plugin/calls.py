@@ -149,16 +149,16 @@ class _Call:
     def _accumulates(self, confidence: float | None) -> bool:
         """Tell whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
 
-        Only where the test says its confidence, so that it is the same every night: the store's is for all nights
-        together. Then no night, and so no session, raises a false alarm with more than the call's share. Not in
-        modes that keep no evidence, nor isolated.
+        Only where the test says its confidence, so that it is the same in every session: the store's is for all
+        sessions together. Then no session raises a false alarm with more than the call's share. Not
+        in modes that keep no evidence, nor isolated.
         """
         stated = confidence is not None or self.state.mark.confidence is not None
         if self.options.get("store") is not None:
             if not stated:
                 raise UsageError(
                     "confidence must be stated by a test that keeps evidence (@pytest.mark.dp_audit(confidence=...)), "
-                    f"the same every night, got store={os.fspath(self.options['store'])!r} and none."
+                    f"the same in every session, got store={os.fspath(self.options['store'])!r} and none."
                 )
             return True
         can = self._may_repeat and self.options.get("mode", "sequential") == "sequential"
@@ -326,7 +326,7 @@ class _Call:
     def _check_repeated(self, result: AuditResult) -> None:
         """Refuse a second look: a rerun that had the same share must have found the same."""
         if self.accumulates:
-            return  # another night of the same evidence, which has one error rate for all of them
+            return  # another session of the same evidence, which has one error rate for all of them
         record = {name: value for name, value in result.to_dict().items() if name != "seconds"}
         outcome = hashlib.sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()
         if self.spent.outcome and self.spent.outcome != outcome:

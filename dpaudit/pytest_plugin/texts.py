@@ -111,8 +111,8 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
     if then is None:
         return f"{text} (its file does not say the size that found it). --cache-clear forgets it"
     text += f" ({now.samples:,} samples; found with {then.samples:,})"
-    if then.nights > now.nights:
-        return f"{text}. Evidence of {then.nights:,} runs in the store settles it"
+    if then.stored > now.stored:
+        return f"{text}. Evidence of {then.stored:,} runs in the store settles it"
     how = f" in mode {wording.clean(then.mode, 40)}" if then.mode != now.mode else ""
     return f"{text}. {then.samples_at(now.error):,} samples{how} settle it"
 

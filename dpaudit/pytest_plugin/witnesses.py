@@ -43,7 +43,7 @@ class Power:
     samples: int  # runs on each input, at most: what was asked for, not the draws after which a test could stop
     error: float  # error rate of one pair: that of the audit, divided over its pairs
     mode: str  # that of the audit; ", pooled" where the pair shared its game with others
-    nights: int = 0  # of evidence that accumulates over sessions: runs behind the pair so far; else 0
+    stored: int = 0  # of evidence that accumulates over sessions: runs behind the pair so far; else 0
 
     @classmethod
     def of(cls, result: AuditResult, pair: str, samples: int, accumulates: bool) -> Power:
@@ -51,8 +51,8 @@ class Power:
         asked = len(result.findings) if result.universe is None else result.universe.asked
         found = next((finding for finding in result.findings if finding.id == pair), None)
         pooled = ", pooled" if found is not None and found.pool is not None else ""
-        nights = found.samples if accumulates and found is not None else 0
-        return cls(int(samples), (1.0 - result.confidence) / max(asked, 1), result.mode + pooled, int(nights))
+        stored = found.samples if accumulates and found is not None else 0
+        return cls(int(samples), (1.0 - result.confidence) / max(asked, 1), result.mode + pooled, int(stored))
 
     def samples_at(self, error: float) -> int:
         """Samples with which an audit of another error rate is as strong.
@@ -71,7 +71,7 @@ class Power:
         >>> Power(5000, 0.01, "fixed").reaches(Power(100_000, 0.01, "fixed"))
         False
         """
-        enough = self.samples >= other.samples_at(self.error) and self.nights >= other.nights
+        enough = self.samples >= other.samples_at(self.error) and self.stored >= other.stored
         return enough and self.mode == other.mode
 
     def with_that_of(self, other: Power | None) -> Power:
@@ -79,7 +79,7 @@ class Power:
         if other is None:
             return self
         return Power(
-            max(self.samples, other.samples), max(self.error, other.error), self.mode, max(self.nights, other.nights)
+            max(self.samples, other.samples), max(self.error, other.error), self.mode, max(self.stored, other.stored)
         )
 
 
@@ -219,10 +219,10 @@ def _found(record: Any, written: str) -> tuple[str, Power | None]:
     """The day and the power of the run that found a witness; the day of the file and None where they are not said."""
     try:
         date = datetime.date.fromisoformat(record["date"]).isoformat()
-        samples, error, mode, nights = (record[name] for name in ("samples", "error", "mode", "nights"))
-        if min(samples, nights) < 0 or not 0.0 < error < 1.0 or not isinstance(mode, str):
-            return date, None
-        return date, Power(int(samples), float(error), mode, int(nights))
+        record = {"stored": record.get("nights"), **record}  # its name in older files
+        samples, error, mode, stored = (record[name] for name in ("samples", "error", "mode", "stored"))
+        is_one = min(samples, stored) >= 0 and 0.0 < error < 1.0 and isinstance(mode, str)
+        return date, Power(int(samples), float(error), mode, int(stored)) if is_one else None
     except (ValueError, KeyError, TypeError, ArithmeticError):
         return written, None
 

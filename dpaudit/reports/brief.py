@@ -16,8 +16,8 @@ from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, status_word
 from dpaudit.reports.words import said
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
-from dpaudit.results.universe_table import UniverseTable
 
 SIDES_SHOWN = 10
 PAIRS_SHOWN = 10
@@ -63,7 +63,7 @@ def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
     return Table("", columns, tuple(rows), wording.asked_count(result) - len(rows), marks, kind="verdicts")
 
 
-def all_pairs(table: UniverseTable) -> Paragraph:
+def all_pairs(table: AllPairsTable) -> Paragraph:
     """The verdicts of all pairs, counted, on one line."""
     ended = wording.counted(one or "not asked" for one in (*VERDICTS, None) for _ in range(table.count(one)))
     return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {ended}.")
@@ -102,7 +102,7 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     if store is not None:  # the verdict is that of all sessions, and stays after a repair that the fingerprint misses
         draws = f"{labelled} in all sessions, {runs} of the mechanism in this one"
         kept = [
-            ("store", f"session {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
+            ("store", f"session {clean(result.options.get('session'))} of the evidence in {clean(store)}"),
             ("", "A repair outside of the subject's own source is not seen: then use"),
             ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
         ]

@@ -69,8 +69,8 @@ def _in_outputs(mass: float) -> str:
 def learned(result: AuditResult) -> tuple[str, Power] | None:
     """The pair that was tested least well, and its power; None where nothing is known of learned events.
 
-    None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
-    not the ones that were tested least well.
+    None of an all-pairs table either: of its pairs only those that were examined in depth have learned figures, and
+    they are not the ones that were tested least well.
     """
     weakest = wording.least_powerful(result)
     is_asked = result.universe is None and result.verdict in ("not_refuted", "inconclusive")

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import asides, brief, by_form, curves, doubles, figures, universe, wording
+from dpaudit.reports import all_pairs, asides, brief, by_form, curves, doubles, figures, wording
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
@@ -84,7 +84,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if forms := by_form.blocks(result):
         yield Section("found", "What would have been found", tuple(forms))
     if result.universe is not None:
-        yield Section("universe", "All pairs", tuple(universe.blocks(result)))
+        yield Section("universe", "All pairs", tuple(all_pairs.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
     if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
         yield Section("losses", "Loss against budget", tuple(losses))

@@ -43,12 +43,12 @@ def store_document(store: Store) -> dict[str, Any]:
 def _scored(ledger: Ledger) -> dict[str, Any]:
     """A ledger of scores as a subject with one pair: the canary in, and out."""
     level, current = 1.0 - ledger.confidence, ledger.current
-    numbers = {night.id: number for number, night in enumerate(ledger.nights)}
-    drawn = list(itertools.accumulate(night.count_in + night.count_out for night in current))
+    numbers = {session.id: number for number, session in enumerate(ledger.sessions)}
+    drawn = list(itertools.accumulate(session.count_in + session.count_out for session in current))
     looks = [
-        _look(ledger.seed, numbers[night.id], draws, night.log_wealth, night.lower)
-        for night, draws in zip(current, drawn, strict=True)
-        if night.lower is not None
+        _look(ledger.seed, numbers[session.id], draws, session.log_wealth, session.lower)
+        for session, draws in zip(current, drawn, strict=True)
+        if session.lower is not None
     ]
     pair = {
         "key": "scores",
@@ -57,8 +57,8 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         "x_prime_id": "out",
         "parameter": ledger.parameter,
         "parameter_budget": to_json(ledger.budget),
-        "parameter_lower": to_json(max((night.lower or 0.0 for night in current), default=0.0)),
-        "violated": any(night.violated for night in current),
+        "parameter_lower": to_json(max((session.lower or 0.0 for session in current), default=0.0)),
+        "violated": any(session.violated for session in current),
         "draws": drawn[-1] if drawn else 0,
         "log_wealth": to_json(current[-1].log_wealth) if current else None,
         "change": None,
@@ -67,23 +67,23 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         "generation": 0,
         "looks": looks,
     }
-    nights = [
+    sessions = [
         {
             "seed": ledger.seed,
-            "number": numbers[night.id],
-            "started": night.started,
-            "ended": night.ended,
-            "status": "started" if night.ended is None else "finished",
-            "samples": night.count_in + night.count_out,
-            "runs": night.count_in + night.count_out,
-            "version": night.version,
-            "forgotten": night.life != ledger.life,
+            "number": numbers[session.id],
+            "started": session.started,
+            "ended": session.ended,
+            "status": "started" if session.ended is None else "finished",
+            "samples": session.count_in + session.count_out,
+            "runs": session.count_in + session.count_out,
+            "version": session.version,
+            "forgotten": session.life != ledger.life,
         }
-        for night in ledger.nights
+        for session in ledger.sessions
     ]
     facts = {"digest": ledger.digest, "fingerprint": "scores", "name": ledger.name, "target": None}
     facts |= {name: getattr(ledger, name) for name in ("claim", "confidence", "created", "life")}
-    return _entry(facts, nights, [pair] if current else [])
+    return _entry(facts, sessions, [pair] if current else [])
 
 
 def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: float | None) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: f
     return {**facts, "log_wealth": to_json(log_wealth), "parameter_lower": to_json(lower)}
 
 
-def _entry(facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> dict[str, Any]:
+def _entry(facts: Mapping[str, Any], sessions: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """A mechanism and a claim with its sessions and pairs."""
     lives = facts["life"] + 1
     return {
@@ -102,16 +102,16 @@ def _entry(facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[d
         "created": facts["created"],
         "violated": any(pair["violated"] for pair in pairs),
         "draws": sum(pair["draws"] for pair in pairs),
-        "nights": nights,
+        "nights": sessions,
         "pairs": pairs,
     }
 
 
 def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
     life, names = subject["life"], ("seed", "number", "started", "ended", "status", "samples", "runs", "version")
-    shown = ({name: night[name] for name in names} for night in subject["nights"])
-    lives = [{"seed": int(night["seed"]), "forgotten": night["life"] != life} for night in subject["nights"]]
-    nights = [{**night, **known} for night, known in zip(shown, lives, strict=True)]
+    shown = ({name: session[name] for name in names} for session in subject["nights"])
+    lives = [{"seed": int(session["seed"]), "forgotten": session["life"] != life} for session in subject["nights"]]
+    sessions = [{**session, **known} for session, known in zip(shown, lives, strict=True)]
     looks: dict[str, list[dict[str, Any]]] = {}
     for look in subject["looks"]:
         seen = _look(int(look["seed"]), look["number"], look["labelled"], look["log_wealth"], look["lower"])
@@ -137,7 +137,7 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
         }
         for pair in subject["pairs"]
     ]
-    return _entry(subject, nights, pairs)
+    return _entry(subject, sessions, pairs)
 
 
 def list_blocks(document: Mapping[str, Any]) -> list[Block]:
@@ -152,7 +152,7 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
             subject["id"][:SHORT],
             clean(subject["target"] or subject["name"]),
             clean(subject["claim"]),
-            _nights_text(subject),
+            _sessions_text(subject),
             f"{len(subject['pairs']):,}",
             f"{subject['draws']:,}",
             compared(max(ratios), 1.0)[0] if ratios else MISSING,
@@ -166,10 +166,10 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
     """One subject: what the evidence promises, every pair, and how the wealth grew from session to session."""
-    kept, lives = [night for night in subject["nights"] if not night["forgotten"]], subject["lives"]
-    ordinals = {(night["seed"], night["number"]): str(place) for place, night in enumerate(kept, 1)}
-    open_ones = [night for night in kept if night["status"] == "started"][:LOOKS_SHOWN]
-    numbers = ", ".join(ordinals[night["seed"], night["number"]] for night in open_ones)
+    kept, lives = [session for session in subject["nights"] if not session["forgotten"]], subject["lives"]
+    ordinals = {(session["seed"], session["number"]): str(place) for place, session in enumerate(kept, 1)}
+    open_ones = [session for session in kept if session["status"] == "started"][:LOOKS_SHOWN]
+    numbers = ", ".join(ordinals[session["seed"], session["number"]] for session in open_ones)
     rates = {"rate": rate_text(1.0 - subject["confidence"]), "in_all": rate_text(subject["error_rate"])}
     forgotten = said("evidence_store.forgotten", times=plural(lives - 1, "time"), **rates) if lives > 1 else ""
     unended = said("evidence_store.open", numbers=numbers) if open_ones else ""
@@ -196,7 +196,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = [*map(Paragraph, lines), Table("", columns, tuple(rows), marks=marks)]
     best = max(subject["pairs"], key=_ratio, default=None)
     if best is not None and best["looks"]:
-        nights = [
+        sessions = [
             (
                 ordinals[look["seed"], look["number"]],
                 str(look["seed"]),
@@ -207,14 +207,14 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
             for look in best["looks"][-LOOKS_SHOWN:]
         ]
         blocks.append(Paragraph(f"Sessions of {clean(best['id'])}"))
-        blocks.append(Table("", ("session", "seed", "draws", "log wealth", "bound"), tuple(nights)))
+        blocks.append(Table("", ("session", "seed", "draws", "log wealth", "bound"), tuple(sessions)))
     return blocks
 
 
-def _nights_text(subject: Mapping[str, Any]) -> str:
-    nights = [night for night in subject["nights"] if not night["forgotten"]]
-    broken = sum(night["status"] != "finished" for night in nights)
-    return f"{len(nights)}" + (f" ({broken} broken off)" if broken else "")
+def _sessions_text(subject: Mapping[str, Any]) -> str:
+    sessions = [session for session in subject["nights"] if not session["forgotten"]]
+    broken = sum(session["status"] != "finished" for session in sessions)
+    return f"{len(sessions)}" + (f" ({broken} broken off)" if broken else "")
 
 
 def _ratio(pair: Mapping[str, Any]) -> float:

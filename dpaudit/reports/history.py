@@ -135,12 +135,12 @@ def _of_store(place: Path) -> list[Release]:
         subjects = store_document(store)["subjects"]
     found: dict[tuple[str, str], list[Source]] = {}
     for subject in subjects:
-        nights = [night for night in subject["nights"] if not night["forgotten"]]
-        for count, night in enumerate(nights, 1):
-            done = {(one["seed"], one["number"]) for one in nights[:count]}
+        sessions = [session for session in subject["nights"] if not session["forgotten"]]
+        for count, session in enumerate(sessions, 1):
+            done = {(one["seed"], one["number"]) for one in sessions[:count]}
             pairs = [pair for pair in (_until(pair, done) for pair in subject["pairs"]) if pair is not None]
-            result = audit_of_store({**subject, "nights": nights[:count], "pairs": pairs})
-            found.setdefault((night["started"], night["version"]), []).append(Source(str(place), "", result))
+            result = audit_of_store({**subject, "nights": sessions[:count], "pairs": pairs})
+            found.setdefault((session["started"], session["version"]), []).append(Source(str(place), "", result))
     return [
         Release(f"session of {started[:16].replace('T', ' ')}", version, started[:10], Dossier(tuple(sources)))
         for (started, version), sources in sorted(found.items())

@@ -181,7 +181,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
 
 
 def _learned(plan: Plan, name: str) -> str:
-    """The name of the column of what has to be learned: of a universe no form of the event is known."""
+    """The name of the column of what has to be learned: of an all-pairs table no form of the event is known."""
     return "learned\nevent" if plan.is_universe else name
 
 

@@ -222,21 +222,21 @@ def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
     Its confidence is one less the error rate of all lives of the subject. A pair that is not violated is inconclusive,
     as the store does not hold the power of its sessions; so is one whose draws depend on each other.
     """
-    nights = [night for night in subject["nights"] if not night["forgotten"]]
+    sessions = [session for session in subject["nights"] if not session["forgotten"]]
     return AuditResult(
         claim=subject["claim"],
         confidence=1.0 - float(subject["error_rate"]),
         mode="sequential",
-        seed=int(nights[-1]["seed"]) if nights else 0,
+        seed=int(sessions[-1]["seed"]) if sessions else 0,
         replayable=True,
         findings=tuple(_finding(pair, str(subject["claim"])) for pair in subject["pairs"]),
         not_asked=(),
         report_delta=0.0,
-        samples=sum(int(night["runs"]) for night in nights),
+        samples=sum(int(session["runs"]) for session in sessions),
         seconds=0.0,
         subject={key: subject[key] for key in ("name", "target", "fingerprint")},
-        environment={"dpaudit": nights[-1]["version"]} if nights else {},
-        options={"nights": len(nights)},
+        environment={"dpaudit": sessions[-1]["version"]} if sessions else {},
+        options={"nights": len(sessions)},
     )
 
 

@@ -38,6 +38,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reports.attachments import certificate_attachment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
 from dpaudit.reports.scores import scores_attachment
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,
@@ -50,7 +51,6 @@ from dpaudit.results.model import (
 )
 from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
-from dpaudit.results.universe_table import UniverseTable
 from dpaudit.results.utility_result import UtilityFinding
 from dpaudit.scores.result import IndependentBound, ScoresResult
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair
@@ -183,7 +183,7 @@ def _severity(mask: _Mask, one: Finding, own: Any) -> Any:
     return dataclasses.replace(mask.of(own), parameter_lower=_beside(one.parameter_lower, one.parameter_budget))
 
 
-def _of_table(mask: _Mask, one: UniverseTable, own: FloatArray) -> FloatArray:
+def _of_table(mask: _Mask, one: AllPairsTable, own: FloatArray) -> FloatArray:
     """Bounds on epsilon, which is the claim's parameter or stays above nothing."""
     return _lowers(own, one.budget if one.parameter_lower is None else np.full(len(one), np.inf))
 
@@ -240,7 +240,7 @@ OF_CLASS: Mapping[type, Mapping[str, Rule]] = {
     WitnessRecord: {"description": _be(REDACTED), "rule": _be({"redacted": True}), "sketch": _be(None)},
     FloatingPointPair: {"epsilon_lower": _within(lambda one: one.budget.epsilon), "rule": _be(None)},
     SideFinding: {"summary": _be(REDACTED), "details": _be({})},
-    UniverseTable: {
+    AllPairsTable: {
         "ids": lambda mask, one, own: tuple(map(mask.name, own)),
         "pair_ids": lambda mask, one, own: tuple(mask.name(id, "pair") for id in own),
         "partition": _be(None),

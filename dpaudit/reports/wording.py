@@ -222,7 +222,7 @@ def verdict_level(finding: Finding) -> float:
 
 
 def asked_count(result: AuditResult) -> int:
-    """Say how many pairs were asked: those of the universe, where there is one."""
+    """Say how many pairs were asked: those of the all-pairs table, where there is one."""
     return len(result.findings) if result.universe is None else result.universe.asked
 
 
@@ -330,7 +330,7 @@ def rarest_text(power: Power) -> str:
 
 
 def power_sentence(result: AuditResult) -> str:
-    """Say what would have been found of the pair that was tested least well; of a universe, for how many pairs."""
+    """Say what would have been found of the pair that was tested least well, or, of a table, for how many pairs."""
     if result.universe is not None:
         count = result.universe.count
         judged, unclear, others = (

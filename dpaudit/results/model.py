@@ -19,6 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.codec import ROUNDED, UNSAVED, Form, as_float, from_json, to_json
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import Saved, read_saved, write_whole
@@ -33,7 +34,6 @@ from dpaudit.results.side_findings import (
     SideStatus,
 )
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.results.universe_table import UniverseTable
 from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdict, gravest
 
 __all__ = [
@@ -124,8 +124,8 @@ class Power(Form):
     inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
     of it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
     `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in
-    older files, and for the pairs of a universe that were not examined in depth. `cells` are all plants of the pair
-    itself, by form, mass and loss. `by_mass`, of the pair that was tested least well, has what `detectable` is of
+    older files, and for the pairs of an all-pairs table that were not examined in depth. `cells` are all plants of the
+    pair itself, by form, mass and loss. `by_mass`, of the pair that was tested least well, has what `detectable` is of
     events of other masses, the most frequent first; it ends with the first of which no loss, however large, shows. Of
     that pair, where it is inconclusive, `samples_needed` are the samples by which it would be judged, by general
     figures: None where there is no such number, or leaks were planted, which need more.
@@ -310,9 +310,9 @@ class Finding(Form):
     p_value : float or None
         Of the exact test against the budget (fixed mode; else None), before the division of the error rate.
     error_share : float
-        The share of 1 - confidence that the bounds of this pair's game were given. A pair of a universe that was
-        examined in depth has two tests, the table's and the depth's, whose shares add up to its own. This is the share
-        of the test that gave `parameter_lower`; `epsilon_lower` is the larger bound of the two.
+        The share of 1 - confidence that the bounds of this pair's game were given. A pair of an all-pairs table that
+        was examined in depth has two tests, the table's and the depth's, whose shares add up to its own. This is the
+        share of the test that gave `parameter_lower`; `epsilon_lower` is the larger bound of the two.
     samples : int
         Labelled draws of this pair, including those that witnesses were fitted on.
     power : Power or None
@@ -456,7 +456,7 @@ class AuditResult(Saved, Shown):
     floating_point : FloatingPointFinding or None
         What the low bits of the outputs give away: a finding of its own, which neither the verdict nor any bound above
         depends on. None if the check was turned off, and in results that older versions saved.
-    universe : UniverseTable or None
+    universe : AllPairsTable or None
         All pairs of an audit of very many, in a compact table; `findings` then holds in full the pairs that were
         examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
     side_findings : tuple of SideFinding
@@ -479,7 +479,7 @@ class AuditResult(Saved, Shown):
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     floating_point: FloatingPointFinding | None = None
-    universe: UniverseTable | None = None
+    universe: AllPairsTable | None = None
     side_findings: tuple[SideFinding, ...] = ()
     trade_off: TradeOffBand | None = None
 
@@ -488,7 +488,7 @@ class AuditResult(Saved, Shown):
 
     @property
     def verdict(self) -> Verdict:
-        """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
+        """The first of `VERDICTS` that any finding, or pair of the all-pairs table, has; "inconclusive" without any."""
         of_table = [self.universe.overall] if self.universe is not None else []
         return gravest([*(finding.verdict for finding in self.findings), *of_table])
 

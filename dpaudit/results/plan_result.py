@@ -93,7 +93,7 @@ class PlannedBudget:
     """One pair, and how many pairs it stands for: those of its budget, and those between it and the next larger one.
 
     `by_form` has the losses that the audit finds of an event of mass 0.1 that it has to learn, by the form of the
-    event, as a finding has them; empty for a universe.
+    event, as a finding has them; empty for an all-pairs table.
     """
 
     id: str
@@ -118,7 +118,7 @@ class Plan(Saved):
     pairs, not_asked, inputs : int
         Pairs that the claim asks something of, those it does not, and the inputs of the former.
     is_universe : bool
-        Whether they would be audited as one universe: the figures are then those of its table of all pairs.
+        Whether they would be audited as one all-pairs table: the figures are then those of it.
     error_share : float
         The part of 1 - confidence that each pair has at least; those that the audit's own pilot ranks high have more.
     budgets : tuple of PlannedBudget

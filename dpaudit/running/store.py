@@ -1,12 +1,12 @@
-"""The evidence store: one SQLite file in which the evidence of audits accumulates from night to night.
+"""The evidence store: one SQLite file in which the evidence of audits accumulates from session to session.
 
-A *subject* here is a mechanism's fingerprint together with a claim. A *night* is one audit of it: it draws from a
-stream that no other night has, noted before the first draw (so that a night that was broken off is seen), and
-multiplies the wealth of each pair's bets. Each subject has one error rate for its whole life, all nights together; each
-pair has a share of it, fixed when it first came in: `share_of`.
+A *subject* here is a mechanism's fingerprint together with a claim. A *session* is one audit of it: it draws from a
+stream that no other session has, noted before the first draw (so that a session that was broken off is seen), and
+multiplies the wealth of each pair's bets. Each subject has one error rate for its whole life, all sessions together;
+each pair has a share of it, fixed when it first came in: `share_of`.
 
 Everything is written in transactions: a kill, a full disk or another writer leaves the file as it was after some round.
-The file has one writer at a time and waits for the other; two nights of one subject that run beside each other are
+The file has one writer at a time and waits for the other; two sessions of one subject that run beside each other are
 joined round by round, see `Store.save`.
 """
 
@@ -42,9 +42,9 @@ MAX_VALUE = 128 << 20  # bytes of one value, or row
 MAX_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
 STATES = ("state", "outputs")  # columns of compressed content
 PATIENCE = 60.0  # seconds to wait for another writer
-FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
-FAILED = "failed"  # of a night in which a call raised for a whole batch
-FORGOTTEN = -1  # the life of nights that were forgotten in a store that was merged
+FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first session
+FAILED = "failed"  # of a session in which a call raised for a whole batch
+FORGOTTEN = -1  # the life of sessions that were forgotten in a store that was merged
 TABLES = """
 create table subjects (
     id integer primary key, digest text not null unique, fingerprint text not null, name text not null, target text,
@@ -92,7 +92,7 @@ class Identity:
 
 
 @dataclasses.dataclass(frozen=True)
-class Night:
+class Session:
     """One audit in a store: its subject's row, its own, the subject's life, the seed and number of its stream."""
 
     subject: int
@@ -110,7 +110,7 @@ class Night:
 
     @property
     def stream_seed(self) -> int:
-        """The seed of its streams, 128 bits from the seed of the call, the subject, and the number of the night."""
+        """The seed of its streams, 128 bits from the seed of the call, the subject, and the number of the session."""
         words = [int(self.digest[start : start + 8], 16) for start in range(0, 64, 8)]
         sequence = np.random.SeedSequence(self.seed, spawn_key=(EVIDENCE, *words, self.number))
         return int.from_bytes(sequence.generate_state(4, np.uint32).tobytes(), "little")
@@ -158,7 +158,7 @@ ABOUT_PAIR = [field.name for field in dataclasses.fields(SavedPair) if field.nam
 def share_of(generation: int) -> float:
     """The share of a subject's error rate for the pairs that came in together, as the `generation`-th of its life.
 
-    The pairs of the first night have 95%; those that come later share what is left, in a series that sums to 5%.
+    The pairs of the first session have 95%; those that come later share what is left, in a series that sums to 5%.
 
     Examples
     --------
@@ -296,10 +296,10 @@ class Store:
 
     # --- an audit ---
 
-    def begin(self, identity: Identity, confidence: float, seed: int, samples: int) -> Night:
-        """Note a new night, before its first draw: its stream is used up, whatever comes of it.
+    def begin(self, identity: Identity, confidence: float, seed: int, samples: int) -> Session:
+        """Note a new session, before its first draw: its stream is used up, whatever comes of it.
 
-        `UsageError` if the confidence is not that of the subject's first night, or a night failed.
+        `UsageError` if the confidence is not that of the subject's first session, or a session failed.
         """
         with self.transaction() as execute:
             about = {name: as_text(value) for name, value in dataclasses.asdict(identity).items() if value is not None}
@@ -310,44 +310,44 @@ class Store:
             (row,) = _rows(execute, "subjects", digest=identity.digest)
             if row["confidence"] != confidence:
                 raise UsageError(
-                    f"confidence must be {row['confidence']:g}, as on the first night of this evidence, got "
+                    f"confidence must be {row['confidence']:g}, as on the first session of this evidence, got "
                     f"{confidence:g}. Audit with that, or keep another store."
                 )
             subject, life = row["id"], row["life"]
-            if (failed := _failed_night(execute, subject, life)) is not None:
+            if (failed := _failed_session(execute, subject, life)) is not None:
                 raise UsageError(
-                    f"mechanism must not have raised for a whole batch, got {identity.name!r}, which did in night "
+                    f"mechanism must not have raised for a whole batch, got {identity.name!r}, which did in session "
                     f"{failed}. Let it return one output a call, or forget its evidence and begin anew."
                 )
             self._check_format(execute, row)
             earlier = _rows(execute, "nights", subject=subject, seed=str(seed))
-            number = max((night["number"] for night in earlier), default=-1) + 1
-            night = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": _now()}
+            number = max((session["number"] for session in earlier), default=-1) + 1
+            session = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": _now()}
             first = {"status": "started", "samples": samples, "runs": 0, "version": __version__}
-            id_ = _put(execute, "nights", {**night, **first})
+            id_ = _put(execute, "nights", {**session, **first})
             ordinal = len(_rows(execute, "nights", subject=subject, life=life))
-        return Night(subject, id_, life, seed, number, identity.digest, ordinal)
+        return Session(subject, id_, life, seed, number, identity.digest, ordinal)
 
-    def pairs_of(self, night: Night) -> dict[str, SavedPair]:
-        """The pairs of the night's subject, by their keys."""
+    def pairs_of(self, session: Session) -> dict[str, SavedPair]:
+        """The pairs of the session's subject, by their keys."""
         with self.transaction() as execute:
-            return self._pairs_at(execute, night.subject, night.life)
+            return self._pairs_at(execute, session.subject, session.life)
 
-    def outputs_of(self, night: Night, key: str) -> bytes | None:
+    def outputs_of(self, session: Session, key: str) -> bytes | None:
         """The outputs of an input that fits may see."""
         with self.transaction() as execute:
-            found = self._inputs_at(execute, night.subject, night.life, key=key)
+            found = self._inputs_at(execute, session.subject, session.life, key=key)
         return found[0]["outputs"] if found else None
 
-    def admit(self, night: Night, new: Sequence[SavedPair]) -> dict[str, SavedPair]:
+    def admit(self, session: Session, new: Sequence[SavedPair]) -> dict[str, SavedPair]:
         """Let new pairs in, none of whose draws was counted yet; gives all of them back as they stand in the store.
 
         Where others came in since the generation was asked for, the levels are those of a later generation. A pair that
-        another night let in since stands as that night has it.
+        another session let in since stands as that session has it.
         """
         with self.transaction() as execute:
-            self._check_may_add(execute, night)
-            known = self._pairs_at(execute, night.subject, night.life)
+            self._check_may_add(execute, session)
+            known = self._pairs_at(execute, session.subject, session.life)
             generation = next_generation(known)
             for pair in new:
                 if pair.key in known:
@@ -356,13 +356,13 @@ class Store:
                     level = pair.level * share_of(generation) / share_of(pair.generation)
                     state = {**pair.state, "level": level}
                     pair = dataclasses.replace(pair, generation=generation, level=level, state=state)
-                _write(execute, night.subject, night.life, pair)
-            there = self._pairs_at(execute, night.subject, night.life)
+                _write(execute, session.subject, session.life, pair)
+            there = self._pairs_at(execute, session.subject, session.life)
         return {pair.key: there[pair.key] for pair in new}
 
     def save(
         self,
-        night: Night,
+        session: Session,
         known: Mapping[str, SavedPair],
         state_of: Callable[[str, SavedPair | None], State | None],
         outputs: Mapping[str, tuple[int, bytes]],
@@ -370,43 +370,43 @@ class Store:
     ) -> dict[str, SavedPair]:
         """Save one round in one transaction: gives the pairs that were saved, as they stand in the store.
 
-        Validity: the verdicts are those of the one product that is in the store. Where another night of the subject has
-        written since, this one joins that to its own and looks again (`state_of`); what it saw alone does not count.
+        Validity: the verdicts are those of the one product that is in the store. Where another session of the subject
+        has written since, this one joins that to its own and looks again; what it saw alone does not count.
 
-        `known` is what this night knows of the store, by keys. `state_of` gives the state to be saved, or None for
-        none, of a key and the pair that another night has written, or None for nothing new. `outputs` are those of
-        inputs, by keys, with their counts; `runs` are all of this night.
+        `known` is what this session knows of the store, by keys. `state_of` gives the state to be saved, or None for
+        none, of a key and the pair that another session has written, or None for nothing new. `outputs` are those of
+        inputs, by keys, with their counts; `runs` are all of this session.
         """
         with self.transaction() as execute:
-            self._check_may_add(execute, night)
+            self._check_may_add(execute, session)
             saved: dict[str, SavedPair] = {}
             for key, before in known.items():
                 query = "select id, revision from pairs where subject = ? and life = ? and key = ?"
-                row, revision = execute(query, (night.subject, night.life, key)).fetchone()
+                row, revision = execute(query, (session.subject, session.life, key)).fetchone()
                 is_same = revision == before.revision
-                there = before if is_same else self._pairs_at(execute, night.subject, night.life, key=key)[key]
+                there = before if is_same else self._pairs_at(execute, session.subject, session.life, key=key)[key]
                 state = state_of(key, None if is_same else there)
                 if state is None:
                     continue
                 pair = saved[key] = dataclasses.replace(there, state=state, revision=there.revision + 1)
-                _write(execute, night.subject, night.life, pair)
+                _write(execute, session.subject, session.life, pair)
                 look = {"labelled": pair.labelled, "log_wealth": _not_nan(pair.log_wealth), "lower": pair.lower}
-                _put(execute, "looks", {"pair": row, "night": night.id, **look})
+                _put(execute, "looks", {"pair": row, "night": session.id, **look})
             for key, (count, data) in outputs.items():
-                about = {"subject": night.subject, "life": night.life, "key": key, "count": count}
+                about = {"subject": session.subject, "life": session.life, "key": key, "count": count}
                 _put(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
-            execute("update nights set runs = ? where id = ?", (runs, night.id))
+            execute("update nights set runs = ? where id = ?", (runs, session.id))
         return saved
 
-    def end(self, night: Night, status: str) -> None:
-        """Note how a night ended: "finished", or `FAILED`."""
+    def end(self, session: Session, status: str) -> None:
+        """Note how a session ended: "finished", or `FAILED`."""
         with self.transaction() as execute:
-            execute("update nights set ended = ?, status = ? where id = ?", (_now(), status, night.id))
+            execute("update nights set ended = ?, status = ? where id = ?", (_now(), status, session.id))
 
     # --- what is there ---
 
     def subjects(self) -> list[Row]:
-        """Every subject with its nights, and what is known of its pairs."""
+        """Every subject with its sessions, and what is known of its pairs."""
         with self.transaction() as execute:
             found = _rows(execute, "subjects")
             for subject in found:
@@ -420,8 +420,8 @@ class Store:
     def forget(self, digests: Sequence[str]) -> int:
         """Forget the evidence of these subjects; the number of pairs that were forgotten.
 
-        Nights stay on record, so that no stream is ever drawn again. Later evidence of a subject that was forgotten has
-        an error rate of its own.
+        Sessions stay on record, so that no stream is ever drawn again. Later evidence of a subject that was forgotten
+        has an error rate of its own.
         """
         forgotten = 0
         with self.transaction() as execute:
@@ -435,16 +435,16 @@ class Store:
         return forgotten
 
     def merge(self, other: Store) -> tuple[int, int]:
-        """Take over the evidence of another store: the number of nights and of pairs that came.
+        """Take over the evidence of another store: the number of sessions and of pairs that came.
 
-        Subjects, nights and pairs are added; where both have bet on a pair, on streams of their own, wealth multiplies.
+        Subjects, sessions and pairs are added; where both have bet on a pair, on their own streams, wealth multiplies.
 
         Validity: the levels stay those of this store, whose error rate is the one that goes on. Pairs that are new here
         share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made
         at levels of another store, begin anew.
 
         `UsageError` if the two have a stream of a subject in common, or different confidences for one, or a call raised
-        for a whole batch in a night of a subject of both: nothing is taken over.
+        for a whole batch in a session of a subject of both: nothing is taken over.
         """
         theirs = other.subjects()
         with other.transaction() as execute:
@@ -463,13 +463,13 @@ class Store:
                     )
                 self._check_format(execute, own)
                 _check_goes_on(execute, own, subject)
-                for night in subject["nights"]:
-                    of_life = own["life"] if night["life"] == subject["life"] else FORGOTTEN
+                for session in subject["nights"]:
+                    of_life = own["life"] if session["life"] == subject["life"] else FORGOTTEN
                     try:
-                        _put(execute, "nights", {**_own(night, "nights"), **here, "life": of_life}, adds=True)
+                        _put(execute, "nights", {**_own(session, "nights"), **here, "life": of_life}, adds=True)
                     except sqlite3.IntegrityError as error:
                         raise UsageError(
-                            f"stores must have no stream in common, got {night['seed']}/{night['number']} of "
+                            f"stores must have no stream in common, got {session['seed']}/{session['number']} of "
                             f"{subject['name']!r}, {subject['claim']}, in both. Its draws would count twice."
                         ) from error
                 known = self._pairs_at(execute, **here)
@@ -495,24 +495,24 @@ class Store:
         row, life = subject["id"], subject["life"]
         if all(pair.state.get("format") == FORMAT for pair in self._pairs_at(execute, row, life).values()):
             return
-        nights = _rows(execute, "nights", subject=row, life=life)
-        by = nights[-1]["version"] if nights else "of another version"
+        sessions = _rows(execute, "nights", subject=row, life=life)
+        by = sessions[-1]["version"] if sessions else "of another version"
         raise UsageError(
             f"store must have evidence that this version goes on from, got that of dpaudit {by} for "
             f"{subject['name']!r} at {str(self.path)!r}. It can still be listed and exported; begin anew in another "
             "file, forget it with `dpaudit evidence forget`, or go on with that version."
         )
 
-    def _check_may_add(self, execute: Any, night: Night) -> None:
-        (subject,) = _rows(execute, "subjects", id=night.subject)
-        if subject["life"] != night.life:
+    def _check_may_add(self, execute: Any, session: Session) -> None:
+        (subject,) = _rows(execute, "subjects", id=session.subject)
+        if subject["life"] != session.life:
             raise StoreError("evidence must not be forgotten while an audit adds to it, got a new life of its subject.")
-        # As in `begin`; also of a night that was under way when the batch of another one raised.
-        failed = _failed_night(execute, night.subject, night.life, besides=night.id)
+        # As in `begin`; also of a session that was under way when the batch of another one raised.
+        failed = _failed_session(execute, session.subject, session.life, besides=session.id)
         if failed is not None:
             raise StoreError(
-                f"mechanism must not raise for a whole batch while an audit adds to its evidence, got night {failed}, "
-                "in which it did. Let it return one output a call, or forget its evidence and begin anew."
+                f"mechanism must not raise for a whole batch while an audit adds evidence, got session {failed}, in "
+                "which it did. Let it return one output a call, or forget its evidence and begin anew."
             )
 
     def _pairs_at(self, execute: Any, subject: int, life: int, **which: Any) -> dict[str, SavedPair]:
@@ -590,24 +590,24 @@ def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
     execute(f"update pairs set {changed} {where}", (*row.values(), subject, life, pair.key))
 
 
-def _failed_night(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
-    """First night of this life, from 1 on, with a call that raised for a whole batch, besides one of this row; or None.
+def _failed_session(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
+    """First session of this life, from 1 on, with a call that raised for a whole batch, none of this row; or None.
 
     Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
     """
-    nights = enumerate(_rows(execute, "nights", subject=subject, life=life), 1)
-    return next((k for k, night in nights if night["status"] == FAILED and night["id"] != besides), None)
+    sessions = enumerate(_rows(execute, "nights", subject=subject, life=life), 1)
+    return next((k for k, session in sessions if session["status"] == FAILED and session["id"] != besides), None)
 
 
 def _check_goes_on(execute: Any, own: Row, subject: Row) -> None:
     """Refuse a product with evidence that ends with a batch that raised; alone it is taken over as it is."""
-    here = [night["status"] for night in _rows(execute, "nights", subject=own["id"], life=own["life"])]
-    there = [night["status"] for night in subject["nights"] if night["life"] == subject["life"]]
-    for which, nights in (("first", here), ("second", there)):
-        if here and there and FAILED in nights:
+    here = [session["status"] for session in _rows(execute, "nights", subject=own["id"], life=own["life"])]
+    there = [session["status"] for session in subject["nights"] if session["life"] == subject["life"]]
+    for which, sessions in (("first", here), ("second", there)):
+        if here and there and FAILED in sessions:
             raise UsageError(
                 f"mechanism must not have raised for a whole batch in either store, got {subject['name']!r}, which did "
-                f"in night {nights.index(FAILED) + 1} of the {which} one. Forget that evidence, or merge without it."
+                f"in session {sessions.index(FAILED) + 1} of the {which} one. Forget that evidence or merge without it."
             )
 
 

@@ -14,14 +14,14 @@ from dpaudit.arguments import whole_number
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
 FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
-UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
+ALL_PAIRS_DRAWS, ALL_PAIRS_COINS = 16, 17
 PLAN_DRAWS = 24  # of the pilot of `dpaudit.plan`, which no audit ever draws again
 FLOAT_REPLAY_DRAWS, FLOAT_REPLAY_COINS = 26, 27
 BATCH_DRAWS, BATCH_REPLAY_DRAWS = 30, 32  # of the small batches that are asked what they share
 KEPT_NOISE = 35  # of one call more on an input all of whose outcomes were the same
 ORDER_OF_CALLS = 31  # on several inputs: no output comes from it
 UTILITY_SEARCH, UTILITY_DRAWS = 40, 41
-EVIDENCE = 70  # of the seeds of nights in an evidence store: each has streams of its own
+EVIDENCE = 70  # of the seeds of sessions in an evidence store: each has streams of its own
 SEARCH_DRAWS, SEARCH_CHOICES = 50, 51  # of the search for pairs: no draw of an audit comes from them
 GREY_BOX = 52  # of the replays on the same randomness
 RECORDED = 53  # of recorded noise: run, and number of the call in it

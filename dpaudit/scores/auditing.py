@@ -43,7 +43,7 @@ from dpaudit.scores.designs import (
     ASSUMPTIONS,
     BETTED,
     CHOSEN,
-    EVERY_NIGHT,
+    EVERY_SESSION,
     INDEPENDENT,
     check_design,
     check_scores,
@@ -176,12 +176,12 @@ def _audit_ledger(
     kept, new = ledger.enter(store, name, claim, scores_in, scores_out, confidence, seed, _check_order)
     result = _audited(*kept.scores, claim, "sequential", confidence, kept.seed)
     ledger.note_look(store, kept, result.log_wealth, result.parameter_lower, result.verdict == "violated")
-    nights = len(kept.current)
+    sessions = len(kept.current)
     added = "all of these scores were counted before, and are not counted again"
     if sum(new):
         added = f"{new[0]:,} scores in and {new[1]:,} out are new"
-    said = f"Evidence of {nights} {'night' if nights == 1 else 'nights'} in the store; {added}."
-    return dataclasses.replace(result, assumptions=(*result.assumptions, EVERY_NIGHT), notes=(said, *result.notes))
+    said = f"Evidence of {sessions} {'session' if sessions == 1 else 'sessions'} in the store; {added}."
+    return dataclasses.replace(result, assumptions=(*result.assumptions, EVERY_SESSION), notes=(said, *result.notes))
 
 
 def _check_order(scores_in: FloatArray, scores_out: FloatArray, seed: int) -> None:

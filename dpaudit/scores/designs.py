@@ -29,7 +29,7 @@ _RUNS = (
 _RUNS_SCORE = "The score is a fixed function of the output, chosen before these runs (or on others)."
 _FAIR = "A score depends on the output of the run and on the canary, not on whether the canary was in."
 _RUNS_CLAIM = "The claim is for the change of the data between the two kinds of run."
-EVERY_NIGHT = "All scores came into the store, whatever they showed, and none of them under another form."
+EVERY_SESSION = "All scores came into the store, whatever they showed, and none of them under another form."
 INDEPENDENT = (
     "Canaries are answered independently: coin and score of one say nothing of those of another. Their order in the "
     "files says nothing of them."

@@ -1,25 +1,25 @@
-"""Ledgers of scores in an evidence store: all scores of one name and claim, night behind night.
+"""Ledgers of scores in an evidence store: all scores of one name and claim, session behind session.
 
 A ledger keeps the scores themselves. Each look audits all of them anew, by the design `sequential` and with the seed of
-the first night. So nothing has to be carried over but the scores, and a look is what one audit of one long file is.
+the first session. So nothing has to be carried over but the scores, and a look is what one audit of one long file is.
 
 Validity. The sequential design holds at every look at a list that grows, with one error rate for all looks. It needs
 that earlier scores stay as they were, that the seed stays, and that each score is counted once. So:
 
 * Columns that begin with all that the ledger has are a file that has grown: what stands behind is new.
-* Columns that the ledger begins with, or those of an earlier night (by their digest), add nothing.
-* All others are a new night, added as a whole. Such a night must be one that can be told from a copy: two scores of a
+* Columns that the ledger begins with, or those of an earlier session (by their digest), add nothing.
+* All others are a new session, added as a whole. It must be one that can be told from a copy: two scores of a
   side are equal with probability c, estimated from above by (1 + equal pairs) / (1 + pairs), and the product of c over
-  all of the night's scores must be at most `BEYOND_DOUBT`. Otherwise it is refused *whether or not* it is like an
-  earlier one. Nights that were skipped for what they look like would leave a selection of all nights behind; in one
-  growing file every score comes in, also where what is new has the values, and so the digest, of an earlier night.
-* A new night that repeats a block of earlier scores is refused. The block is so long that independent runs repeat one
+  all of the session's scores must be at most `BEYOND_DOUBT`. Otherwise it is refused *whether or not* it is like an
+  earlier one. Sessions that were skipped for what they look like would leave a selection of all sessions behind; in one
+  growing file every score comes in, also where what is new has the values, and so the digest, of an earlier session.
+* A new session that repeats a block of earlier scores is refused. The block is so long that independent runs repeat one
   with probability at most `BEYOND_DOUBT`. A refusal says nothing of the claim.
 
 A version of dpaudit that bets in another way would be a second test of the same scores. So the way of betting
 (`bets.WAY`) is a part of what a ledger is of: another one begins a ledger of its own, with an error rate of its own.
 
-That every night comes in, whatever its scores showed, only the user knows: it is an assumption of the result.
+That every session comes in, whatever its scores showed, only the user knows: it is an assumption of the result.
 
 The two tables are made in the store with its first ledger. Stores of earlier versions can be gone on with.
 """
@@ -56,12 +56,12 @@ COLUMNS = {
         "lower real", "violated integer",
     ),
 }  # fmt: skip
-FORGOTTEN = -1  # the life of nights that were forgotten in a store that was merged
+FORGOTTEN = -1  # the life of sessions that were forgotten in a store that was merged
 TOLD_AT = (1e-2, 1e-5, 1e-8)  # deltas at which a claim's epsilon tells it from others of the same text
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoreNight:
+class ScoreSession:
     """The scores that came in together, and what the audit of all scores up to them said, if there was one."""
 
     id: int
@@ -81,7 +81,7 @@ class ScoreNight:
 
 @dataclasses.dataclass(frozen=True)
 class Ledger:
-    """All scores of one name and claim; `nights` has those that were forgotten too."""
+    """All scores of one name and claim; `sessions` has those that were forgotten too."""
 
     id: int
     digest: str
@@ -93,17 +93,17 @@ class Ledger:
     seed: int
     life: int
     created: str
-    nights: tuple[ScoreNight, ...]
+    sessions: tuple[ScoreSession, ...]
 
     @property
-    def current(self) -> tuple[ScoreNight, ...]:
-        """The nights that count."""
-        return tuple(night for night in self.nights if night.life == self.life)
+    def current(self) -> tuple[ScoreSession, ...]:
+        """The sessions that count."""
+        return tuple(session for session in self.sessions if session.life == self.life)
 
     @property
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """All scores that count, in the order in which they came: with the canary, and without."""
-        sides = zip(*((night.scores_in, night.scores_out) for night in self.current), strict=True)
+        sides = zip(*((session.scores_in, session.scores_out) for session in self.current), strict=True)
         first, second = (np.concatenate(side) for side in sides) if self.current else (np.empty(0), np.empty(0))
         return first, second
 
@@ -125,7 +125,7 @@ def enter(
     Raises
     ------
     UsageError
-        If confidence or seed are not those of the first night, or the scores cannot be added (module docstring).
+        If confidence or seed are not those of the first session, or the scores cannot be added (module docstring).
     """
     name = name.encode("utf-8", "backslashreplace").decode()  # what a database can hold
     given_in, given_out = canonical(scores_in), canonical(scores_out)
@@ -144,7 +144,7 @@ def enter(
 
 
 def note_look(store: Store, ledger: Ledger, log_wealth: float | None, lower: float, violated: bool) -> None:
-    """Note what the audit of all scores of a ledger said, with its last night."""
+    """Note what the audit of all scores of a ledger said, with its last session."""
     with store.transaction() as execute:
         execute(
             "update score_nights set ended = ?, log_wealth = ?, lower = ?, violated = ? where id = ?",
@@ -159,9 +159,9 @@ def ledgers(store: Store) -> list[Ledger]:
 
 
 def forget(store: Store, digests: Sequence[str]) -> None:
-    """Forget the scores of these ledgers. The digests of their nights stay: the same night is never counted again.
+    """Forget the scores of these ledgers. The digests of their sessions stay: the same session is never counted again.
 
-    A longer file that begins with forgotten scores is another night. It is counted, in a life with its own error rate.
+    A longer file that begins with forgotten scores is another session, counted in a life with its own error rate.
     """
     with store.transaction() as execute:
         if not _has_tables(execute):
@@ -175,9 +175,9 @@ def forget(store: Store, digests: Sequence[str]) -> None:
 
 
 def merge(store: Store, other: Store, writes: bool = True) -> int:
-    """Add the nights of another store's ledgers behind those that are here: how many came.
+    """Add the sessions of another store's ledgers behind those that are here: how many came.
 
-    All scores of a ledger are audited anew by its next night; what the other store's looks said is not taken over.
+    All scores of a ledger are audited anew by its next session; what the other store's looks said is not taken over.
     With `writes` false, only check that they can be added.
 
     Raises
@@ -200,7 +200,7 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
                         raise UsageError(
                             f"{what} must be the same in both stores, got {first} and {second} for {ledger.name!r}."
                         )
-                if {night.digest for night in own.nights} & {night.digest for night in ledger.nights}:
+                if {session.digest for session in own.sessions} & {session.digest for session in ledger.sessions}:
                     raise UsageError(
                         f"stores must have no scores in common, got some of {ledger.name!r} in both. They would count "
                         "twice."
@@ -217,7 +217,7 @@ def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> t
     """Scores in two columns that are new to the ledger; `UsageError` where that cannot be said.
 
     Columns that begin with all that the ledger has are taken for the same files, grown. Where the ledger has one or two
-    scores of few values, a night of its own may begin so by chance, and would lose those scores: let a first night
+    scores of few values, a session of its own may begin so by chance, and would lose those scores: let a first session
     be longer.
     """
     known = ledger.scores
@@ -229,24 +229,24 @@ def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> t
         return nothing
     else:
         digest = digest_of(given_in, given_out)
-        if any(night.digest == digest for night in ledger.current):
+        if any(session.digest == digest for session in ledger.current):
             return nothing
         _check_new(ledger, given_in, given_out)
         new_in, new_out = given_in, given_out
-    if any(night.digest == digest_of(new_in, new_out) for night in ledger.nights if night.life != ledger.life):
-        raise UsageError("scores must be new, got those of a night that was forgotten. They are never counted again.")
+    if any(session.digest == digest_of(new_in, new_out) for session in ledger.sessions if session.life != ledger.life):
+        raise UsageError("scores must be new, got those of a session that was forgotten. They are never counted again.")
     return new_in, new_out
 
 
 def _check_new(ledger: Ledger, new_in: FloatArray, new_out: FloatArray) -> None:
-    """`UsageError` if a night cannot be told from a copy, or repeats a block of what the ledger has."""
+    """`UsageError` if a session cannot be told from a copy, or repeats a block of what the ledger has."""
     rates, by_chance = [], 0.0
     for new, has in zip((new_in, new_out), ledger.scores, strict=True):
         rates.append(_log_equal(np.concatenate([has, new])))
         by_chance += len(new) * rates[-1]
     if by_chance > math.log(BEYOND_DOUBT):
         raise UsageError(
-            f"scores must be enough to tell a night from a copy of another one, got {len(new_in)} in and "
+            f"scores must be enough to tell a session from a copy of another one, got {len(new_in)} in and "
             f"{len(new_out)} out, which repeat others by chance with probability {math.exp(by_chance):.1g}. Give all "
             "scores so far in one growing file a side instead."
         )
@@ -256,7 +256,7 @@ def _check_new(ledger: Ledger, new_in: FloatArray, new_out: FloatArray) -> None:
             if _blocks(new, length) & _blocks(has, length):
                 raise UsageError(
                     f"{name} must be of runs that were not counted yet, got {length} or more in a row that an earlier "
-                    "night has. Give new scores alone, or all so far in their order."
+                    "session has. Give new scores alone, or all so far in their order."
                 )
 
 
@@ -284,7 +284,7 @@ def canonical(scores: FloatArray) -> FloatArray:
 
 
 def digest_of(scores_in: FloatArray, scores_out: FloatArray) -> str:
-    """64 hexadecimal digits of the scores of a night."""
+    """64 hexadecimal digits of the scores of a session."""
     content = f"{len(scores_in)} {len(scores_out)}\n".encode() + scores_in.tobytes() + scores_out.tobytes()
     return hashlib.sha256(content).hexdigest()
 
@@ -326,17 +326,17 @@ def _ledger_of(store: Store, execute: Any, name: str, claim: Claim, confidence: 
     (ledger,) = found
     for what, first, now in (("confidence", ledger.confidence, confidence), ("seed", ledger.seed, seed)):
         if now is not None and now != first:
-            raise UsageError(f"{what} must be {first}, as on the first night of this evidence, got {now}.")
+            raise UsageError(f"{what} must be {first}, as on the first session of this evidence, got {now}.")
     return ledger
 
 
 def _insert(execute: Any, ledger: int, life: int, new_in: FloatArray, new_out: FloatArray) -> None:
-    night = {
+    session = {
         "ledger": ledger, "life": life, "digest": digest_of(new_in, new_out), "started": _now(), "version": __version__,
         "count_in": len(new_in), "count_out": len(new_out), "scores_in": new_in.tobytes(),
         "scores_out": new_out.tobytes(),
     }  # fmt: skip
-    _add(execute, "score_nights", night)
+    _add(execute, "score_nights", session)
 
 
 def _add(execute: Any, table: str, row: dict[str, Any]) -> int:
@@ -345,36 +345,36 @@ def _add(execute: Any, table: str, row: dict[str, Any]) -> int:
 
 
 def _take_over(execute: Any, ledger: Ledger, own: Ledger | None) -> None:
-    """The nights of another store's ledger, without what its looks said."""
+    """The sessions of another store's ledger, without what its looks said."""
     if own is None:
         about = {name: getattr(ledger, name) for name in _names("score_ledgers")[1:]}
         row, life = _add(execute, "score_ledgers", {**about, "seed": str(ledger.seed), "life": 0}), 0
     else:
         row, life = own.id, own.life
-    for night in ledger.nights:
-        of_life = life if night.life == ledger.life else FORGOTTEN
-        kept = {name: getattr(night, name) for name in ("digest", "started", "version", "count_in", "count_out")}
-        scores = {"scores_in": night.scores_in.tobytes(), "scores_out": night.scores_out.tobytes()}
+    for session in ledger.sessions:
+        of_life = life if session.life == ledger.life else FORGOTTEN
+        kept = {name: getattr(session, name) for name in ("digest", "started", "version", "count_in", "count_out")}
+        scores = {"scores_in": session.scores_in.tobytes(), "scores_out": session.scores_out.tobytes()}
         _add(execute, "score_nights", {"ledger": row, "life": of_life, **kept, **scores})
 
 
 def _read(store: Store, execute: Any, digest: str | None = None) -> list[Ledger]:
     if not _has_tables(execute):
         return []
-    columns, night_columns = _names("score_ledgers"), _names("score_nights")
+    columns, session_columns = _names("score_ledgers"), _names("score_nights")
     query = f"select {', '.join(columns)} from score_ledgers"
     rows = execute(query + (" where digest = ?" if digest else "") + " order by id", (digest,) if digest else ())
     found = []
     for row in rows.fetchall():
         about = dict(zip(columns, row, strict=True))
-        query = f"select {', '.join(night_columns)} from score_nights where ledger = ? order by id"
-        nights = [dict(zip(night_columns, night, strict=True)) for night in execute(query, (about["id"],)).fetchall()]
-        about |= {"seed": int(about["seed"]), "nights": tuple(_night(store, night, about["life"]) for night in nights)}
-        found.append(Ledger(**about))
+        query = f"select {', '.join(session_columns)} from score_nights where ledger = ? order by id"
+        sessions = (dict(zip(session_columns, one, strict=True)) for one in execute(query, (about["id"],)).fetchall())
+        own = tuple(_session(store, one, about["life"]) for one in sessions)
+        found.append(Ledger(**about | {"seed": int(about["seed"]), "sessions": own}))
     return found
 
 
-def _night(store: Store, row: dict[str, Any], life: int) -> ScoreNight:
+def _session(store: Store, row: dict[str, Any], life: int) -> ScoreSession:
     del row["ledger"]
     try:
         row["scores_in"], row["scores_out"] = (np.frombuffer(row[side], "<f8") for side in ("scores_in", "scores_out"))
@@ -384,7 +384,7 @@ def _night(store: Store, row: dict[str, Any], life: int) -> ScoreNight:
     if not is_intact:
         raise sqlite3.DatabaseError("scores that are damaged")  # the transaction says where
     row["violated"] = None if row["violated"] is None else bool(row["violated"])
-    return ScoreNight(**row)
+    return ScoreSession(**row)
 
 
 def _now() -> str:

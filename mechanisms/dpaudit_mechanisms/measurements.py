@@ -146,7 +146,7 @@ def _peak_gigabytes() -> float:
     return peak / (2**30 if sys.platform == "darwin" else 2**20)
 
 
-UNIVERSE = Extra(
+ALL_PAIRS = Extra(
     "universe",
     "all pairs of US cities in one audit, one city moved",
     universe,

@@ -1,6 +1,6 @@
 """Where games of their own end and one table begins: what decides it, and that both sides give the same things.
 
-Most audits here are made small by a lower limit of cost, so that a few pairs are a universe.
+Most audits here are made small by a lower limit of cost, so that a few pairs are an all-pairs table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def neighbours(count):
 
 @pytest.fixture
 def cheap(monkeypatch):
-    """Universes of more than two pairs, with a depth of four pairs."""
+    """All-pairs tables of more than two pairs, with a depth of four pairs."""
     monkeypatch.setattr(many_pairs, "MAX_GAMES", dict.fromkeys(MAX_GAMES, 2))
     monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 

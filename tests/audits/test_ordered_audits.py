@@ -178,7 +178,7 @@ def test_a_test_without_a_level_has_no_power_and_no_p_value(make):
 
 @pytest.mark.slow
 def test_a_claim_of_one_order_goes_all_the_way(tmp_path):
-    """Plan, audit with a stage and a band, reports, the saved result, replay, evidence of two nights, a checkpoint."""
+    """Plan, audit with a stage and a band, reports, the saved result, replay, evidence of two sessions, checkpoint."""
     claim, pair = of_response(), [(1, 0)]
     planned = dpaudit.plan(response, claim, pair, samples=2_000, seed=1)
     assert planned.budgets[0].powers[0].learned_value > 1.0
@@ -194,12 +194,12 @@ def test_a_claim_of_one_order_goes_all_the_way(tmp_path):
     as_given = dpaudit.Pair(0, 1)
     assert not dpaudit.replay(saved, response, claim, inputs=as_given, samples=8_000, seed=2).confirmed
     store = tmp_path / "evidence"
-    nights = [
+    sessions = [
         dpaudit.audit(response, claim, [(0, 1), (1, 0)], seed=seed, samples=700, store=store, **QUICK)
         for seed in (1, 2)
     ]
-    assert nights[1].findings[0].samples > nights[0].findings[0].samples
-    assert nights[1].findings[0].verdict != "violated" == nights[1].findings[1].verdict
+    assert sessions[1].findings[0].samples > sessions[0].findings[0].samples
+    assert sessions[1].findings[0].verdict != "violated" == sessions[1].findings[1].verdict
     checkpoint = tmp_path / "checkpoint"
     whole = dpaudit.audit(response, claim, pair, seed=1, samples=2_000, checkpoint=checkpoint, **QUICK)
     again = dpaudit.audit(response, claim, pair, seed=1, samples=2_000, **QUICK)

@@ -11,9 +11,9 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import many_pairs
+from dpaudit.audits.all_pairs_auditing import power_at_budgets
 from dpaudit.audits.claim_metadata import compared_claims
-from dpaudit.audits.universe_auditing import power_at_budgets
-from dpaudit.campaign.universe import UniverseGame
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.exact.response import event_mass_of, loss_on_claim
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_game import PairGame
@@ -287,7 +287,7 @@ def slow_but(quick, cases):
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
-    """Every audit of two pairs or more is a universe, with a depth of three pairs or four."""
+    """Every audit of two pairs or more is an all-pairs table, with a depth of three pairs or four."""
     monkeypatch.setattr(many_pairs, "MAX_GAMES", dict.fromkeys(many_pairs.MAX_GAMES, 1))
     monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 
@@ -385,7 +385,7 @@ def alarms(name, excess, audits=AUDITS):
     mechanism = as_subject(functools.partial(response, losses * excess, deltas))
     found = []
     for seed in range(audits):
-        game = UniverseGame(
+        game = AllPairsGame(
             inputs.first, inputs.second, lines, inputs=12, samples=200, error_rate=PROMISED,
             draw=WorkerPool().drawer(mechanism, inputs.data, seed, 8), coin=functools.partial(stream, seed, 9),
         )  # fmt: skip

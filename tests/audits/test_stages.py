@@ -14,7 +14,7 @@ from dpaudit.audits.stages import STAGES, Stage, play_stages
 from dpaudit.running import streams
 
 OPTIONS = Options(1_000, "sequential", 0.95, 1, 0.1, 2.0, None, None)
-GAME = (streams.DRAWS, streams.COINS, streams.UNIVERSE_DRAWS, streams.UNIVERSE_COINS, streams.KEPT_NOISE)
+GAME = (streams.DRAWS, streams.COINS, streams.ALL_PAIRS_DRAWS, streams.ALL_PAIRS_COINS, streams.KEPT_NOISE)
 
 
 def test_no_two_stages_and_no_stage_and_the_game_read_the_same_stream():

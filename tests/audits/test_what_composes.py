@@ -63,7 +63,7 @@ def arguments(features, folder, request):
         if shutil.which("node") is None:
             pytest.skip("node is not installed")
         subject = resolve_target(f"exec:node {ROOT / 'docs/examples/exec/laplace.js'}")
-    if "universe" in features:
+    if "all pairs" in features:
         pairs = dpaudit.AllPairs([float(k) / 1000.0 for k in range(65)])
     if "search" in features:
         pairs = dpaudit.Search(NumberDomain(0, 4), pairs=1, budget=1000, candidates=4, grey_box=False)
@@ -113,7 +113,7 @@ def evidence(result):
 
 def walked(first, second, said):
     """One cell; those that take processes of their own are walked by `make long`, but for the first mode's."""
-    is_quick = said.startswith("no") or (first == "sequential" and second not in ("dask", "isolation", "universe"))
+    is_quick = said.startswith("no") or (first == "sequential" and second not in ("dask", "isolation", "all pairs"))
     return pytest.param(first, second, said, id=f"{first}, {second}", marks=() if is_quick else pytest.mark.slow)
 
 
@@ -138,7 +138,7 @@ def test_every_two_features_work_together_or_say_what_would_break(first, second,
     if neutral:
         alone = audited({first, second} - {neutral[0]}, tmp_path / "alone", request)
         assert evidence(both) == evidence(alone)
-    if "universe" not in (first, second) and "program" not in (first, second):
+    if "all pairs" not in (first, second) and "program" not in (first, second):
         leak = audited({first, second}, tmp_path / "leak", request, Release(noise=0.0))
         assert leak.verdict == "violated"
 
@@ -163,11 +163,11 @@ def test_isolated_evidence_goes_on_and_its_checkpoint_resumes(tmp_path, mode, in
     subject = one if interface == "calls" else Release()
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "floating_point": False, "isolation": "seconds=60"}
     for seed in (1, 2):
-        night = dpaudit.audit(subject, **options, mode=mode, seed=seed, store=tmp_path / "e.db", confidence=0.999)
-        assert night.verdict != "violated" and night.options["isolation"]
+        session = dpaudit.audit(subject, **options, mode=mode, seed=seed, store=tmp_path / "e.db", confidence=0.999)
+        assert session.verdict != "violated" and session.options["isolation"]
     with sqlite3.connect(tmp_path / "e.db") as rows:
-        (nights,) = rows.execute("select count(*) from nights where status = 'finished'").fetchone()
-    assert nights == 2
+        (sessions,) = rows.execute("select count(*) from nights where status = 'finished'").fetchone()
+    assert sessions == 2
 
     class Stop(Exception):
         pass
@@ -197,9 +197,9 @@ def test_a_restart_under_isolation_and_a_store_shares_no_draws(tmp_path):
 
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 200, "floating_point": False, "isolation": "seconds=60"}
     for seed in (1, 2):
-        night = dpaudit.audit(Raises(), **options, seed=seed, store=tmp_path / "e.db", confidence=0.999)
-        assert night.verdict in ("not_refuted", "inconclusive")
-        assert night.subject["interface"].endswith("one call a draw")
+        session = dpaudit.audit(Raises(), **options, seed=seed, store=tmp_path / "e.db", confidence=0.999)
+        assert session.verdict in ("not_refuted", "inconclusive")
+        assert session.subject["interface"].endswith("one call a draw")
 
 
 def test_a_search_for_an_isolated_subject_finds_the_pair_and_its_calls_are_contained():

@@ -15,10 +15,10 @@ import pytest
 from scipy import stats
 
 from dpaudit.audits.low_bits import Candidate, LowBitGame
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
@@ -90,7 +90,7 @@ def label_game(mode, kind=LabelGame, pairs=TRIANGLE, tossed=coin):
 def universe(deck):
     ends = np.array(TRIANGLE)
     options = {"inputs": 3, "samples": SAMPLES, "error_rate": ERROR_RATE}
-    return UniverseGame(
+    return AllPairsGame(
         ends[:, 0], ends[:, 1], PairLines(PairBudgets.same(PureDP(1.0), 3)), **options, draw=deck, coin=coin
     )
 

@@ -1,4 +1,4 @@
-"""The lines of all pairs of a universe: bounds that are valid for the claim's own parameter, and as strong as said."""
+"""The lines of all pairs of a table: bounds that are valid for the claim's own parameter, and as strong as said."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import low_bits
-from dpaudit.campaign.universe import UniverseGame
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule
@@ -62,7 +62,7 @@ def on_one_side(data, size, rng):
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     first, second = np.triu_indices(6, 1)
-    game = UniverseGame(
+    game = AllPairsGame(
         first, second, own_lines(len(first), delta), inputs=6, samples=2_000, error_rate=0.05,
         draw=WorkerPool().drawer(as_subject(mechanism), list(range(6)), 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
@@ -134,7 +134,7 @@ def test_a_universe_counts_on_no_draw_of_its_pilot():
         return values
 
     first, second = np.triu_indices(4, 1)
-    game = UniverseGame(
+    game = AllPairsGame(
         first, second, own_lines(6, 0.0), inputs=4, samples=500, error_rate=0.05,
         draw=WorkerPool().drawer(as_subject(noted), [0.0, 1.0, 2.0, 3.0], 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip

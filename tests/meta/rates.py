@@ -35,7 +35,7 @@ from scipy import optimize, special, stats
 
 import dpaudit
 from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
-from dpaudit.campaign.universe import UniverseGame
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.conformance import CHECKS
 from dpaudit.exact.finite import renyi_divergence
 from dpaudit.features.outcomes import read_outputs
@@ -185,7 +185,7 @@ def sets() -> Iterator[OnBudget]:
     yield OnBudget("Gaussian at 0.5-zCDP", Gaussian(rho), rho, [(0.0, 1.0)], _own_budget, _constant(normal))
     many = RandomisedResponse(1.0, categories=65)
     yield OnBudget(
-        "65-ary randomised response, a universe of 2,080 pairs",
+        "65-ary randomised response, an all-pairs table of 2,080 pairs",
         many,
         one,
         [(i, j) for i in range(65) for j in range(i)],
@@ -234,12 +234,12 @@ def _of_few_draws() -> Iterator[OnBudget]:
 
 
 def _of_other_calls() -> Iterator[OnBudget]:
-    """Universes, nights, searches, replays, lists of checks, low bits."""
+    """All-pairs tables, sessions, searches, replays, lists of checks, low bits."""
     one, four = dpaudit.PureDP(1.0), RandomisedResponse(1.0, categories=4)
-    yield OnBudget("12-ary randomised response, the table of a universe of 66 pairs", RandomisedResponse(1.0, 12), one,
+    yield OnBudget("12-ary randomised response, an all-pairs table of 66 pairs", RandomisedResponse(1.0, 12), one,
                    list(range(12)), _constant(1.0), _constant(1.0), 100, most=SHORTER, play=one_table)  # fmt: skip
-    yield OnBudget(f"4-ary randomised response, three nights, {FEW} runs", four, one, [(0, 1)], _own_budget,
-                   _own_budget, FEW, most=SHORTER, play=three_nights)  # fmt: skip
+    yield OnBudget(f"4-ary randomised response, three sessions, {FEW} runs", four, one, [(0, 1)], _own_budget,
+                   _own_budget, FEW, most=SHORTER, play=three_sessions)  # fmt: skip
     domain = dpaudit.domains.ListedDomain((0, 1, 2, 3))
     search = dpaudit.Search(domain, pairs=1, budget=1_000, candidates=4, grey_box=False)
     yield OnBudget("4-ary randomised response, a searched pair, fixed, 50 runs", four, one, search, _own_budget,
@@ -301,11 +301,11 @@ def one_call(case: OnBudget, seed: int, **options: Any) -> tuple[bool, bool]:
     return result.verdict == "violated", above
 
 
-def three_nights(case: OnBudget, seed: int) -> tuple[bool, bool]:
-    """Three nights of one evidence store, which have one error rate together: an alarm in any of them is one."""
+def three_sessions(case: OnBudget, seed: int) -> tuple[bool, bool]:
+    """Three sessions of one evidence store, which have one error rate together: an alarm in any of them is one."""
     with tempfile.TemporaryDirectory() as folder:
-        nights = [one_call(case, seed, store=Path(folder, "store.db"), floating_point=False) for _ in range(3)]
-    return any(alarm for alarm, _ in nights), any(above for _, above in nights)
+        sessions = [one_call(case, seed, store=Path(folder, "store.db"), floating_point=False) for _ in range(3)]
+    return any(alarm for alarm, _ in sessions), any(above for _, above in sessions)
 
 
 @functools.cache
@@ -329,9 +329,9 @@ def one_bound(case: OnBudget, seed: int) -> tuple[bool, bool]:
 
 
 def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
-    """The table of a universe alone, which has the whole error rate here; `pairs` are the inputs."""
+    """The all-pairs table alone, which has the whole error rate here; `pairs` are the inputs."""
     first, second = np.triu_indices(len(case.pairs), 1)
-    game = UniverseGame(
+    game = AllPairsGame(
         first,
         second,
         PairLines(PairBudgets.same(case.claim, len(first))),

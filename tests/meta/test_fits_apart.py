@@ -11,9 +11,9 @@ from scipy.special import expit
 
 import dpaudit
 from dpaudit.audits import band, severity, side_channels
+from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.options import Options
-from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.conformance import noise
 from dpaudit.conformance.case import Case
 from dpaudit.features.outcomes import read_outputs
@@ -108,7 +108,7 @@ def test_scores_of_runs_whose_number_was_fixed_are_played_in_a_random_order(monk
         assert np.array_equal(np.sort(side), np.sort(given)) and np.array_equal(side, given) == (design == "sequential")
 
 
-def test_each_look_at_a_ledger_has_the_seed_and_the_rate_of_its_first_night(monkeypatch, tmp_path):
+def test_each_look_at_a_ledger_has_the_seed_and_the_rate_of_its_first_session(monkeypatch, tmp_path):
     seen = []
     audited = auditing._audited
     monkeypatch.setattr(auditing, "_audited", lambda *given: seen.append(given[4:6]) or audited(*given))
@@ -208,10 +208,10 @@ def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypat
     run = AuditRun(as_subject(laplace), PureDP(1.0), [PAIR], options, 7, WorkerPool())
     for restart in (0, streams.RESTART):
         with pytest.raises(Ended):
-            UniverseAudit(run).play(restart)
+            AllPairsAudit(run).play(restart)
     with pytest.raises(Ended):
         dpaudit.replay(result, laplace, PureDP(1.0), seed=7)
-    table = [(7, streams.UNIVERSE_DRAWS), (7, streams.UNIVERSE_DRAWS + streams.RESTART)]
+    table = [(7, streams.ALL_PAIRS_DRAWS), (7, streams.ALL_PAIRS_DRAWS + streams.RESTART)]
     assert made == [*table, (7, streams.REPLAY_DRAWS)]
 
 

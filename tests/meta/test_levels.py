@@ -18,23 +18,23 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.audits import (
+    all_pairs_auditing,
     findings,
     one_audit,
     planning,
     replaying,
     severity,
     side_channels,
-    universe_auditing,
     utility,
 )
+from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
 from dpaudit.audits.options import Options
 from dpaudit.audits.planning import least_share
-from dpaudit.audits.universe_auditing import UniverseAudit
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
@@ -50,7 +50,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroCo
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.accumulating import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores import auditing, bands, bets, guesses, ledger
@@ -198,7 +198,7 @@ def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
 def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
     """They are looked at in one call, and a pair has the larger one of its two bounds."""
     spent = []
-    table = universe_auditing.UniverseGame
+    table = all_pairs_auditing.AllPairsGame
 
     def noted(*arguments, **options):
         spent.append(options["error_rate"])
@@ -206,12 +206,12 @@ def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
         assert game.level.sum() == pytest.approx(options["error_rate"], rel=1e-12)
         return game
 
-    monkeypatch.setattr(universe_auditing, "UniverseGame", noted)
-    depth = spied(monkeypatch, universe_auditing, "game_on")
+    monkeypatch.setattr(all_pairs_auditing, "AllPairsGame", noted)
+    depth = spied(monkeypatch, all_pairs_auditing, "game_on")
     pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
     options = Options(100, "fixed", 0.97, 1, 0.1, 2.0, None, None)
     with pytest.raises(Reached):
-        UniverseAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, WorkerPool())).play(0)
+        AllPairsAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, WorkerPool())).play(0)
     (one,) = depth
     assert spent == pytest.approx([TABLE_SHARE * 0.03]) and spent[0] + one["error_rate"] == pytest.approx(0.03)
 
@@ -261,7 +261,7 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
 
 
 def test_a_side_finding_on_the_order_of_calls_states_the_rate_of_all_that_were_asked():
-    # Of two nights, three inputs, and of one of them small batches and, where these hint, more of them.
+    # Of two sessions, three inputs, and of one of them small batches and, where these hint, more of them.
     change = order.Change("outcomes are in order", 1e-12)
     (fixed,) = findings.order_finding([change], 3, True, 2)
     (other,) = findings.order_finding([change], 3, False, 2)
@@ -279,7 +279,7 @@ def test_two_runs_are_held_against_each_other_on_both_sides():
 def test_a_pair_of_a_table_pays_for_each_event_that_it_guesses_on():
     ends = np.array([0, 0, 0]), np.array([1, 2, 3])
     options = {"inputs": 4, "samples": 100, "error_rate": LEVEL, "draw": None, "coin": None}
-    table = UniverseGame(*ends, pair_lines.PairLines(PairBudgets.same(ApproxDP(1.0, 0.01), 3)), **options)
+    table = AllPairsGame(*ends, pair_lines.PairLines(PairBudgets.same(ApproxDP(1.0, 0.01), 3)), **options)
     table.way = np.array([0, 2, 1])
     table.correct[:], table.wrong[:] = 30, 2
     lower, _ = table.lines.bounds(table.record)
@@ -425,7 +425,7 @@ def test_scores_that_repeat_are_refused_by_a_union_over_all_places():
     assert 400.0 * 400.0 * math.exp(length * rate) <= 1e-6 < 400.0 * 400.0 * math.exp((length - 1) * rate)
 
     def of_ledger(scores):
-        return SimpleNamespace(scores=(scores, np.empty(0)), nights=(), life=0, current=())
+        return SimpleNamespace(scores=(scores, np.empty(0)), sessions=(), life=0, current=())
 
     copied = np.concatenate([new[:-length], first[100 : 100 + length]])
     with pytest.raises(dpaudit.UsageError, match=f"got {length} or more in a row"):
@@ -441,7 +441,7 @@ def test_another_way_of_betting_is_another_ledger(monkeypatch):
     assert ledger._identity("net", PureDP(1.0)) != before
 
 
-# --- a store: one rate for all nights ---
+# --- a store: one rate for all sessions ---
 
 
 def test_the_generations_of_a_subject_share_its_rate():
@@ -464,16 +464,16 @@ def saved_pair(key, generation, level, now=0.0):
 
 
 @pytest.mark.parametrize("generation", [0, 1, 3])
-def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, generation):
+def test_the_new_pairs_of_a_session_share_their_generation(monkeypatch, tmp_path, generation):
     from dpaudit.running import playing
 
     asked = spied(monkeypatch, playing, "LabelGame")
     subject = as_subject(response)
     with Store.at(tmp_path / "e.db") as store:
         identity = Identity(subject.fingerprint, subject.name, subject.target, "eps=1")
-        night = store.begin(identity, 0.97, 1, 100)
+        session = store.begin(identity, 0.97, 1, 100)
         for k in range(generation):
-            store.admit(night, [saved_pair(f"pair {k}", k, 1e-3)])
+            store.admit(session, [saved_pair(f"pair {k}", k, 1e-3)])
         options = {"samples": 100, "confidence": 0.97, "seed": 1, "worker_pool": WorkerPool()}
         pairs = [PAIR, Pair(1.0, 0.0, "other")]
         audit = AccumulatingAudit(store, subject, PureDP(1.0), [PureDP(1.0)] * 2, pairs, **options)
@@ -484,13 +484,13 @@ def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, 
 
 def test_pairs_that_are_new_in_a_merge_share_the_next_generation_and_begin_without_bounds(tmp_path):
     with Store.at(tmp_path / "own.db") as own, Store.at(tmp_path / "other.db") as other:
-        night = own.begin(IDENTITY, 0.95, 1, 100)
-        own.admit(night, [saved_pair("a", 0, 0.05 * share_of(0))])
+        session = own.begin(IDENTITY, 0.95, 1, 100)
+        own.admit(session, [saved_pair("a", 0, 0.05 * share_of(0))])
         theirs = other.begin(IDENTITY, 0.95, 2, 100)
         won = {"b": 0.0, "c": 40.0, "d": 0.0}
         other.admit(theirs, [saved_pair(key, 0, 0.05 * share_of(0) / 3.0, now) for key, now in won.items()])
         own.merge(other)
-        pairs = own.pairs_of(night)
+        pairs = own.pairs_of(session)
     levels = [pairs[key].level for key in "bcd"]
     assert levels == pytest.approx([0.05 * share_of(1) / 3.0] * 3) and [pairs[k].generation for k in "bcd"] == [1] * 3
     assert all(pairs[key].state["level"] == pairs[key].level for key in "bcd")

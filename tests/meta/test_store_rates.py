@@ -1,4 +1,4 @@
-"""What accumulates: a leak too small for one night is found by many, and sound mechanisms stay unfound."""
+"""What accumulates: a leak too small for one session is found by many, and sound mechanisms stay unfound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit.running.store import Store
 
 pytestmark = pytest.mark.long
-SAMPLES = 2_500  # 5,000 labelled draws a night
+SAMPLES = 2_500  # 5,000 labelled draws a session
 TRUE_LOSS = 1.05  # over a claim of 1
 LEVEL = 1e-6
 SUBJECTS = 300
@@ -22,7 +22,7 @@ SUBJECTS = 300
 
 @pytest.fixture(autouse=True)
 def without_waiting_for_the_disk(monkeypatch):
-    """Half of a short night is spent waiting for the disk, which these rates do not depend on."""
+    """Half of a short session is spent waiting for the disk, which these rates do not depend on."""
     connect = sqlite3.connect
 
     def quick(*arguments, **options):
@@ -67,14 +67,14 @@ def audited(mechanism, seed, confidence, samples=SAMPLES, store=None):
 
 
 def found_in(mechanism, seed, confidence, path: Path, most: int = 10) -> int:
-    """The night in which the leak is found; most + 1 if in none."""
-    for night in range(1, most + 1):
+    """The session in which the leak is found; most + 1 if in none."""
+    for session in range(1, most + 1):
         if audited(mechanism, seed, confidence, store=path).verdict == "violated":
-            return night
+            return session
     return most + 1
 
 
-def test_a_single_night_seldom_finds_a_leak_of_five_percent():
+def test_a_single_session_seldom_finds_a_leak_of_five_percent():
     # Measured: 14 of 600 (2.3%) for randomised response at confidence 0.99, 6 of 240 (2.5%) for Laplace noise at 0.95.
     # At these rates more than 9 of 100 come with probability 1e-4 and 2e-4; at 20% at most 9, with probability 2e-3.
     for mechanism, confidence in ((Response(TRUE_LOSS), 0.99), (Laplace(TRUE_LOSS), 0.95)):
@@ -87,26 +87,26 @@ def test_a_single_night_seldom_finds_a_leak_of_five_percent():
     [(Response(TRUE_LOSS), 0.99, 40, 26), (Laplace(TRUE_LOSS), 0.95, 24, 8)],
     ids=["response", "laplace"],
 )
-def test_nights_together_find_a_leak_of_five_percent(tmp_path, mechanism, confidence, stores, least):
-    # Measured: within 10 nights 185 of 200 (median 6 to 7) and 29 of 40 (median 8). At these rates fewer than `least`
-    # come with probability 9e-8 and 2e-5. Bets that began anew every night would find 2% to 2.5% a night, at most 23%
-    # in ten: then as many as `least` come with probability 2e-8 and 0.17.
+def test_sessions_together_find_a_leak_of_five_percent(tmp_path, mechanism, confidence, stores, least):
+    # Measured: within 10 sessions 185 of 200 (median 6 to 7) and 29 of 40 (median 8). At these rates fewer than `least`
+    # come with probability 9e-8 and 2e-5. Bets that began anew would find 2% to 2.5% a session, at most 23% in ten:
+    # then as many as `least` come with probability 2e-8 and 0.17.
     found = [found_in(mechanism, seed, confidence, tmp_path / f"{seed}.db") for seed in range(stores)]
-    assert sum(night <= 10 for night in found) >= least
+    assert sum(session <= 10 for session in found) >= least
     assert np.median(found) > 1
 
 
 def test_sound_mechanisms_on_their_boundary_are_not_found(tmp_path):
-    # Subjects whose loss is the claim itself, 4 nights each; for every third one the nights are of two stores which
-    # are merged after one night each. At most 1% may alarm: the limit is passed with probability at most 1e-6.
+    # Subjects whose loss is the claim itself, 4 sessions each; for every third one the sessions are of two stores which
+    # are merged after one session each. At most 1% may alarm: the limit is passed with probability at most 1e-6.
     subjects, confidence = SUBJECTS, 0.99
     alarms = 0
     for seed in range(subjects):
         path, other = tmp_path / f"{seed}.db", tmp_path / f"{seed}-other.db"
         alarm = False
-        for night in range(4):
+        for session in range(4):
             alarm |= audited(Response(1.0), seed, confidence, 200, path).verdict == "violated"
-            if night == 0 and seed % 3 == 0:
+            if session == 0 and seed % 3 == 0:
                 audited(Response(1.0), subjects + seed, confidence, 200, other)
                 with Store.at(path) as store, Store.at(other) as second:
                     store.merge(second)

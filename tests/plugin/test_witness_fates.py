@@ -16,7 +16,7 @@ from dpaudit.pytest_plugin.witnesses import Power, Saved, fate
 FOUND = Power(100_000, 0.01, "sequential")
 SAME, QUICK = FOUND, dataclasses.replace(FOUND, samples=5_000)
 NIGHTLY = dataclasses.replace(FOUND, samples=500_000)
-NIGHTS = dataclasses.replace(FOUND, nights=90_000)
+SESSIONS = dataclasses.replace(FOUND, stored=90_000)
 
 
 def saved(power=FOUND, **record):
@@ -33,7 +33,7 @@ WITNESS = saved()
         (FOUND, QUICK, True, "not_refuted", "kept"),
         (FOUND, SAME, True, "not_refuted", "dropped: power"),
         (FOUND, NIGHTLY, True, "not_refuted", "dropped: power"),
-        (NIGHTLY, SAME, True, "not_refuted", "kept"),  # found at night, a pull request's run stays silent
+        (NIGHTLY, SAME, True, "not_refuted", "kept"),  # found at session, a pull request's run stays silent
         (FOUND, QUICK, False, "not_refuted", "dropped: code"),
         (None, NIGHTLY, True, "not_refuted", "kept"),  # of an older version, which did not say its power
         (None, QUICK, False, "not_refuted", "dropped: code"),
@@ -48,9 +48,9 @@ WITNESS = saved()
         (FOUND, dataclasses.replace(FOUND, error=0.005), True, "not_refuted", "kept"),  # a test was added
         (FOUND, dataclasses.replace(FOUND, error=0.005, samples=116_000), True, "not_refuted", "dropped: power"),
         (FOUND, dataclasses.replace(QUICK, error=0.9), True, "not_refuted", "kept"),  # a larger share buys no samples
-        (NIGHTS, SAME, True, "not_refuted", "kept"),  # found in the evidence of many nights
-        (NIGHTS, dataclasses.replace(FOUND, nights=5_000), True, "not_refuted", "kept"),  # the store begins anew
-        (NIGHTS, NIGHTS, True, "not_refuted", "dropped: power"),
+        (SESSIONS, SAME, True, "not_refuted", "kept"),  # found in the evidence of many sessions
+        (SESSIONS, dataclasses.replace(FOUND, stored=5_000), True, "not_refuted", "kept"),  # the store begins anew
+        (SESSIONS, SESSIONS, True, "not_refuted", "dropped: power"),
     ],
 )
 def test_a_witness_is_dropped_by_changed_code_or_by_silence_of_the_power_that_found_it(

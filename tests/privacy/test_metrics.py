@@ -41,7 +41,7 @@ inf = math.inf
 
 PLACES = [(0.0, 0.0), (48.8566, 2.3522), (52.52, 13.405), (-33.87, 151.21), (90.0, 0.0), (-90.0, 77.0), (0.0, 180.0)]
 VECTORS = np.random.default_rng(5).normal(size=(7, 3))
-UNIVERSE = list(itertools.product("MF", "YN", "AB"))  # x_1 .. x_8 of DX-X1: MYA, MYB, MNA, ...
+ALL_PAIRS = list(itertools.product("MF", "YN", "AB"))  # x_1 .. x_8 of DX-X1: MYA, MYB, MNA, ...
 NATIVE = [{"M": 1.0, "F": 1.0}, {"Y": 0.1, "N": 1.0}, {"A": 1.0, "B": 1.0}]  # epsilon_0 = 0.1, epsilon_1 = 1
 
 METRICS = {
@@ -51,11 +51,11 @@ METRICS = {
     "dates": (DateMetric(1.0, days=7), ["2024-02-28", "2024-03-01", "1969-12-31", "2100-01-01"]),
     "geo": (GeoMetric(0.01), PLACES),
     "hamming": (HammingMetric(0.5), ["karolin", "kathrin", "kerstin", "karolin"]),
-    "attributes": (AttributeMetric((0.1, 1.0, inf)), UNIVERSE),
-    "values, min": (ValueMetric(NATIVE), UNIVERSE),
-    "values, sum": (ValueMetric(NATIVE, "sum"), UNIVERSE),
-    "values, max": (ValueMetric(NATIVE, "max"), UNIVERSE),
-    "values, infinite": (ValueMetric([{"M": inf, "F": inf}, {"Y": 0.1, "N": inf}, {"A": inf, "B": inf}]), UNIVERSE),
+    "attributes": (AttributeMetric((0.1, 1.0, inf)), ALL_PAIRS),
+    "values, min": (ValueMetric(NATIVE), ALL_PAIRS),
+    "values, sum": (ValueMetric(NATIVE, "sum"), ALL_PAIRS),
+    "values, max": (ValueMetric(NATIVE, "max"), ALL_PAIRS),
+    "values, infinite": (ValueMetric([{"M": inf, "F": inf}, {"Y": 0.1, "N": inf}, {"A": inf, "B": inf}]), ALL_PAIRS),
     "discrete": (DiscreteMetric(0.7), ["a", 1, None, (2, 3)]),
     "smooth blowfish": (SmoothBlowfishMetric(1.0, threshold=1.5), VECTORS),
     "graph": (GraphMetric([(0, 1), (1, 2, 0.0), (2, 0, 5.0), (3, 4)], points=[5]), [0, 1, 2, 3, 4, 5]),

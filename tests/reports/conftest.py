@@ -17,6 +17,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports import terminal
 from dpaudit.reports.reading import read_dossier
+from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable
 from dpaudit.results.model import (
     INTERVALS,
     SAME_INPUT,
@@ -35,7 +36,6 @@ from dpaudit.results.model import (
 )
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.results.trade_off import LossLimit, MonotoneLimits, TradeOffBand, TradeOffPoint
-from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 from dpaudit.scores.result import GuessRecord, IndependentBound, ScoresResult
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair, Event
@@ -325,8 +325,8 @@ def make_universe():
     lower[3] = lower[5] = 0.0
     ids = tuple(f"<b>city{k}|" if k == 1 else f"city {k}" for k in range(30))
     p_values = np.where(verdict == 0, -30.0, -0.1)
-    table = UniverseTable(ids, first, second, budget, lower, p_values, verdict, budget + 0.1, 0.0, 1_000, 900)
-    table = UniverseTable.from_dict(table.to_dict())  # rounded as in a file
+    table = AllPairsTable(ids, first, second, budget, lower, p_values, verdict, budget + 0.1, 0.0, 1_000, 900)
+    table = AllPairsTable.from_dict(table.to_dict())  # rounded as in a file
     return make_result([make_finding("0.0", "1.0", 1.7)], claim="eps=1", universe=table)
 
 

@@ -90,7 +90,7 @@ def test_a_redacted_history_names_no_input(five):
     assert "1.10” broke the promise" in shown.output.replace("\\", "")
 
 
-def test_the_nights_of_a_store_are_its_releases(project):
+def test_the_sessions_of_a_store_are_its_releases(project):
     def release(data, size, rng):
         return data + 0.5 * rng.laplace(size=size)  # a loss of 2 where 1 is promised
 
@@ -101,7 +101,7 @@ def test_the_nights_of_a_store_are_its_releases(project):
     assert len(releases) >= 1 and all(re.match("session of 20", release.name) for release in releases)
     (course,) = courses(releases).values()
     samples = [point.release.dossier.audits[0].samples for point in course]
-    assert samples == sorted(samples)  # each night adds to those before it
+    assert samples == sorted(samples)  # each session adds to those before it
     last = releases[-1].dossier.audits[0].findings[0]
     assert last.looks[-1].parameter_lower == last.parameter_lower
 

@@ -17,7 +17,7 @@ from dpaudit.reports.redaction import redacted
 from dpaudit.results.side_findings import SideFinding
 
 
-def night(**changes):
+def session(**changes):
     base = {"seed": 1, "number": 1, "started": "2026-01-01", "ended": "2026-01-01", "status": "finished"}
     return {**base, "samples": 10, "runs": 20, "version": "0.1.0", "forgotten": False, **changes}
 
@@ -39,10 +39,10 @@ def stored_subject(*pairs, **changes):
         "violated": True,
         "draws": 900,
     }
-    return {**base, "nights": [night(), night(number=2)], "pairs": list(pairs), **changes}
+    return {**base, "nights": [session(), session(number=2)], "pairs": list(pairs), **changes}
 
 
-def test_a_subject_of_a_store_is_an_audit_of_all_its_nights():
+def test_a_subject_of_a_store_is_an_audit_of_all_its_sessions():
     quiet = stored_pair(id="a|c", x_prime_id="c", parameter_lower=0.5, violated=False)
     result = audit_of_store(stored_subject(stored_pair(), quiet, error_rate=0.1))
     assert result.verdict == "violated" and result.confidence == 0.9 and result.samples == 40
@@ -74,7 +74,7 @@ def test_a_parameter_that_is_no_epsilon_says_nothing_of_epsilon():
 
 def test_a_store_is_reported_as_a_whole(project):
     def release(data, size, rng):
-        return data + 0.1 * rng.laplace(size=size)  # a loss of 10 where 1 is promised: one night is enough
+        return data + 0.1 * rng.laplace(size=size)  # a loss of 10 where 1 is promised: one session is enough
 
     dpaudit.audit(release, dpaudit.PureDP(1.0), [(0.0, 1.0)], samples=500, seed=1, store="evidence.db",
                   floating_point=False)  # fmt: skip

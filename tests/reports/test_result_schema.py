@@ -67,7 +67,7 @@ def test_the_schema_names_every_field_and_no_other(validator, kind, name):
 
 
 def test_the_schema_names_every_field_of_a_result(validator, synthetic):
-    # of audits of very many pairs only, see tests/test_universe_table.py; where a band was asked for, see test_band.py
+    # of audits of very many pairs only, see tests/test_all_pairs_table.py; where a band was asked for, see test_band.py
     optional = {"universe", "trade_off"}
     assert set(validator.schema["properties"]) - optional == set(synthetic.make("single").to_dict())
     later = {"floating_point", "side_findings"}  # files of older versions have neither

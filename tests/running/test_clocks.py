@@ -17,15 +17,15 @@ from dpaudit.running import store as stores
 from dpaudit.running.store import Store
 
 
-def night(path):
+def session(path):
     return dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], seed=3, samples=80, floating_point=False, store=path)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """The wealth of three nights, with the clock of this machine."""
+    """The wealth of three sessions, with the clock of this machine."""
     path = tmp_path_factory.mktemp("clock") / "store.db"
-    return [night(path).findings[0].log_wealth for _ in range(3)]
+    return [session(path).findings[0].log_wealth for _ in range(3)]
 
 
 @pytest.fixture(params=["backwards", "leaping", "standing still"])
@@ -52,15 +52,15 @@ def clock(request, monkeypatch, expected):
     return request.param
 
 
-def test_nights_follow_each_other_whatever_the_clock_says(tmp_path, clock, expected):
+def test_sessions_follow_each_other_whatever_the_clock_says(tmp_path, clock, expected):
     path = tmp_path / "store.db"
-    results = [night(path) for _ in range(3)]
+    results = [session(path) for _ in range(3)]
     assert [result.options["night"] for result in results] == [1, 2, 3]
     assert [result.options["stream"] for result in results] == ["3/0", "3/1", "3/2"]
     assert [result.findings[0].log_wealth for result in results] == expected
     with Store.at(path) as store:
         (subject,) = store.subjects()
-    assert [night["number"] for night in subject["nights"]] == [0, 1, 2]
+    assert [session["number"] for session in subject["nights"]] == [0, 1, 2]
     assert [look["labelled"] for look in subject["looks"]] == sorted(look["labelled"] for look in subject["looks"])
     for command in ("list", "explain", "export"):
         done = CliRunner().invoke(main, ["evidence", command, "--store", str(path)])

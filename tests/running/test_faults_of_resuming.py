@@ -1,4 +1,4 @@
-"""Single faults of nights and checkpoints that rates cannot show: streams, joins, keys, checksums."""
+"""Single faults of sessions and checkpoints that rates cannot show: streams, joins, keys, checksums."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 
 import dpaudit
 from dpaudit.inference.tasks import Request, Task, TaskResult
+from dpaudit.running.accumulating import AccumulatingAudit
 from dpaudit.running.checkpoint import open_checkpoint
-from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
 
 
-def night(path, mechanism, seed=1, samples=60):
+def session(path, mechanism, seed=1, samples=60):
     return dpaudit.audit(mechanism, "eps=1", [(0.0, 1.0)], samples=samples, seed=seed, store=path, floating_point=False)
 
 
-# --- nights ---
+# --- sessions ---
 
 
 @pytest.mark.guard
-def test_no_draw_of_three_nights_of_one_seed_is_drawn_again(tmp_path):
-    # Wealth of nights multiplies: a night that bets on the draws of another one squares what these happened to be.
+def test_no_draw_of_three_sessions_of_one_seed_is_drawn_again(tmp_path):
+    # Wealth of sessions multiplies: a session that bets on the draws of another one squares what these happened to be.
     # (In a file: what a mechanism holds is part of its fingerprint, and another mechanism has other streams.)
     path = str(tmp_path / "drawn")
 
@@ -34,7 +34,7 @@ def test_no_draw_of_three_nights_of_one_seed_is_drawn_again(tmp_path):
         return data + noise
 
     for _ in range(3):
-        night(tmp_path / "evidence.db", noted)
+        session(tmp_path / "evidence.db", noted)
     with Store.at(tmp_path / "evidence.db", create=False) as store:
         (subject,) = store.subjects()
     assert len(subject["nights"]) == 3
@@ -43,7 +43,7 @@ def test_no_draw_of_three_nights_of_one_seed_is_drawn_again(tmp_path):
 
 
 @pytest.mark.guard
-def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, monkeypatch):
+def test_a_session_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, monkeypatch):
     said = []
     save = AccumulatingAudit._save
 
@@ -61,11 +61,11 @@ def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, m
         return data + rng.laplace(size=size)
 
     limit = 0
-    night(tmp_path / "whole.db", laplace)
+    session(tmp_path / "whole.db", laplace)
     assert said and all(said)
     needed, said[:], calls[:] = len(calls), [], []
     limit = needed - 1  # after the pilot: draws were counted already
-    result = night(tmp_path / "failed.db", laplace)
+    result = session(tmp_path / "failed.db", laplace)
     assert result.verdict == "error" and said and said[-1] is False
 
 

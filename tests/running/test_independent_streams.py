@@ -82,9 +82,9 @@ def test_no_two_purposes_of_streams_have_one_number():
     found = purposes()
     assert len(found) > 25
     restart = found.pop("RESTART")
-    # What starts again adds RESTART to its purpose: of the labelled draws, of low bits and of universes.
+    # What starts again adds RESTART to its purpose: of the labelled draws, of low bits and of all-pairs tables.
     again = {f"{name} again": found[name] + restart for name in
-             ("DRAWS", "COINS", "FLOAT_DRAWS", "FLOAT_COINS", "UNIVERSE_DRAWS", "UNIVERSE_COINS")}  # fmt: skip
+             ("DRAWS", "COINS", "FLOAT_DRAWS", "FLOAT_COINS", "ALL_PAIRS_DRAWS", "ALL_PAIRS_COINS")}  # fmt: skip
     shared = [number for number, count in Counter({**found, **again}.values()).items() if count > 1]
     assert not shared, [name for name, number in {**found, **again}.items() if number in shared]
 

@@ -65,12 +65,12 @@ def test_audits_killed_at_random_moments_come_to_the_same_bits(tmp_path, moments
 # --- stores ---
 
 
-def night(path):
+def session(path):
     return dpaudit.audit(response, "eps=1", PAIRS, samples=80, seed=1, floating_point=False, store=path)
 
 
 def seen(path):
-    """Draws and nights of a store that is whole."""
+    """Draws and sessions of a store that is whole."""
     if not path.exists():
         return 0, 0
     connection = sqlite3.connect(path)
@@ -85,40 +85,40 @@ def seen(path):
     return drawn, sum(len(subject["nights"]) for subject in subjects)
 
 
-def killed_nights(folder, moments, in_a_row=6):
-    """Nights that are killed, one after the other, and after some of them one that is not."""
+def killed_sessions(folder, moments, in_a_row=6):
+    """Sessions that are killed, one after the other, and after some of them one that is not."""
     rng = random.Random(20_261_127)
-    of_all = in_child(lambda: night(folder / "whole.db"))
+    of_all = in_child(lambda: session(folder / "whole.db"))
     kills, path, before = 0, folder / "store.db", (0, 0)
     while kills < moments:
-        kills += in_child(lambda: night(path), rng.randint(1, of_all)) is None
+        kills += in_child(lambda: session(path), rng.randint(1, of_all)) is None
         after = seen(path)
         assert after[0] >= before[0] and before[1] <= after[1] <= before[1] + 1, (before, after)
         if kills % in_a_row == 0 or kills == moments:
             before = after
-            night(path)
+            session(path)
             after = seen(path)
             assert after[0] > before[0] and after[1] == before[1] + 1
         before = after
 
 
 @pytest.mark.parametrize("moments", few_or(MOMENTS["store"]))
-def test_nights_killed_at_random_moments_lose_no_draw_that_was_kept(tmp_path, moments):
-    killed_nights(tmp_path, moments)
+def test_sessions_killed_at_random_moments_lose_no_draw_that_was_kept(tmp_path, moments):
+    killed_sessions(tmp_path, moments)
 
 
 @pytest.mark.long
-def test_nights_killed_while_they_commit_lose_no_draw_that_was_kept(tmp_path):
+def test_sessions_killed_while_they_commit_lose_no_draw_that_was_kept(tmp_path):
     # The journal of sqlite is there while it writes: that is when the process is ended.
     rng, path, kills = random.Random(20_261_128), tmp_path / "store.db", 0
     journal = tmp_path / "store.db-journal"
-    night(path)
+    session(path)
     before = seen(path)
     while kills < MOMENTS["commit"]:
         child = os.fork()
         if child == 0:
             try:
-                night(path)
+                session(path)
             finally:
                 os._exit(0)
         written, ended, was_there = rng.randint(1, 4), (0, 0), False

@@ -21,12 +21,12 @@ OLD = Path(__file__).with_name("old_files")
 TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
 
 
-def night(path, seed=1, pairs=((0, 1),)):
+def session(path, seed=1, pairs=((0, 1),)):
     return dpaudit.audit(response, "eps=1", list(pairs), samples=80, seed=seed, floating_point=False, store=path)
 
 
 def rows_of(path):
-    """All rows but for the times of nights: what a store says."""
+    """All rows but for the times of sessions: what a store says."""
     connection = sqlite3.connect(path)
     assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
     found = {table: connection.execute(f"select * from {table}").fetchall() for table in TABLES}
@@ -39,8 +39,8 @@ def rows_of(path):
 
 def test_a_merge_that_is_killed_took_over_all_or_nothing(tmp_path):
     own, other, path = tmp_path / "own.db", tmp_path / "other.db", tmp_path / "merged.db"
-    night(own, seed=1)
-    night(other, seed=2, pairs=((0, 1), (1, 0)))
+    session(own, seed=1)
+    session(other, seed=2, pairs=((0, 1), (1, 0)))
 
     def merged():
         with Store.at(path) as store, Store.at(other) as second:

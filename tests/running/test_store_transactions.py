@@ -34,10 +34,10 @@ def state(labelled=0, now=0.0, lower=0.0, violated=False, level=0.0, **more):
             "level": level, **more}  # fmt: skip
 
 
-def saved(store, night, states, outputs=None, runs=0):
-    """Save states: of each key, the state and what the night knows of the pair; what others wrote is ignored."""
+def saved(store, session, states, outputs=None, runs=0):
+    """Save states: of each key, the state and what the session knows of the pair; what others wrote is ignored."""
     known = {key: before for key, (_, before) in states.items()}
-    return store.save(night, known, lambda key, there: states[key][0], outputs or {}, runs)
+    return store.save(session, known, lambda key, there: states[key][0], outputs or {}, runs)
 
 
 def new_pair(key, generation=0, share=1.0):
@@ -50,37 +50,37 @@ def begun(store, identity=ONE, seed=7, confidence=0.95, samples=100):
     return store.begin(identity, confidence, seed, samples)
 
 
-# --- nights ---
+# --- sessions ---
 
 
-def test_no_two_nights_of_a_subject_and_seed_have_one_number(store):
-    nights = [begun(store, seed=seed) for seed in (7, 7, 8, 7)] + [begun(store, OTHER)]
-    assert [night.number for night in nights] == [0, 1, 0, 2, 0]
-    assert [night.ordinal for night in nights] == [1, 2, 3, 4, 1]
-    assert len({night.id for night in nights}) == 5 and nights[4].subject != nights[0].subject
-    assert {night.life for night in nights} == {0}
-    # A new life begins to count its nights anew, and never the numbers of its streams.
+def test_no_two_sessions_of_a_subject_and_seed_have_one_number(store):
+    sessions = [begun(store, seed=seed) for seed in (7, 7, 8, 7)] + [begun(store, OTHER)]
+    assert [session.number for session in sessions] == [0, 1, 0, 2, 0]
+    assert [session.ordinal for session in sessions] == [1, 2, 3, 4, 1]
+    assert len({session.id for session in sessions}) == 5 and sessions[4].subject != sessions[0].subject
+    assert {session.life for session in sessions} == {0}
+    # A new life begins to count its sessions anew, and never the numbers of its streams.
     store.forget([ONE.digest])
     later = begun(store, seed=7)
     assert (later.number, later.ordinal, later.life) == (3, 1, 1)
-    assert later.origin == "7/3" and later.stream_seed not in {night.stream_seed for night in nights}
+    assert later.origin == "7/3" and later.stream_seed not in {session.stream_seed for session in sessions}
 
 
-def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_night(store):
+def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_session(store):
     good, bad, beside = begun(store), begun(store), begun(store)
     store.admit(good, [new_pair("a")])
     store.end(bad, FAILED)
-    with pytest.raises(UsageError, match="which did in night 2"):
+    with pytest.raises(UsageError, match="which did in session 2"):
         begun(store)
-    for night, refused in ((beside, True), (good, True), (bad, False)):
-        pairs = store.pairs_of(night)
+    for session, refused in ((beside, True), (good, True), (bad, False)):
+        pairs = store.pairs_of(session)
         if refused:
-            with pytest.raises(StoreError, match="got night 2"):
-                saved(store, night, {"a": (state(5), pairs["a"])})
-            with pytest.raises(StoreError, match="got night 2"):
-                store.admit(night, [new_pair("b")])
+            with pytest.raises(StoreError, match="got session 2"):
+                saved(store, session, {"a": (state(5), pairs["a"])})
+            with pytest.raises(StoreError, match="got session 2"):
+                store.admit(session, [new_pair("b")])
         else:
-            saved(store, night, {})
+            saved(store, session, {})
     assert store.pairs_of(good)["a"].labelled == 0
     begun(store, OTHER)  # another subject's evidence goes on
     store.forget([ONE.digest])
@@ -95,7 +95,7 @@ def test_pairs_that_come_in_beside_each_other_have_levels_that_sum_to_less_than_
     assert next_generation(store.pairs_of(first)) == next_generation(store.pairs_of(second)) == 0
     own = store.admit(first, [new_pair("a", 0, 0.5), new_pair("b", 0, 0.5)])
     assert [pair.generation for pair in own.values()] == [0, 0]
-    # The second night asked before; its new pair comes in as of a later generation, with all of its state's level.
+    # The second session asked before; its new pair comes in as of a later generation, with all of its state's level.
     others = store.admit(second, [new_pair("b", 0, 0.7), new_pair("c", 0, 0.3)])
     assert list(others) == ["b", "c"] and others["b"] == own["b"]
     assert others["c"].generation == 1
@@ -120,20 +120,20 @@ def test_shares_of_all_generations_sum_to_one():
 
 
 def test_a_round_replaces_states_and_outputs_and_notes_a_look(store):
-    night = begun(store)
-    before = store.admit(night, [new_pair("a"), new_pair("b")])
+    session = begun(store)
+    before = store.admit(session, [new_pair("a"), new_pair("b")])
     assert before["a"].revision == 0
-    one = saved(store, night, {"a": (state(10, now=1.5, lower=0.2), before["a"])}, {"x": (3, b"abc")}, runs=12)
-    assert list(one) == ["a"] and one["a"].revision == 1 and one["a"] == store.pairs_of(night)["a"]
+    one = saved(store, session, {"a": (state(10, now=1.5, lower=0.2), before["a"])}, {"x": (3, b"abc")}, runs=12)
+    assert list(one) == ["a"] and one["a"].revision == 1 and one["a"] == store.pairs_of(session)["a"]
     assert (one["a"].labelled, one["a"].lower, one["a"].is_violated) == (10, 0.2, False)
     assert one["a"].log_wealth == 1.5
-    assert store.pairs_of(night)["b"] == before["b"]
-    again = saved(store, night, {"a": (state(20, now=9.0, lower=1.2, violated=True), one["a"])},
+    assert store.pairs_of(session)["b"] == before["b"]
+    again = saved(store, session, {"a": (state(20, now=9.0, lower=1.2, violated=True), one["a"])},
                   {"x": (5, b"abcde")}, runs=25)  # fmt: skip
     assert (again["a"].revision, again["a"].labelled, again["a"].is_violated) == (2, 20, True)
-    assert store.outputs_of(night, "x") == b"abcde" and store.outputs_of(night, "y") is None
+    assert store.outputs_of(session, "x") == b"abcde" and store.outputs_of(session, "y") is None
     (subject,) = store.subjects()
-    # One look a night and pair: the last one.
+    # One look a session and pair: the last one.
     assert [(look["key"], look["labelled"], look["lower"]) for look in subject["looks"]] == [("a", 20, 1.2)]
     assert subject["nights"][0]["runs"] == 25
     other = begun(store)
@@ -145,7 +145,7 @@ def test_a_round_replaces_states_and_outputs_and_notes_a_look(store):
     ]
 
 
-def test_a_night_that_was_overtaken_is_told_what_is_there_and_saves_what_it_makes_of_it(store):
+def test_a_session_that_was_overtaken_is_told_what_is_there_and_saves_what_it_makes_of_it(store):
     slow, fast = begun(store), begun(store)
     before = store.admit(slow, [new_pair("a"), new_pair("b")])
     there = saved(store, fast, {"a": (state(10, lower=0.5), before["a"])}, runs=9)["a"]
@@ -161,7 +161,7 @@ def test_a_night_that_was_overtaken_is_told_what_is_there_and_saves_what_it_make
     assert store.pairs_of(slow)["b"] == before["b"]  # of which it saved nothing
 
 
-def test_what_is_raised_while_a_night_joins_leaves_the_store_as_it_was(store):
+def test_what_is_raised_while_a_session_joins_leaves_the_store_as_it_was(store):
     slow, fast = begun(store), begun(store)
     before = store.admit(slow, [new_pair("a"), new_pair("b")])
     saved(store, fast, {"b": (state(10), before["b"])})
@@ -180,19 +180,19 @@ def test_what_is_raised_while_a_night_joins_leaves_the_store_as_it_was(store):
 # --- forgetting ---
 
 
-def test_what_is_forgotten_is_gone_but_for_its_nights_and_no_night_of_then_adds_to_what_comes(store):
-    night, other = begun(store), begun(store, OTHER)
-    pairs = store.admit(night, [new_pair("a"), new_pair("b")])
+def test_what_is_forgotten_is_gone_but_for_its_sessions_and_no_session_of_then_adds_to_what_comes(store):
+    session, other = begun(store), begun(store, OTHER)
+    pairs = store.admit(session, [new_pair("a"), new_pair("b")])
     store.admit(other, [new_pair("a")])
-    saved(store, night, {"a": (state(10), pairs["a"])}, {"x": (1, b"x")}, runs=3)
+    saved(store, session, {"a": (state(10), pairs["a"])}, {"x": (1, b"x")}, runs=3)
     assert store.forget([ONE.digest, "no digest"]) == 2
     first, second = store.subjects()
     assert (first["life"], first["pairs"], first["looks"], len(first["nights"])) == (1, [], [], 1)
     assert (second["life"], len(second["pairs"])) == (0, 1)
-    assert store.outputs_of(night, "x") is None
+    assert store.outputs_of(session, "x") is None
     for adds in (
-        lambda: saved(store, night, {"a": (state(20), pairs["a"])}),
-        lambda: store.admit(night, [new_pair("c")]),
+        lambda: saved(store, session, {"a": (state(20), pairs["a"])}),
+        lambda: store.admit(session, [new_pair("c")]),
     ):
         with pytest.raises(StoreError, match="got a new life"):
             adds()
@@ -250,11 +250,11 @@ def test_other_tables_beside_ours_are_left_alone_and_an_empty_file_becomes_a_sto
 
 def test_a_state_that_unpacks_to_more_than_is_ours_is_refused(store, monkeypatch):
     monkeypatch.setattr(plain_data, "MAX_BYTES", 10_000)
-    night, pair = begun(store), new_pair("a")
+    session, pair = begun(store), new_pair("a")
     longer = [dataclasses.replace(pair, state={**pair.state, "long": " " * size}) for size in (9_000, 10_000)]
-    assert store.admit(night, longer[:1])["a"] == longer[0]
+    assert store.admit(session, longer[:1])["a"] == longer[0]
     store.forget([ONE.digest])
-    night = begun(store)
+    session = begun(store)
     with pytest.raises(UsageError, match="more than 10,000 bytes"):
-        store.admit(night, longer[1:])
-    assert store.pairs_of(night) == {}
+        store.admit(session, longer[1:])
+    assert store.pairs_of(session) == {}

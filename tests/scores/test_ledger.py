@@ -26,7 +26,7 @@ def scores(size=300, seed=1, mean=2.0):
 
 
 @pytest.fixture
-def night(tmp_path):
+def session(tmp_path):
     """Add the scores `begin` to `end` of both sides to the store, or any two columns."""
 
     def add(scores_in, scores_out, store="e.db", name="net", **options):
@@ -49,11 +49,11 @@ def content(result):
     return {name: value for name, value in result.to_dict().items() if name not in left_out}
 
 
-def test_nights_come_to_what_one_audit_of_all_scores_does(night, tmp_path):
+def test_sessions_come_to_what_one_audit_of_all_scores_does(session, tmp_path):
     """The second computation is the audit without a store, at each look. Its error rate is measured elsewhere."""
     first, second = scores(120)
     for end, begin in ((40, 0), (70, 40), (120, 70)):
-        found = night(first[begin:end], second[begin:end])
+        found = session(first[begin:end], second[begin:end])
         assert content(found) == content(dpaudit.audit_scores(first[:end], second[:end], **SEQUENTIAL))
     (subject,) = opened(tmp_path)
     (pair,) = subject["pairs"]
@@ -63,45 +63,50 @@ def test_nights_come_to_what_one_audit_of_all_scores_does(night, tmp_path):
     assert pair["log_wealth"] == found.log_wealth > pair["log_wealth_needed"]
 
 
-def test_a_file_that_grows_adds_what_is_new(night):
+def test_a_file_that_grows_adds_what_is_new(session):
     first, second = scores(100)
-    night(first[:30], second[:20])
-    found = night(first, second)
+    session(first[:30], second[:20])
+    found = session(first, second)
     assert (found.scores_in, found.scores_out) == (100, 100)
-    assert found.notes[0] == "Evidence of 2 nights in the store; 70 scores in and 80 out are new."
+    assert found.notes[0] == "Evidence of 2 sessions in the store; 70 scores in and 80 out are new."
     assert content(found) == content(dpaudit.audit_scores(first, second, **SEQUENTIAL))
 
 
-def test_no_score_is_counted_twice(night, tmp_path):
+def test_no_score_is_counted_twice(session, tmp_path):
     first, second = scores(100)
-    night(first[:40], second[:40])
-    expected = content(night(first[40:80], second[40:80]))
-    for begin, end in ((40, 80), (0, 80), (0, 40), (0, 20)):  # a night again, all again, the first night, a part of it
-        found = night(first[begin:end], second[begin:end])
+    session(first[:40], second[:40])
+    expected = content(session(first[40:80], second[40:80]))
+    for begin, end in (
+        (40, 80),
+        (0, 80),
+        (0, 40),
+        (0, 20),
+    ):  # a session again, all again, the first session, a part of it
+        found = session(first[begin:end], second[begin:end])
         assert content(found) == expected
         assert found.notes[0].endswith("all of these scores were counted before, and are not counted again.")
     for begin, end in ((20, 60), (60, 100), (41, 79)):
         with pytest.raises(UsageError, match=r"scores_in must be of runs that were not counted yet, got . or more"):
-            night(first[begin:end], second[begin:end])
+            session(first[begin:end], second[begin:end])
     assert [one["draws"] for one in opened(tmp_path)] == [160]
-    assert content(night(-first[80:], second[80:])) != expected  # the same values of other runs are new
+    assert content(session(-first[80:], second[80:])) != expected  # the same values of other runs are new
 
 
-def test_nights_that_could_repeat_others_by_chance_are_refused_and_growing_files_are_not(night):
+def test_sessions_that_could_repeat_others_by_chance_are_refused_and_growing_files_are_not(session):
     rng = np.random.default_rng(2)
     coins = rng.integers(0, 2, (2, 40)).astype(float)
-    night(*coins[:, :10])
-    with pytest.raises(UsageError, match=r"scores must be enough to tell a night from a copy .* got 5 in and 5 out"):
-        night(*coins[:, 10:15])
-    assert night(*coins).scores_in == 40
+    session(*coins[:, :10])
+    with pytest.raises(UsageError, match=r"scores must be enough to tell a session from a copy .* got 5 in and 5 out"):
+        session(*coins[:, 10:15])
+    assert session(*coins).scores_in == 40
 
 
-def test_a_growing_file_of_few_values_comes_in_one_by_one(night, tmp_path):
-    """What is new is often equal to what an earlier night added; to refuse it would select scores by their values."""
+def test_a_growing_file_of_few_values_comes_in_one_by_one(session, tmp_path):
+    """What is new is often equal to what an earlier session added; to refuse it would select scores by their values."""
     coins = np.random.default_rng(2).integers(0, 2, (2, 5)).astype(float)
     for end in range(1, 6):
-        assert night(*coins[:, :end]).scores_in == end
-    assert content(night(*coins)) == content(dpaudit.audit_scores(*coins, **SEQUENTIAL))
+        assert session(*coins[:, :end]).scores_in == end
+    assert content(session(*coins)) == content(dpaudit.audit_scores(*coins, **SEQUENTIAL))
     assert [one["draws"] for one in opened(tmp_path)] == [10]
 
 
@@ -115,14 +120,14 @@ def test_equal_values_have_equal_digests():
     )
 
 
-def test_names_and_claims_have_ledgers_of_their_own(night, tmp_path):
+def test_names_and_claims_have_ledgers_of_their_own(session, tmp_path):
     first, second = scores(40)
-    night(first, second)
-    night(first, second, name="other")
-    night(first, second, claim="mu=1")
+    session(first, second)
+    session(first, second, name="other")
+    session(first, second, claim="mu=1")
     promises = [dpaudit.ProfileClaim(lambda e, d=d: d, name="same text") for d in (0.1, 1e-3)]
     for promise in promises:
-        night(first, second, claim=promise)
+        session(first, second, claim=promise)
     assert [subject["draws"] for subject in opened(tmp_path)] == [80] * 5
 
 
@@ -131,19 +136,19 @@ def test_a_name_without_a_store_is_refused():
         dpaudit.audit_scores([1.0], [0.0], **SEQUENTIAL, name="net")
 
 
-def test_scores_that_cannot_be_of_the_design_are_not_kept(night, tmp_path):
+def test_scores_that_cannot_be_of_the_design_are_not_kept(session, tmp_path):
     first, second = scores(100)
-    night(first[:20], second[:20])
+    session(first[:20], second[:20])
     with pytest.raises(UsageError, match="scores_in must be in the order of the runs"):
-        night(np.sort(first[20:]), second[20:])
+        session(np.sort(first[20:]), second[20:])
     with pytest.raises(UsageError, match="scores must have at least one score, got none"):
-        night([], [], name="nothing")
+        session([], [], name="nothing")
     assert [subject["draws"] for subject in opened(tmp_path)] == [40]
 
 
-def test_what_was_forgotten_is_never_counted_again(night, tmp_path):
+def test_what_was_forgotten_is_never_counted_again(session, tmp_path):
     first, second = scores(80)
-    night(first[:40], second[:40])
+    session(first[:40], second[:40])
     runner = CliRunner()
     result = runner.invoke(main, ["evidence", "forget", "net", "--store", str(tmp_path / "e.db")])
     assert (result.exit_code, result.stdout.split()[0]) == (0, "Forgotten:")
@@ -154,20 +159,20 @@ def test_what_was_forgotten_is_never_counted_again(night, tmp_path):
         2,
         pytest.approx(0.1),
     )
-    with pytest.raises(UsageError, match="scores must be new, got those of a night that was forgotten"):
-        night(first[:40], second[:40])
-    assert night(first[40:], second[40:]).scores_in == 40
+    with pytest.raises(UsageError, match="scores must be new, got those of a session that was forgotten"):
+        session(first[:40], second[:40])
+    assert session(first[40:], second[40:]).scores_in == 40
     assert sqlite3.connect(tmp_path / "e.db").execute("select length(scores_in) from score_nights").fetchall() == [
         (0,), (320,),
     ]  # fmt: skip
 
 
-def test_stores_are_merged_night_by_night_or_not_at_all(night, tmp_path):
+def test_stores_are_merged_session_by_session_or_not_at_all(session, tmp_path):
     first, second = scores(90)
-    night(first[:30], second[:30])
-    night(first[30:60], second[30:60], store="b.db")
-    night(first[:30], second[:30], store="c.db")
-    night(*scores(30, seed=5), store="c.db", name="other")
+    session(first[:30], second[:30])
+    session(first[30:60], second[30:60], store="b.db")
+    session(first[:30], second[:30], store="c.db")
+    session(*scores(30, seed=5), store="c.db", name="other")
     runner = CliRunner()
 
     def merged(other):
@@ -178,7 +183,7 @@ def test_stores_are_merged_night_by_night_or_not_at_all(night, tmp_path):
     assert merged("b.db").stdout.endswith("b.db: 1 session, 0 pairs\n")
     (subject,) = opened(tmp_path)
     assert (subject["draws"], subject["pairs"][0]["log_wealth"]) == (120, None)  # until the next look
-    found = night(first[60:], second[60:])
+    found = session(first[60:], second[60:])
     assert content(found) == content(dpaudit.audit_scores(first, second, **SEQUENTIAL))
 
 
@@ -201,22 +206,22 @@ def test_the_command_goes_on_and_evidence_shows_it(tmp_path):
     assert "2 sessions." in explained and "Sessions of scores" in explained
 
 
-def test_a_damaged_ledger_is_refused(night, tmp_path):
+def test_a_damaged_ledger_is_refused(session, tmp_path):
     first, second = scores(40)
-    night(first[:20], second[:20])
+    session(first[:20], second[:20])
     with sqlite3.connect(tmp_path / "e.db") as connection:
         connection.execute("update score_nights set scores_in = scores_out")
     with pytest.raises(UsageError, match="store must be an intact store of evidence, got scores that are damaged"):
-        night(first[20:], second[20:])
+        session(first[20:], second[20:])
 
 
-def test_a_store_of_before_takes_a_ledger(night, tmp_path):
+def test_a_store_of_before_takes_a_ledger(session, tmp_path):
     Store.at(tmp_path / "e.db").close()  # the tables of audits alone
-    assert night(*scores(20)).scores_in == 20
+    assert session(*scores(20)).scores_in == 20
     with sqlite3.connect(tmp_path / "e.db") as connection:
         connection.execute("alter table score_nights add column more text")
     with pytest.raises(UsageError, match="store must have the columns of score_nights, got others"):
-        night(*scores(20, seed=9))
+        session(*scores(20, seed=9))
 
 
 def test_the_way_of_betting_is_the_one_that_ledgers_know():

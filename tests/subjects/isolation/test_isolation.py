@@ -251,7 +251,9 @@ def test_a_worker_keeps_no_exception_of_its_calls() -> None:
 
 def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
     pairs = dpaudit.all_pairs([float(k) for k in range(80)])
-    with pytest.raises(UsageError, match=r"isolation must not be given with a universe, .* made in one random order"):
+    with pytest.raises(
+        UsageError, match=r"isolation must not be given with a table of all pairs, .* made in one random order"
+    ):
         dpaudit.audit(release, "eps=1", pairs, isolation=True)
 
 

@@ -60,8 +60,8 @@ SIZES = TableSizes()
 IntArray = NDArray[np.int64]
 
 
-class UniverseGame(Campaign):
-    """All pairs of a universe against their budgets: P(some bound exceeds its truth) <= `error_rate`.
+class AllPairsGame(Campaign):
+    """All pairs of a table against their budgets: P(some bound exceeds its truth) <= `error_rate`.
 
     `first` and `second`, shape (pairs,), are positions of x and x_prime among so many `inputs`; the two differ. What no
     pair names is not drawn. `lines` is what each is tested against; about `samples` draws are taken of each input, at

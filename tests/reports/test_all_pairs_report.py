@@ -1,4 +1,4 @@
-"""A universe in the reports: counts, images and worst pairs, all of the table and not of the findings alone."""
+"""An all-pairs table in the reports: counts, images and worst pairs, all of the table and not of the findings alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports import universe
+from dpaudit.reports import all_pairs
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
 
@@ -35,8 +35,8 @@ def test_the_page_shows_two_images_the_worst_pairs_and_no_markup_of_the_subject(
 def test_p_values_of_the_table_are_written_as_those_of_the_pairs(result):
     result.universe.log10_p_value[7] = np.log10(2.18e-81)
     assert "2.18e-81" in reports.render(result, "md") and "10^" not in reports.render(result, "html").replace("2^", "")
-    assert universe.p_value_text(-1000.0001) == "1e-1000" and universe.p_value_text(-1234.5) == "3.16e-1235"
-    assert universe.p_value_text(-np.inf) == "0" and universe.p_value_text(-0.1) == "0.794"
+    assert all_pairs.p_value_text(-1000.0001) == "1e-1000" and all_pairs.p_value_text(-1234.5) == "3.16e-1235"
+    assert all_pairs.p_value_text(-np.inf) == "0" and all_pairs.p_value_text(-0.1) == "0.794"
 
 
 def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
@@ -49,7 +49,7 @@ def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
 
 def test_a_redacted_universe_has_no_names(result):
     hidden = redacted(Dossier.of(result))
-    universe_table = hidden.audits[0].universe
-    assert universe_table.partition is None and all(name.startswith("input-") for name in universe_table.ids)
+    all_pairs_table = hidden.audits[0].universe
+    assert all_pairs_table.partition is None and all(name.startswith("input-") for name in all_pairs_table.ids)
     assert not re.search(r"city \d|city1", reports.render(hidden, "html", "compliance"))
     assert hidden.audits[0].verdict == "violated"

@@ -1,4 +1,4 @@
-"""The rules of a universe: each is the best of all that there are, by brute force over cells, thresholds and sides.
+"""The rules of an all-pairs table: each is the best of all, by brute force over cells, thresholds and sides.
 
 Rules are chosen on the pilot alone, so nothing here has an error rate. Seeds are fixed.
 """
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpaudit.campaign import universe
-from dpaudit.campaign.universe import SIZES, UniverseGame
+from dpaudit.campaign import all_pairs
+from dpaudit.campaign.all_pairs import SIZES, AllPairsGame
 from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import ApproxDP
@@ -35,7 +35,7 @@ def own_lines(budget, delta=0.0):
 
 def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
     first, second = np.triu_indices(len(data), 1)
-    return UniverseGame(
+    return AllPairsGame(
         first,
         second,
         own_lines(np.full(len(first), BUDGET), delta),
@@ -151,7 +151,7 @@ def test_blocks_of_pairs_change_nothing(monkeypatch, pairs_at_once):
     whole.start()
     whole.play()
     parted = made(response, list(range(6)), 0.03)
-    monkeypatch.setattr(universe, "CHUNK_NUMBERS", pairs_at_once * whole.partition.size)
+    monkeypatch.setattr(all_pairs, "CHUNK_NUMBERS", pairs_at_once * whole.partition.size)
     parted.start()
     parted.play()
     for name in ("way", "step", "merit", "level", "correct", "wrong", "lower", "log_p"):
@@ -159,8 +159,8 @@ def test_blocks_of_pairs_change_nothing(monkeypatch, pairs_at_once):
 
 
 def test_the_partition_is_fitted_on_the_first_half_of_the_pilot(monkeypatch):
-    fitted, own = [], universe.fit_partition
-    monkeypatch.setattr(universe, "fit_partition", lambda *asked: (fitted.append(asked), own(*asked))[1])
+    fitted, own = [], all_pairs.fit_partition
+    monkeypatch.setattr(all_pairs, "fit_partition", lambda *asked: (fitted.append(asked), own(*asked))[1])
     for samples in (100, 800, 2_000):
         game = made(noise, [0, 1, 2], samples=samples)
         game.start()

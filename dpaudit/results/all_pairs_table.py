@@ -1,4 +1,4 @@
-"""The compact table of all pairs of a universe: what an audit of many pairs found, a few numbers a pair.
+"""The compact table of all pairs of an all-pairs table: what an audit of many pairs found, a few numbers a pair.
 
 Pairs are rows of arrays; inputs are named by position and id. Verdicts are codes: positions in `VERDICTS`, and
 `NOT_ASKED` for a pair of which the claim asks nothing. Conventions on units as in `dpaudit.results.model`.
@@ -50,8 +50,8 @@ class PairRow:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class UniverseTable:
-    """All pairs of a universe.
+class AllPairsTable:
+    """All pairs of a table.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class UniverseTable:
         a, b = (names.get(value, -1) if isinstance(value, str) else value for value in (i, j))
         matches = ((self.first == a) & (self.second == b)) | ((self.first == b) & (self.second == a))
         if not matches.any():
-            raise UsageError(f"i and j must be the two inputs of a pair of the universe, got {i!r} and {j!r}.")
+            raise UsageError(f"i and j must be the two inputs of a pair of the all-pairs table, got {i!r} and {j!r}.")
         return self.row(int(np.flatnonzero(matches)[0]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class UniverseTable:
         }
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> UniverseTable:
+    def from_dict(cls, record: Mapping[str, Any]) -> AllPairsTable:
         """The table that `to_dict` wrote.
 
         `UsageError` if its lists are not as long as its pairs, or a verdict is not that of its bound: "violated"

@@ -23,14 +23,14 @@ from dpaudit.reports.wording import (
     status_word,
 )
 from dpaudit.reports.words import said
+from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable, PairRow
 from dpaudit.results.model import VERDICTS, AuditResult
-from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 
 MIN_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 
 
-def counts(table: UniverseTable) -> list[tuple[str, str, str]]:
+def counts(table: AllPairsTable) -> list[tuple[str, str, str]]:
     """Verdicts in words, pairs and share of the asked pairs; not asked at last, if there are any."""
     found = [(status_word(verdict), table.count(verdict)) for verdict in VERDICTS]
     rows = [(word, f"{n:,}", percent_text(n / table.asked) if table.asked else MISSING) for word, n in found]
@@ -49,7 +49,7 @@ def sentence(result: AuditResult) -> str:
     return said("universe.opening", **facts, labelled=table.labelled, follow=follow)
 
 
-def columns(table: UniverseTable) -> tuple[str, ...]:
+def columns(table: AllPairsTable) -> tuple[str, ...]:
     """The heads of `cells`."""
     *heads, verdict = pair_heads(table.parameter)
     return (*heads, "p-value", verdict, "would have found (nats)")
@@ -96,7 +96,7 @@ def blocks(result: AuditResult) -> list[Block]:
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
 
-def matrix_image(table: UniverseTable) -> Figure:
+def matrix_image(table: AllPairsTable) -> Figure:
     """Lower bound over budget of every two inputs, as one matrix in the order of the inputs."""
     ratios = table.ratio_matrix()
     top, count = figures.top_ratio(ratios.ravel().tolist()), len(table.ids)

@@ -1,6 +1,6 @@
-"""The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
+"""The audit of an all-pairs table: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
-Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
+Half of the error rate of the call is spent by `AllPairsGame` on one exact test of every pair, the other half by a
 `LabelGame` on the pairs that the table selects, which looks once too, in every mode. The result has one table of all
 pairs, and findings in full of some: of a pair that was examined in depth the stronger one of its two.
 
@@ -23,9 +23,9 @@ from dpaudit.audits.findings import changes_of, finding_of, withheld, withhold_a
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.audits.memory_checks import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.power import FOUND_WITH
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_masses, loss_on_claim
 from dpaudit.inference.binomial import largest_accuracy
 from dpaudit.inference.failures import Failure
@@ -34,10 +34,10 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of, has_own_line
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
+from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable
 from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power
-from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
-from dpaudit.running.streams import UNIVERSE_COINS, UNIVERSE_DRAWS, stream
+from dpaudit.running.streams import ALL_PAIRS_COINS, ALL_PAIRS_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
 EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
@@ -48,8 +48,8 @@ IntArray = NDArray[np.int64]
 
 
 @dataclasses.dataclass
-class UniverseAudit:
-    """One audit of a universe, which adds to the state of its run what it finds."""
+class AllPairsAudit:
+    """One audit of an all-pairs table, which adds to the state of its run what it finds."""
 
     run: AuditRun
     withheld: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
@@ -75,15 +75,15 @@ class UniverseAudit:
         draws = table_draws(options.samples, used, len(asked))
         run.worker_pool.expected = draws * used
         moved: dict[int, bool] = {}
-        game = UniverseGame(
+        game = AllPairsGame(
             first,
             second,
             PairLines(budgets.of(asked)),
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * (1.0 - options.confidence),
-            draw=run.worker_pool.drawer(run.subject, inputs.data, run.root, UNIVERSE_DRAWS + restart, moved),
-            coin=lambda: stream(run.root, UNIVERSE_COINS + restart),
+            draw=run.worker_pool.drawer(run.subject, inputs.data, run.root, ALL_PAIRS_DRAWS + restart, moved),
+            coin=lambda: stream(run.root, ALL_PAIRS_COINS + restart),
         )
         game.start()
         self._tell(game, 0, len(first))
@@ -116,7 +116,7 @@ class UniverseAudit:
         run.universe, run.report_delta = table, table.delta
         run.findings = self._findings(game, table, asked, budgets.of(asked))
 
-    def _selected(self, game: UniverseGame) -> IntArray:
+    def _selected(self, game: AllPairsGame) -> IntArray:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and some violated ones."""
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
@@ -186,7 +186,7 @@ class UniverseAudit:
             self._deep[k] = withheld(one, reason) if reason else one
 
     def _findings(
-        self, game: UniverseGame, table: UniverseTable, asked: IntArray, budgets: PairBudgets
+        self, game: AllPairsGame, table: AllPairsTable, asked: IntArray, budgets: PairBudgets
     ) -> tuple[Finding, ...]:
         """Fill the rows of the asked pairs in the table; give the findings in full."""
         run, options = self.run, self.run.options
@@ -221,7 +221,7 @@ class UniverseAudit:
             _note(table, int(asked[k]), findings[-1])
         return tuple(findings)
 
-    def _in_full(self, game: UniverseGame, code: IntArray) -> list[int]:
+    def _in_full(self, game: AllPairsGame, code: IntArray) -> list[int]:
         """The pairs that have a finding: all, or of many those of the depth, then violated ones, then broken ones."""
         rank = np.where(game.violated, 1, np.where(code == VERDICTS.index("error"), 2, 3))
         rank[[*self._deep, *self._why_not]] = 0
@@ -250,7 +250,7 @@ class UniverseAudit:
             keys=deep.keys,
         )
 
-    def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
+    def _tell(self, game: AllPairsGame, draws: int, open_pairs: int) -> None:
         if self.run.tell is not None:
             figures = int(game.violated.sum()), float(game.ratios.max()), None, open_pairs
             self.run.tell(Progress(draws, game.labelled, game.runs, len(game.first), *figures))
@@ -283,14 +283,14 @@ def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArra
     return masses, losses
 
 
-def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> UniverseTable:
+def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> AllPairsTable:
     """The table of pairs of which nothing has been asked yet."""
     own = None if isinstance(pairs, AllPairs) else tuple(pair.id for pair in pairs)
     ids, ends = inputs.ids, zip(inputs.first.tolist(), inputs.second.tolist(), strict=True)
     lower, log10_p_value = np.zeros((2, len(pairs)))
     verdict, detectable = np.full(len(pairs), NOT_ASKED, dtype=np.int8), np.full(len(pairs), np.inf)
     columns = budgets.values, lower, log10_p_value, verdict, detectable
-    return UniverseTable(
+    return AllPairsTable(
         ids,
         inputs.first,
         inputs.second,
@@ -303,7 +303,7 @@ def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> 
     )
 
 
-def _note(table: UniverseTable, row: int, finding: Finding) -> None:
+def _note(table: AllPairsTable, row: int, finding: Finding) -> None:
     """Let a row of the table say what the finding of its pair does."""
     table.verdict[row] = VERDICTS.index(finding.verdict)
     table.lower[row] = finding.parameter_lower

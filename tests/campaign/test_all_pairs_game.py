@@ -11,7 +11,7 @@ from scipy import stats
 from support.samplers import laplace
 
 import dpaudit
-from dpaudit.campaign.universe import UniverseGame
+from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.inference.order import COLUMNS
 from dpaudit.inference.pair_lines import PairLines, detectable_losses
 from dpaudit.privacy.pair_budgets import PairBudgets
@@ -37,7 +37,7 @@ def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):
         lines = PairLines(dataclasses.replace(budgets, values=np.broadcast_to(np.asarray(promise, float), first.shape)))
     else:
         lines = lines_of_all(promise, len(first))
-    game = UniverseGame(
+    game = AllPairsGame(
         first,
         second,
         lines,

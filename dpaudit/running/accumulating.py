@@ -1,4 +1,4 @@
-"""One night of an audit whose evidence accumulates: bets go on from the store, on fresh streams, and are saved.
+"""One session of an audit whose evidence accumulates: bets go on from the store, on fresh streams, and are saved.
 
 All pairs are of one label game. Old ones go on from their states; new ones play a pilot first, which fixes their
 levels, and are let in before the first draw that counts. After a round the counts are committed, and only then is
@@ -34,9 +34,9 @@ SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 
 
 class AccumulatingAudit:
-    """Plays one night of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
+    """Plays one session of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    Played, `games` are those of the pairs with their labelled draws of this night, and `failure` and `traceback` say
+    Played, `games` are those of the pairs with their labelled draws of this session, and `failure` and `traceback` say
     what went wrong.
     """
 
@@ -57,7 +57,7 @@ class AccumulatingAudit:
         if not subject.replayable:
             raise UsageError(
                 f"mechanism must take its randomness from rng or seed for a store, got {subject.name}: "
-                "whether its draws are new every night cannot be known."
+                "whether its draws are new in every session cannot be known."
             )
         self.store, self.subject = store, subject
         self.claims, self.pairs = claims, pairs
@@ -67,7 +67,7 @@ class AccumulatingAudit:
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
-        self.night = store.begin(identity, confidence, seed, samples)
+        self.session = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
         self.games: list[tuple[PairGame, int]] = []
         self.failure = self.traceback = ""
@@ -77,8 +77,8 @@ class AccumulatingAudit:
         self._kept: dict[str, int] = {}
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> AccumulatingAudit:
-        """Play the night, once, and give it back; everything that was counted is saved, whatever is raised."""
-        known = self.store.pairs_of(self.night)
+        """Play the session, once, and give it back; everything that was counted is saved, whatever is raised."""
+        known = self.store.pairs_of(self.session)
         self.went_on = bool(known)
         subject = self.subject
         if any(known[key].state.get("one_by_one") for key in self.keys if key in known):
@@ -91,31 +91,31 @@ class AccumulatingAudit:
             )
             if self.failure:
                 # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on
-                # it. Other nights that are under way are told first.
-                self.store.end(self.night, FAILED)
+                # it. Other sessions that are under way are told first.
+                self.store.end(self.session, FAILED)
             self._save(is_last=True, joins=not self.failure)
             if not self.failure:
                 self._look_at_batches()
         except BaseException:
             if self._batch_raised:
-                self.store.end(self.night, FAILED)
+                self.store.end(self.session, FAILED)
             raise
         if not self.failure:
-            self.store.end(self.night, "finished")
+            self.store.end(self.session, "finished")
         for pair in self._pairs().values():
             for _, test in pair.uses:
-                test.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+                test.draws = max(pair.labelled, 1)  # for the power: what all sessions together could have found
         self.games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
         return self
 
     @property
     def options(self) -> dict[str, Any]:
-        """Record of the night in a result."""
-        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
+        """Record of the session in a result."""
+        return {"night": self.session.ordinal, "stream": self.session.origin, "went_on": self.went_on}
 
     @property
     def runs(self) -> int:
-        """Of the mechanism, this night."""
+        """Of the mechanism, this session."""
         return self.game.runs + self._runs_of_batches
 
     def _pairs(self) -> dict[str, PairGame]:
@@ -133,7 +133,7 @@ class AccumulatingAudit:
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
             self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
-            root=self.night.stream_seed, restart=restart, worker_pool=self.worker_pool,
+            root=self.session.stream_seed, restart=restart, worker_pool=self.worker_pool,
         )  # fmt: skip
         drawer = game.draws.draw
 
@@ -163,18 +163,18 @@ class AccumulatingAudit:
             names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
             promised = pair.claim.parameter, float(pair.claim.value)
             wanted[key] = SavedPair(key, *names, *promised, generation, pair.level, self._state(pair))
-        self._saved |= self.store.admit(self.night, [wanted[key] for key in self.keys if key in wanted])
+        self._saved |= self.store.admit(self.session, [wanted[key] for key in self.keys if key in wanted])
         for key, own in wanted.items():
             there = self._saved[key]
             pairs[key].start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
+            if _rounds(there.state) != _rounds(own.state):  # another session has let it in since: to be joined
                 self._saved[key] = dataclasses.replace(there, revision=-1)
 
     def _kept_of(self, inputs: set[int]) -> dict[int, Outcomes]:
-        """The outputs of earlier nights that fits may see."""
+        """The outputs of earlier sessions that fits may see."""
         kept: dict[int, Outcomes] = {}
         for i in inputs:
-            data = self.store.outputs_of(self.night, self.input_keys[i])
+            data = self.store.outputs_of(self.session, self.input_keys[i])
             if data is not None:
                 try:
                     kept[i] = outcomes_from_bytes(data)
@@ -189,12 +189,12 @@ class AccumulatingAudit:
         if not pairs or any(pair.change for pair in pairs):
             return
         pair = max(pairs, key=lambda one: (one.is_violated, one.wealth))
-        # Asked of the night's own draws: a pair that was adopted from the store has none.
+        # Asked of the session's own draws: a pair that was adopted from the store has none.
         hint = min(1.0, len(pair.inputs) * min(map(self.game.draws.hint, pair.inputs)))
         most = most_runs_of_batches(self.runs, hint)
         is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
         shared, self._runs_of_batches = ask_batches(
-            self.subject, x, self.night.stream_seed, self.worker_pool, self.samples, most, is_violated
+            self.subject, x, self.session.stream_seed, self.worker_pool, self.samples, most, is_violated
         )
         if shared is not None:
             for pair in pairs:
@@ -204,7 +204,7 @@ class AccumulatingAudit:
     # --- saving ---
 
     def _state(self, pair: PairGame) -> State:
-        return {**pair_state(pair, self.night.origin), "one_by_one": self.subject.one_by_one}
+        return {**pair_state(pair, self.session.origin), "one_by_one": self.subject.one_by_one}
 
     def _restore(self, pair: PairGame, state: State) -> None:
         """Let a pair go on from a state of its claim."""
@@ -220,7 +220,7 @@ class AccumulatingAudit:
         )
 
     def _after_round(self, on_progress: Callable[[Progress], None] | None) -> None:
-        # Validity: what was not saved is not shown, so nobody breaks off a night by what it is about to lose.
+        # Validity: what was not saved is not shown, so nobody breaks off a session by what it is about to lose.
         if time.monotonic() - self._last_saved < self._saving * (1.0 / SHARE_OF_SAVING - 1.0):
             return
         self._save()
@@ -228,7 +228,7 @@ class AccumulatingAudit:
             on_progress(self.game.progress())
 
     def _save(self, is_last: bool = False, joins: bool = True) -> None:
-        """Commit what was counted since the last time; join what other nights of the subject have added.
+        """Commit what was counted since the last time; join what other sessions of the subject have added.
 
         Validity: after a batch that raised nothing is joined (`joins`): a product with what others won meanwhile is a
         new one, at a time that the batch has chosen.
@@ -240,20 +240,20 @@ class AccumulatingAudit:
                 return None
             if there is not None:
                 self._join(pairs[key], there.state)
-            if pairs[key].is_violated:  # Validity: what is saved may be all that a later night sees of it
+            if pairs[key].is_violated:  # Validity: what is saved may be all that a later session sees of it
                 self.game.look_at_order(pairs[key])
             return self._state(pairs[key])
 
         known = {key: self._saved[key] for key in pairs if is_last or pairs[key].labelled != self._saved[key].labelled}
         outputs = self._outputs({i for pair in pairs.values() for i in pair.inputs})
-        self._saved |= self.store.save(self.night, known, state_of, outputs, self.runs)
+        self._saved |= self.store.save(self.session, known, state_of, outputs, self.runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
     def _join(self, pair: PairGame, there: State) -> None:
-        """Go on from the product of what this night has counted of a pair and what the store has.
+        """Go on from the product of what this session has counted of a pair and what the store has.
 
-        Validity: level and bound are those of the store; what the night saw alone does not count.
+        Validity: level and bound are those of the store; what the session saw alone does not count.
         """
         own, change, earlier = pair.labelled - pair.labelled_before, pair.change, pair.earlier_change
         try:
@@ -265,7 +265,7 @@ class AccumulatingAudit:
         bounds = [{**use, "lower": of["lower"]} for use, of in zip(state["uses"], there["uses"], strict=True)]
         self._restore(pair, {**state, "level": there["level"], "uses": bounds})
         pair.labelled_before = pair.labelled - own
-        # What was seen of the outcomes of this night; and of those of the other one, where that has changed.
+        # What was seen of the outcomes of this session; and of those of the other one, where that has changed.
         of_others = None if pair.change == change else pair.change
         pair.change, pair.earlier_change = change or pair.change, earlier or of_others
         if pair.looks:

@@ -1,4 +1,4 @@
-"""Audits of universes: the planted pair is named, any claim and output that is served, the same bits for any jobs."""
+"""Audits of all-pairs tables: the planted pair is named, any claim and output served, the same bits for any jobs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from support.samplers import laplace
 
 import dpaudit
-from dpaudit.audits import many_pairs, universe_auditing
+from dpaudit.audits import all_pairs_auditing, many_pairs
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult
-from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running import worker_pool
 from dpaudit.subjects.callables import Subject
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
-COUNT = 70  # inputs: 2,415 pairs, above the least number of a universe
+COUNT = 70  # inputs: 2,415 pairs, above the least number of an all-pairs table
 POINTS = (np.arange(COUNT) * 0.1).round(10).tolist()
 MOVED = 40  # of the faulty mechanism: its law stands 1 nat to the right
 
@@ -42,8 +42,8 @@ def found():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Universes from 11 pairs on, for audits that need no more."""
-    for module in (many_pairs, universe_auditing):
+    """All-pairs tables from 11 pairs on, for audits that need no more."""
+    for module in (many_pairs, all_pairs_auditing):
         monkeypatch.setattr(module, "MANY_PAIRS", 10)
 
 
@@ -148,7 +148,7 @@ def test_budgets_of_zero_and_infinity(small):
     assert table.asked == 14
     assert result.verdict == "violated"
     assert json.loads(result.to_bytes())["ratio_lower"] == "inf"
-    again = UniverseTable.from_dict(json.loads(result.to_bytes())["universe"])
+    again = AllPairsTable.from_dict(json.loads(result.to_bytes())["universe"])
     assert again.finding("0.0", "1.0").ratio_lower == float("inf")
     assert again.finding("2.0", "3.0").verdict is None
 
@@ -254,13 +254,13 @@ def test_what_the_table_has_found_stands_where_a_batch_of_the_depth_raises():
 def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypatch, is_restarted):
     if not is_restarted:  # as where it may not
         monkeypatch.setattr(Subject, "is_contained", True)
-    breaks, selected = Breaks(10**9), universe_auditing.UniverseAudit._selected
+    breaks, selected = Breaks(10**9), all_pairs_auditing.AllPairsAudit._selected
 
     def then_breaks(audit, game):
         breaks.left = 0
         return selected(audit, game)
 
-    monkeypatch.setattr(universe_auditing.UniverseAudit, "_selected", then_breaks)
+    monkeypatch.setattr(all_pairs_auditing.AllPairsAudit, "_selected", then_breaks)
     result = audited(breaks, seed=2, floating_point=False, **BREAKS)
     assert result.subject["interface"].endswith("one call a draw") == is_restarted
     assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == many_pairs.DEPTH_OF_MANY
