@@ -34,6 +34,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
+from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.tables import Predicted
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 
@@ -106,6 +107,7 @@ class Inequalities:
         self._orders = [claim.in_order(reverse) for reverse in (False, True)]
         self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
         self._renyi: dict[float, FloatArray] = {}
+        self._losses: dict[float, float] = {}
         self._bets: dict[tuple[Predicted, float], Bets] = {}
         self._logs: dict[tuple[Predicted, float], tuple[FloatArray, FloatArray]] = {}
 
@@ -126,6 +128,12 @@ class Inequalities:
         both = [own.lines(values, SIZES.anchors[anchor]) for own in self._orders]
         epsilons, deltas = (np.stack(side).astype(float) for side in zip(*both, strict=True))
         return np.minimum(epsilons, LARGEST_EPSILON), deltas
+
+    def allowed_loss(self, event_mass: float) -> float:
+        """The largest loss of randomised response of this event mass that keeps the claim: see `loss_on_claim`."""
+        if event_mass not in self._losses:
+            self._losses[event_mass] = loss_on_claim(self.claim, event_mass)
+        return self._losses[event_mass]
 
     def renyi_exponents(self, value: float) -> FloatArray:
         """(order - 1) epsilon of every order, shape (2, orders)."""

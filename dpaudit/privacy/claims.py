@@ -472,6 +472,7 @@ class ProfileClaim(_FieldClaim):
     parameter: ClassVar[str] = "scale"
     _field: ClassVar[str] = "scale"
     anchored: ClassVar[bool] = True
+    _known: ClassVar[dict[float, float]]  # of each claim its own
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -484,6 +485,7 @@ class ProfileClaim(_FieldClaim):
                 if delta > previous + 1e-12:  # rounding of a profile computed in double precision
                     raise UsageError(f"{name} must not increase, got {delta!r} at {epsilon:g} after {previous!r}.")
                 previous = delta
+        object.__setattr__(self, "_known", {})  # deltas by epsilon: a function may take long, and is asked often
 
     def _functions(self) -> dict[str, Callable[[float], float]]:
         """The profiles of both orders by their names in messages; the one of a symmetric claim."""
@@ -518,7 +520,9 @@ class ProfileClaim(_FieldClaim):
             at = 0.0
         else:
             at = min(epsilon / scale, LARGEST_EPSILON) if scale > 0.0 else LARGEST_EPSILON
-        return _delta_of(self.function, "function", at)
+        if at not in self._known:
+            self._known[at] = _delta_of(self.function, "function", at)
+        return self._known[at]
 
 
 def _delta_of(function: Callable[[float], float], name: str, epsilon: float) -> float:
