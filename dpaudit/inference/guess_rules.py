@@ -131,17 +131,14 @@ def choose_rule(
     mass = ((counted[-1] - counted[up]) + counted[down]) / total
     mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
     sides = np.stack([up < N_BINS, down > 0])
-    best: tuple[float, float, int, int] | None = None
     values = _values(claim.claim.value)
     every = range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1)
-    for anchor in every if anchors is None else anchors:
-        bound, margin = _bounds(accuracy, mass, sides, claim.lines_at(values, anchor), values)
-        at = int(np.lexsort((margin, bound))[-1])
-        key = float(bound[at]), float(margin[at]), at, anchor
-        if best is None or key[:2] > best[:2]:
-            best = key
-    assert best is not None
-    return GuessRule(int(up[best[2]]), int(down[best[2]]), best[3], best[0])
+    found = [
+        (*_best(accuracy, mass, sides, claim.lines_at(values, anchor), values), anchor)
+        for anchor in (every if anchors is None else anchors)
+    ]
+    bound, _, at, anchor = max(found, key=lambda one: one[:2])
+    return GuessRule(int(up[at]), int(down[at]), anchor, bound)
 
 
 def _values(budget: float) -> FloatArray:
@@ -151,19 +148,34 @@ def _values(budget: float) -> FloatArray:
     return np.array([budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)])
 
 
-def _bounds(
+def _best(
     accuracy: FloatArray,
     mass: FloatArray,
     sides: NDArray[np.bool_],
     lines: tuple[FloatArray, FloatArray],
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """The largest value that each candidate is expected to reject at one anchor, and by how much the least one is."""
-    epsilons, deltas = (one.T for one in lines)  # (values, orders)
-    epsilon = np.where(sides[0], epsilons[:, :1], -np.inf)
-    epsilon = np.maximum(epsilon, np.where(sides[1], epsilons[:, 1:], -np.inf))
-    cost = 0.5 * (deltas[:, :1] * sides[0] + deltas[:, 1:] * sides[1]) / mass
-    excess = accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon)
-    rejected = np.minimum.accumulate(excess > 0.0, axis=0)
-    count = rejected.sum(axis=0)
-    return np.where(count > 0, values[np.maximum(count - 1, 0)], 0.0), excess[0]
+) -> tuple[float, float, int]:
+    """The largest value that a candidate is expected to reject at one anchor, by how much the least one, and which.
+
+    What a candidate rejects it rejects at all smaller values, as claims are nested: the last value is bisected.
+    """
+
+    def excess(k: int) -> FloatArray:
+        epsilons, deltas = (one[:, k] for one in lines)  # of both orders
+        epsilon = np.maximum(np.where(sides[0], epsilons[0], -np.inf), np.where(sides[1], epsilons[1], -np.inf))
+        cost = 0.5 * (deltas[0] * sides[0] + deltas[1] * sides[1]) / mass
+        return np.asarray(accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon))
+
+    margin = excess(0)
+    rejects, low, high = margin > 0.0, 0, len(values)
+    bound = float(values[0]) if rejects.any() else 0.0
+    while rejects.any() and high - low > 1:
+        middle = (low + high) // 2
+        still = rejects & (excess(middle) > 0.0)
+        if still.any():
+            rejects, low, bound = still, middle, float(values[middle])
+        else:
+            high = middle
+    among = np.where(rejects, margin, -np.inf) if rejects.any() else margin
+    at = len(among) - 1 - int(np.argmax(among[::-1]))
+    return bound, float(margin[at]), at
