@@ -34,6 +34,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
+from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.tables import Predicted
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 
@@ -106,6 +107,7 @@ class Inequalities:
         self._orders = [claim.in_order(reverse) for reverse in (False, True)]
         self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
         self._renyi: dict[float, FloatArray] = {}
+        self._losses: dict[float, float] = {}
         self._bets: dict[tuple[Predicted, float], Bets] = {}
         self._logs: dict[tuple[Predicted, float], tuple[FloatArray, FloatArray]] = {}
 
@@ -136,6 +138,12 @@ class Inequalities:
                 for own in self._orders
             ])  # fmt: skip
         return self._renyi[value]
+
+    def loss_at_budget(self, event_mass: float) -> float:
+        """The largest loss that the claim allows of randomised response with this event mass."""
+        if event_mass not in self._losses:
+            self._losses[event_mass] = loss_on_claim(self.claim, event_mass)
+        return self._losses[event_mass]
 
     def said(self, value: float, at: int, sides: Sequence[int]) -> dict[str, float]:
         """Inequality for guesses on these sides together: the line at an anchor, or the bound of a Renyi order.

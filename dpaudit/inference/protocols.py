@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.learning_state import LearningState, Training
 from dpaudit.inference.payoffs import Inequalities
@@ -143,7 +142,7 @@ class Test(ABC):
 
         The witness is taken to know the two events, and to guess or bet on all of its draws as is best for it.
         """
-        at_budget = loss_on_claim(self.claim, event_mass)
+        at_budget = self._inequalities.loss_at_budget(event_mass)
         return self._found_loss(event_mass, probability, at_budget) if self.has_started else math.inf, at_budget
 
     @abstractmethod
