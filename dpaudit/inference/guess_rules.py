@@ -34,6 +34,7 @@ class RuleSizes:
     predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
+    instead_of_zero: float = 0.1  # the budget about which they lie where it is 0
 
 
 SIZES = RuleSizes()
@@ -131,7 +132,8 @@ def choose_rule(
     mass = ((counted[-1] - counted[up]) + counted[down]) / total
     mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
     sides = np.stack([up < N_BINS, down > 0])
-    values = _values(claim.claim.value)
+    steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
+    values = (claim.claim.value or SIZES.instead_of_zero) * SIZES.value_ratio ** np.arange(-steps, steps + 1.0)
     every = range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1)
     found = [
         (*_best(accuracy, mass, sides, claim.lines_at(values, anchor), values), anchor)
@@ -139,13 +141,6 @@ def choose_rule(
     ]
     bound, _, at, anchor = max(found, key=lambda one: one[:2])
     return GuessRule(int(up[at]), int(down[at]), anchor, bound)
-
-
-def _values(budget: float) -> FloatArray:
-    if budget <= 0.0:
-        return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 120)])
-    steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
-    return np.array([budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)])
 
 
 def _best(
