@@ -337,7 +337,7 @@ class LabelGame(Campaign):
         kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
         growth = REFITS.growth[-1][1] if self._is_coarse else REFITS.growth_at(pair.labelled)
-        if available >= growth * pair.trained_on:
+        if available >= growth * pair.trained_on and not pair.main.table.is_full:
             pair.fit(*self._training(pair), pair.level)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))

@@ -34,6 +34,7 @@ class RuleSizes:
     predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
+    instead_of_zero: float = 0.1  # the budget about which they lie where it is 0
 
 
 SIZES = RuleSizes()
@@ -131,39 +132,45 @@ def choose_rule(
     mass = ((counted[-1] - counted[up]) + counted[down]) / total
     mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
     sides = np.stack([up < N_BINS, down > 0])
-    best: tuple[float, float, int, int] | None = None
-    values = _values(claim.claim.value)
-    every = range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1)
-    for anchor in every if anchors is None else anchors:
-        bound, margin = _bounds(accuracy, mass, sides, claim.lines_at(values, anchor), values)
-        at = int(np.lexsort((margin, bound))[-1])
-        key = float(bound[at]), float(margin[at]), at, anchor
-        if best is None or key[:2] > best[:2]:
-            best = key
-    assert best is not None
-    return GuessRule(int(up[best[2]]), int(down[best[2]]), best[3], best[0])
-
-
-def _values(budget: float) -> FloatArray:
-    if budget <= 0.0:
-        return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 120)])
     steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
-    return np.array([budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)])
+    values = (claim.claim.value or SIZES.instead_of_zero) * SIZES.value_ratio ** np.arange(-steps, steps + 1.0)
+    every = range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1)
+    found = [
+        (*_best(accuracy, mass, sides, claim.lines_at(values, anchor), values), anchor)
+        for anchor in (every if anchors is None else anchors)
+    ]
+    bound, _, at, anchor = max(found, key=lambda one: one[:2])
+    return GuessRule(int(up[at]), int(down[at]), anchor, bound)
 
 
-def _bounds(
+def _best(
     accuracy: FloatArray,
     mass: FloatArray,
     sides: NDArray[np.bool_],
     lines: tuple[FloatArray, FloatArray],
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """The largest value that each candidate is expected to reject at one anchor, and by how much the least one is."""
-    epsilons, deltas = (one.T for one in lines)  # (values, orders)
-    epsilon = np.where(sides[0], epsilons[:, :1], -np.inf)
-    epsilon = np.maximum(epsilon, np.where(sides[1], epsilons[:, 1:], -np.inf))
-    cost = 0.5 * (deltas[:, :1] * sides[0] + deltas[:, 1:] * sides[1]) / mass
-    excess = accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon)
-    rejected = np.minimum.accumulate(excess > 0.0, axis=0)
-    count = rejected.sum(axis=0)
-    return np.where(count > 0, values[np.maximum(count - 1, 0)], 0.0), excess[0]
+) -> tuple[float, float, int]:
+    """The largest value that a candidate is expected to reject at one anchor, by how much the least one, and which.
+
+    What a candidate rejects it rejects at all smaller values, as claims are nested: the last value is bisected.
+    """
+
+    def excess(k: int) -> FloatArray:
+        epsilons, deltas = (one[:, k] for one in lines)  # of both orders
+        epsilon = np.maximum(np.where(sides[0], epsilons[0], -np.inf), np.where(sides[1], epsilons[1], -np.inf))
+        cost = 0.5 * (deltas[0] * sides[0] + deltas[1] * sides[1]) / mass
+        return np.asarray(accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon))
+
+    margin = excess(0)
+    rejects, low, high = margin > 0.0, 0, len(values)
+    bound = float(values[0]) if rejects.any() else 0.0
+    while rejects.any() and high - low > 1:
+        middle = (low + high) // 2
+        still = rejects & (excess(middle) > 0.0)
+        if still.any():
+            rejects, low, bound = still, middle, float(values[middle])
+        else:
+            high = middle
+    among = np.where(rejects, margin, -np.inf) if rejects.any() else margin
+    at = len(among) - 1 - int(np.argmax(among[::-1]))
+    return bound, float(margin[at]), at

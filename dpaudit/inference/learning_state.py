@@ -68,11 +68,11 @@ class LearningState:
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
         self._reader: Reader | None = None
         self._read_at = 0
+        self.is_full = False  # whether the last fit saw as many draws as one may
         self._memories = Memory(), Memory()
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
-        self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None  # log likelihoods, over a fair coin's
 
     def open(self, counter: Any, predicted: Predicted) -> None:
         """Open a round of a counter that is known already."""
@@ -94,7 +94,9 @@ class LearningState:
         matrix = np.concatenate(matrices)
         order = np.random.default_rng(np.random.SeedSequence(20_261_128)).permutation(total)
         order, rest = np.split(order, [int(share * total)])
-        order = order[: SIZES.max_fitted if matrix.shape[1] > 1 else SIZES.max_numbers]
+        most = SIZES.max_fitted if matrix.shape[1] > 1 else SIZES.max_numbers
+        self.is_full = len(order) >= most
+        order = order[:most]
         matrix_fit, labels_fit = matrix[order], labels[order]
         mixture, clues = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
         self._views = []
@@ -154,18 +156,11 @@ class LearningState:
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
         if not structures:
             return
-        if self._gains is None or self._gains[0] is not self._of_structures:
-            scores = (
-                MIXTURE_SIZES.temperatures
-                * scipy.special.logit(np.clip(self._of_structures, 1e-6, 1.0 - 1e-6))[:, :, None]
-            )
-            self._gains = (
-                self._of_structures,
-                np.log(2.0 * scipy.special.expit(scores)),
-                np.log(2.0 * scipy.special.expit(-scores)),
-            )
-        for k, (own, gain_of_1, gain_of_0) in enumerate(zip(structures, *self._gains[1:], strict=True)):
-            self.foretold[k] += own[1] @ gain_of_1 + own[0] @ gain_of_0
+        clear = np.clip(self._of_structures, 1e-6, 1.0 - 1e-6)
+        scores = MIXTURE_SIZES.temperatures * scipy.special.logit(clear)[:, :, None]
+        for foretold, own, score in zip(self.foretold, structures, scores, strict=True):
+            foretold += own.sum() * math.log(2.0)  # over a fair coin
+            foretold += own[1] @ scipy.special.log_expit(score) + own[0] @ scipy.special.log_expit(-score)
         # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.
         weights = weights_of(self.foretold)
         shared = (1.0 - SIZES.switching) * weights + SIZES.switching * weights.mean(axis=0)

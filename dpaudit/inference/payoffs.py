@@ -28,14 +28,16 @@ Validity: bets are made of what was predicted before the draws that they are pai
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dpaudit.exact.response import loss_on_claim
-from dpaudit.inference.tables import Predicted
+from dpaudit.inference.tables import Predicted, bins_of
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 
 
@@ -64,12 +66,14 @@ SIZES = PayoffSizes()
 class Bets(ABC):
     """Weighted bets that are fixed but for the parameter value that they are paid against.
 
-    `at` are the positions of their anchors or orders, shape (bets,); the wealth that the weights leave is kept.
+    `at` are the positions of their anchors or orders, shape (bets,); the wealth that the weights leave is kept. Where
+    they are paid in cells, `bins` says as which bin each of these bets.
     """
 
     claim: Inequalities
     at: np.ndarray
     weights: FloatArray
+    bins: NDArray[np.intp] | None = dataclasses.field(default=None, kw_only=True)
 
     @abstractmethod
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
@@ -79,7 +83,8 @@ class Bets(ABC):
         """The same of all bets together, shape (bins,) each."""
         first, second = self.each(value)
         kept = max(1.0 - float(self.weights.sum()), 0.0)
-        return kept + self.weights @ first, kept + self.weights @ second
+        first, second = kept + self.weights @ first, kept + self.weights @ second
+        return (first, second) if self.bins is None else (first[self.bins], second[self.bins])
 
     @property
     def strongest(self) -> int:
@@ -95,7 +100,7 @@ class Bets(ABC):
 class Inequalities:
     """The inequalities of a claim at parameter values, in both orders of the pair, and the best bets against them.
 
-    Each value, and the bets on each prediction, are worked out once; copies share them.
+    Each value, the bets on each prediction, and what these are paid at their own value, are worked out once.
 
     Parameters
     ----------
@@ -105,23 +110,21 @@ class Inequalities:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self._orders = [claim.in_order(reverse) for reverse in (False, True)]
-        self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
-        self._renyi: dict[float, FloatArray] = {}
-        self._losses: dict[float, float] = {}
-        self._bets: dict[tuple[Predicted, float], Bets] = {}
-        self._logs: dict[tuple[Predicted, float], tuple[FloatArray, FloatArray]] = {}
+        self.lines = functools.cache(self._lines)
+        self.renyi_exponents = functools.cache(self._renyi_exponents)
+        self.loss_at_budget = functools.cache(functools.partial(loss_on_claim, claim))  # at an event mass
+        self.bets = functools.cache(functools.partial(best_bets, self))  # at a value, on what is predicted
+        self.log_factors = functools.cache(lambda value, table: log_factors(self.bets(value, table), value))
 
     def __deepcopy__(self, memo: object) -> Inequalities:
         return self
 
-    def lines(self, value: float) -> tuple[FloatArray, FloatArray]:
+    def _lines(self, value: float) -> tuple[FloatArray, FloatArray]:
         """Epsilons and deltas at every anchor, shape (2, anchors) each: of the order (P, Q), and of (Q, P)."""
-        if value not in self._lines:
-            anchors = range(len(SIZES.anchors) if self.claim.anchored else 1)
-            both = [self.lines_at(np.array([value]), anchor) for anchor in anchors]
-            epsilons, deltas = (np.concatenate(side, axis=1) for side in zip(*both, strict=True))
-            self._lines[value] = epsilons, deltas
-        return self._lines[value]
+        anchors = range(len(SIZES.anchors) if self.claim.anchored else 1)
+        both = [self.lines_at(np.array([value]), anchor) for anchor in anchors]
+        epsilons, deltas = (np.concatenate(side, axis=1) for side in zip(*both, strict=True))
+        return epsilons, deltas
 
     def lines_at(self, values: FloatArray, anchor: int) -> tuple[FloatArray, FloatArray]:
         """The same at the anchor of one position, for many values, shape (2, values) each."""
@@ -129,21 +132,12 @@ class Inequalities:
         epsilons, deltas = (np.stack(side).astype(float) for side in zip(*both, strict=True))
         return np.minimum(epsilons, LARGEST_EPSILON), deltas
 
-    def allowed_loss(self, event_mass: float) -> float:
-        """The largest loss of randomised response of this event mass that keeps the claim: see `loss_on_claim`."""
-        if event_mass not in self._losses:
-            self._losses[event_mass] = loss_on_claim(self.claim, event_mass)
-        return self._losses[event_mass]
-
-    def renyi_exponents(self, value: float) -> FloatArray:
+    def _renyi_exponents(self, value: float) -> FloatArray:
         """(order - 1) epsilon of every order, shape (2, orders)."""
-        if value not in self._renyi:
-            values = np.array([value])
-            self._renyi[value] = np.array([
-                [(order - 1.0) * float(own.renyi_epsilons(values, order)[0]) for order in self.claim.orders]
-                for own in self._orders
-            ])  # fmt: skip
-        return self._renyi[value]
+        return np.array([
+            [(order - 1.0) * float(own.renyi_epsilons(np.array([value]), order)[0]) for order in self.claim.orders]
+            for own in self._orders
+        ])  # fmt: skip
 
     def said(self, value: float, at: int, sides: Sequence[int]) -> dict[str, float]:
         """Inequality for guesses on these sides together: the line at an anchor, or the bound of a Renyi order.
@@ -156,18 +150,6 @@ class Inequalities:
             return {"order": order, "epsilon": float(max(allowed))}
         epsilons, deltas = (one[sides, at] for one in self.lines(value))
         return {"epsilon": float(epsilons.max()), "delta": float(deltas.mean())}
-
-    def bets(self, value: float, table: Predicted) -> Bets:
-        """The best bets against the claim at a value, on what is predicted."""
-        if (table, value) not in self._bets:
-            self._bets[table, value] = best_bets(self, value, table)
-        return self._bets[table, value]
-
-    def log_factors(self, value: float, table: Predicted) -> tuple[FloatArray, FloatArray]:
-        """Log payoffs of these bets at the value that they are made for: see `log_factors`."""
-        if (table, value) not in self._logs:
-            self._logs[table, value] = log_factors(self.bets(value, table), value)
-        return self._logs[table, value]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -227,9 +209,18 @@ def growth(table: Predicted, first: FloatArray, second: FloatArray) -> float:
 
 
 def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
-    """The bets of largest predicted growth against a claim at one parameter value."""
-    if claim.claim.family == "renyi":
-        return _best_renyi(claim, value, table)
+    """The bets of largest predicted growth against a claim at one parameter value.
+
+    A stake in each cell is worked out for all cells; a choice among bets looks at bins alone, in which cells are alike.
+    """
+    is_renyi = claim.claim.family == "renyi"
+    has_choice = is_renyi or claim.claim.anchored or bool(claim.lines(value)[1].any())
+    bins = table.by_bins() if has_choice else table
+    bets = _best_renyi(claim, value, bins) if is_renyi else _best_lines(claim, value, bins)
+    return bets if bins is table else dataclasses.replace(bets, bins=bins_of(table.q))
+
+
+def _best_lines(claim: Inequalities, value: float, table: Predicted) -> LineBets:
     epsilons, deltas = claim.lines(value)
     up = np.maximum(table.q / scipy.special.expit(epsilons[0])[:, None] - 1.0, 0.0)
     down = np.maximum((1.0 - table.q) / scipy.special.expit(epsilons[1])[:, None] - 1.0, 0.0)

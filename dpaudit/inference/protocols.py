@@ -142,7 +142,7 @@ class Test(ABC):
 
         The witness is taken to know the two events, and to guess or bet on all of its draws as is best for it.
         """
-        at_budget = self._inequalities.allowed_loss(event_mass)
+        at_budget = self._inequalities.loss_at_budget(event_mass)
         return self._found_loss(event_mass, probability, at_budget) if self.has_started else math.inf, at_budget
 
     @abstractmethod

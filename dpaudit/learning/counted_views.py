@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
+from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
+from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import (
     Forest,
     Labels,
@@ -29,17 +31,7 @@ from dpaudit.learning.rank_tree import (
 )
 from dpaudit.privacy.claims import FloatArray
 
-
-@dataclasses.dataclass(frozen=True)
-class CountedSizes:
-    """Sizes of the cells."""
-
-    cells: int = 256  # of equal mass: a stake moves by 1% of the mass at most
-    repeated: int = 4  # draws of one value that has a cell of its own
-    least: float = 1e-6  # probability of a label
-
-
-SIZES = CountedSizes()
+CELLS = 256  # of equal mass: a stake moves by 1% of the mass at most
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,15 +66,15 @@ class CountedView:
             return cls(view, np.zeros(0), cost)
         distinct, counts = np.unique(known, return_counts=True)
         last = known[-1:] if len(known) < len(values) else known[:0]  # beyond the last number is what is none
-        if len(distinct) <= SIZES.cells:
+        if len(distinct) <= CELLS:
             return cls(view, np.concatenate([between(distinct[:-1], distinct[1:]), last]), cost)
-        even = np.linspace(0.0, 1.0, SIZES.cells + 1)[1:-1]
-        tails = 0.5 ** np.arange(int(math.log2(SIZES.cells)), max(int(math.log2(len(known))), 8))
+        even = np.linspace(0.0, 1.0, CELLS + 1)[1:-1]
+        tails = 0.5 ** np.arange(int(math.log2(CELLS)), max(int(math.log2(len(known))), 8))
         places = np.unique((np.concatenate([even, tails, 1.0 - tails]) * len(known)).astype(int))
         cuts = np.searchsorted(distinct, known[places])
-        atoms = np.flatnonzero(counts >= max(SIZES.repeated, len(known) / (8 * SIZES.cells)))
-        atoms = atoms[np.argsort(-counts[atoms], kind="stable")[: SIZES.cells]]
-        steps = [np.searchsorted(distinct, edge, side="right") for tree in trees for edge in tree.steepest(SIZES.cells)]
+        atoms = np.flatnonzero(counts >= max(TREE_SIZES.min_atom, len(known) / (8 * CELLS)))
+        atoms = atoms[np.argsort(-counts[atoms], kind="stable")[:CELLS]]
+        steps = [np.searchsorted(distinct, edge, side="right") for tree in trees for edge in tree.steepest(CELLS)]
         ends = np.unique(np.concatenate([cuts, atoms, atoms + 1, steps])).astype(int)
         ends = ends[(ends > 0) & (ends < len(distinct))]
         return cls(view, np.concatenate([between(distinct[ends - 1], distinct[ends]), last]), cost)
@@ -116,7 +108,9 @@ class CountedView:
             folded = below + above[::-1]
         forest = Forest([Ordered.of_counts(folded)])
         tree = pruned_trees(forest).steps(0)
-        base = scipy.special.logit(np.clip(tree(forest.views[0].values), SIZES.least, 1.0 - SIZES.least))
+        base = scipy.special.logit(
+            np.clip(tree(forest.views[0].values), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
+        )
         shifts = shift_trees(forest, told_by_shifts(base, folded[1], folded.sum(axis=0)))[0]
         return dataclasses.replace(tree, edges=self._at(tree.edges)), dataclasses.replace(
             shifts, edges=self._at(shifts.edges)
@@ -129,6 +123,6 @@ class CountedView:
     def probabilities(self, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
         """Probabilities by each structure in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.nan)
-        base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
+        base = np.clip(tree(ends), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
         found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found

@@ -16,7 +16,8 @@ import dataclasses
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,29 +113,16 @@ def swaps_of(view: View | LearnedView, matrix: FloatArray) -> NDArray[np.bool_] 
     return view.swaps(matrix) if isinstance(view, View) else None
 
 
-def ordered_by(view: View | LearnedView, values: FloatArray, matrix: FloatArray, labels: Labels) -> Ordered:
-    """The labels in the order of a view's values of these rows."""
-    swaps = swaps_of(view, matrix)
-    return Ordered.of(values, labels if swaps is None else labels ^ swaps)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Model:
     """A candidate: a view with its evidence less cost, and a tree or shifts (None: its own probability).
 
-    A tree may be a function that makes it: it is called where the model has weight.
+    A tree may be a call that makes it, where the model has weight.
     """
 
     evidence: float
     view: View | LearnedView
-    tree: Steps | Shifts | Callable[[], Steps] | None = None
-
-    def part(self, weight: float) -> Part:
-        """The model with its weight."""
-        tree = self.tree
-        if tree is not None and not isinstance(tree, Steps | Shifts):
-            tree = tree()
-        return Part(weight, self.view, tree)
+    tree: Steps | Shifts | functools.partial[Steps] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -269,9 +257,10 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views, reader.counts)]
         for learner in all_learners:
             fitted, past = fit_with_scores(learner, matrix, labels)
-            is_known = isinstance(fitted, Logistic) and len(fitted.columns) == 1
-            evidence = fitted.evidence if is_known else log_likelihood(scipy.special.expit(past), labels)  # type: ignore[attr-defined]
-            clues.append(Clue(fitted, SIZES.learned_cost, past))
+            is_line = isinstance(fitted, Logistic) and len(fitted.columns) == 1
+            evidence = fitted.evidence if is_line else log_likelihood(scipy.special.expit(past), labels)  # type: ignore[attr-defined]
+            if not is_line:  # one column's score has the order of the column, whose trees are fitted already
+                clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin
         return mixture_of(reader, [], [], [], foretold), []
@@ -286,13 +275,12 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     shifts = shift_trees(forest, np.concatenate(likelihoods, axis=1))
     moves = [Model(shift.evidence - one.cost, one.view, shift) for one, shift in zip(clues, shifts, strict=True)]
     mixture = mixture_of(reader, models, [*models, *direct], moves, foretold)
-    shares: dict[int, float] = {}
-    for share, parts in zip(
-        mixture.weights.sum(axis=1).tolist(), (mixture.trees, mixture.parts, mixture.shifted), strict=True
-    ):
+    shares: Counter[int] = Counter()
+    structures = (mixture.trees, mixture.parts, mixture.shifted)
+    for share, parts in zip(mixture.weights.sum(axis=1).tolist(), structures, strict=True):
         for part in parts:
-            shares[id(part.view)] = shares.get(id(part.view), 0.0) + share * part.weight
-    best = sorted(clues, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
+            shares[id(part.view)] += share * part.weight
+    best = sorted(clues, key=lambda each: -shares[id(each.view)])[: SIZES.max_told]
     return mixture, [each for each in best if id(each.view) in shares]
 
 
@@ -307,7 +295,8 @@ def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int
 
 def _trees(clues: Sequence[Clue], matrix: FloatArray, labels: Labels) -> tuple[Forest, list[Model]]:
     """A pruned tree on each clue, and the cells that all share."""
-    forest = Forest([ordered_by(one.view, one.values, matrix, labels) for one in clues])
+    of_clues = [(one.values, swaps_of(one.view, matrix)) for one in clues]
+    forest = Forest([Ordered.of(values, labels if swaps is None else labels ^ swaps) for values, swaps in of_clues])
     grown = pruned_trees(forest)
     evidence = grown.evidence - [one.cost for one in clues]
     return forest, [
@@ -324,9 +313,10 @@ def mixture_of(
     foretold, which those found now had no chance to, it stands.
     """
     plain, parts = (_weighed(some, SIZES.min_weight)[0] for some in (trees, models))
-    shifted, gain = _weighed(moves, 10.0 * SIZES.min_weight)
+    # Shifts that tell nothing weigh about as much as none, and each costs as much a draw as one that tells.
+    shifted, gain = _weighed([move for move in moves if move.evidence > 0.0], 10.0 * SIZES.min_weight)
     lifted = foretold.copy()
-    if moves:
+    if shifted:
         lifted[-1] = np.maximum(lifted[-1], lifted[:-1].max(axis=0) + min(gain, SIZES.max_gain))
     return Mixture(reader, parts, shifted, weights_of(lifted), plain)
 
@@ -339,8 +329,9 @@ def _weighed(models: Sequence[Model], least: float) -> tuple[tuple[Part, ...], f
     best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
     kept = [k for k in best if weights[k] > least]
     total = float(weights[kept].sum() + weights[-1])
-    parts = tuple(models[k].part(float(weights[k]) / total) for k in kept)
-    return parts, float(np.logaddexp.reduce(logs))
+    trees = [tree() if isinstance(tree := models[k].tree, functools.partial) else tree for k in kept]
+    parts = (Part(float(weights[k]) / total, models[k].view, tree) for k, tree in zip(kept, trees, strict=True))
+    return tuple(parts), float(np.logaddexp.reduce(logs))
 
 
 def weights_of(foretold: FloatArray) -> FloatArray:

@@ -72,8 +72,12 @@ class Level:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ordered:
-    """The distinct values of one view, increasing (NaN last), with their draws and those of label 1."""
+    """The distinct values of one view, increasing (NaN last), with their draws and those of label 1.
 
+    Neighbours that no cell tells apart count as one, from `first` to `values`.
+    """
+
+    first: FloatArray
     values: FloatArray
     draws: NDArray[np.intp]
     ones: NDArray[np.intp]
@@ -88,10 +92,15 @@ class Ordered:
         is_new[1:] = ordered[1:] != ordered[:-1]
         if len(ordered) and np.isnan(ordered[-1]):
             is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
-        starts = np.flatnonzero(is_new)
-        return cls(
-            ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order
-        )
+        # Of those that no cell tells apart one is enough: half of what a cell in the middle needs to split. What is
+        # repeated, or near an end, stays by itself.
+        alone = np.append(~is_new[1:], False) | ~is_new
+        alone[1:] |= alone[:-1].copy()
+        place, ends = np.arange(len(ordered)), SIZES.min_split_smooth
+        alone |= (place < ends) | (place >= len(ordered) - ends) | (place % (ends // 2) == 0)
+        starts = np.flatnonzero(is_new & alone)
+        after = np.append(starts[1:], len(ordered))
+        return cls(ordered[starts], ordered[after - 1], after - starts, np.add.reduceat(labels[order], starts), order)
 
     def summed(self, of_draws: FloatArray) -> FloatArray:
         """Sums over the draws of each value, shape (kinds, values), of numbers of shape (kinds, draws)."""
@@ -104,7 +113,8 @@ class Ordered:
     @classmethod
     def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
         """Of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
-        return cls(np.arange(counts.shape[1], dtype=float), counts.sum(axis=0), counts[1])
+        values = np.arange(counts.shape[1], dtype=float)
+        return cls(values, values, counts.sum(axis=0), counts[1])
 
 
 class Forest:
@@ -123,7 +133,8 @@ class Forest:
         self.ones = np.concatenate([[0], np.cumsum(np.concatenate([none, *(view.ones for view in views)]))])
         self.draws = np.array([int(view.draws.sum()) for view in views], dtype=np.intp)
         self.levels: list[Level] = []
-        repeats = np.concatenate([[0], np.cumsum(np.diff(self.ends) > 1)])
+        self.repeats = np.concatenate([none > 0, *((view.draws > 1) & ~(view.first < view.values) for view in views)])
+        repeats = np.concatenate([[0], np.cumsum(self.repeats)])
         tree = np.arange(len(views))
         first, last = self.offsets[:-1], self.offsets[1:]
         most = len(self.ends) - 1
@@ -160,8 +171,8 @@ class Grown:
         begin, p = self.starts[low:high] - self.forest.offsets[tree], self.probabilities[low:high]
         differs = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1])
         begin, p = begin[differs], p[differs]
-        values = self.forest.views[tree].values
-        return Steps(between(values[begin[1:] - 1], values[begin[1:]]), p, float(self.evidence[tree]))
+        view = self.forest.views[tree]
+        return Steps(between(view.values[begin[1:] - 1], view.first[begin[1:]]), p, float(self.evidence[tree]))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -305,8 +316,8 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     count, none = len(SIZES.shifts), SIZES.shifts.index(0.0)
     sums = np.zeros((count, told.shape[1] + 1))
     np.cumsum(told - told[none], axis=1, out=sums[:, 1:])  # over no shift: small enough for short floats
-    atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
-    atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
+    is_repeated = forest.repeats & (np.diff(forest.ends) >= SIZES.min_atom)
+    atoms = np.maximum(np.diff(np.append(0, np.cumsum(is_repeated))[forest.offsets]), 1)
     of_state: list[ShortFloats] = []  # likelihood of all below a cell, by its shift, over that of its best one
     of_parent: list[ShortFloats] = []  # the same, by its parent's
     leaving: list[ShortFloats] = []
@@ -315,7 +326,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         logs = (sums[:, level.last] - sums[:, level.first]).astype(np.float32)
         logs[:, level.splits] = below[:, 0::2] + below[:, 1::2]
         cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
-        is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
+        is_atom = (level.last - level.first == 1) & is_repeated[level.first]
         is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
         leave = np.where(is_atom, 0.5 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 0.3 / cells))
         leaving.append(np.minimum(SIZES.leaving, leave).astype(np.float32))
@@ -346,7 +357,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
         keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
         own, of_own = own[keep], of_own[keep]
-        found.append(Shifts(between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
+        found.append(Shifts(between(view.values[own[1:] - 1], view.first[own[1:]]), of_own, float(evidence[k])))
     return found
 
 

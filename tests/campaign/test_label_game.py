@@ -192,6 +192,16 @@ def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     assert all(one.q.tolist() != other.q.tolist() for one, other in itertools.pairwise(beyond))
 
 
+def test_no_fit_follows_one_that_saw_as_many_draws_as_a_fit_may(monkeypatch):
+    """Another one would see as many; what else was drawn is learned from counts."""
+    monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, max_numbers=200))
+    fit, seen = learning_state.fit_mixture, []
+    monkeypatch.setattr(learning_state, "fit_mixture", lambda *args: seen.append(len(args[2])) or fit(*args))
+    played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert seen == sorted(set(seen))
+    assert seen[-1] == 200
+
+
 def test_fits_see_no_more_than_is_kept(monkeypatch):
     monkeypatch.setitem(schedules.TRAINING_DRAWS, "sequential", 100)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)

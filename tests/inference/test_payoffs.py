@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize
 
 from dpaudit.inference.payoffs import Inequalities, best_bets, growth
-from dpaudit.inference.tables import Predicted
+from dpaudit.inference.tables import Predicted, bins_of
 from dpaudit.privacy.claims import (
     ApproxDP,
     DirectedProfile,
@@ -161,3 +161,18 @@ def test_no_bets_grow_where_what_is_predicted_keeps_the_claim_and_they_do_where_
     assert abs(grown["nothing"]) < 1e-9 and grown["a leak both ways"] > 0.01
     assert min(value for kind, value in grown.items() if kind != "rare") >= 0.0
     assert grown["rare"] > -1e-2  # weights are found without bins of so little mass
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_choice_among_bets_is_made_on_bins_and_pays_cells_of_one_bin_alike(name):
+    """A stake on each cell, without a choice, is that of the cell itself; either grows about as on cells alone."""
+    claim, rng = FAMILIES[name], np.random.default_rng(4)
+    q = 1.0 / (1.0 + np.exp(-rng.normal(scale=1.5, size=600)))
+    cells = Predicted(q, np.full(600, 1.0 / 600))
+    factors = best_bets(Inequalities(claim), claim.value, cells).factors(claim.value)
+    bins = bins_of(q)
+    alike = [np.ptp(factors[0][bins == k]) < 1e-12 for k in np.unique(bins) if (bins == k).sum() > 5]
+    assert all(alike) if name != "eps" else not all(alike)
+    by_bins = cells.by_bins()
+    in_bins = growth(by_bins, *best_bets(Inequalities(claim), claim.value, by_bins).factors(claim.value))
+    assert growth(cells, *factors) == pytest.approx(in_bins, rel=0.03)

@@ -9,15 +9,20 @@ import pytest
 
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
+from dpaudit.features.views import View
 from dpaudit.learning.learned_views import _quantiles
 from dpaudit.learning.mixture import (
     NO_FORETELLING,
     STRUCTURES,
     Mixture,
+    Model,
     fit_mixture,
     fit_views,
+    mixture_of,
     weights_of,
 )
+from dpaudit.learning.rank_tree import SIZES as RANK_SIZES
+from dpaudit.learning.rank_tree import Shifts
 
 
 def one_number(rng, size, moved):
@@ -109,7 +114,7 @@ def test_the_parts_of_a_structure_leave_the_rest_to_a_fair_coin():
     mixture, _ = fitted("rows")
     for parts in (mixture.trees, mixture.parts, mixture.shifted):
         weights = [part.weight for part in parts]
-        assert min(weights) > 0.0 and sum(weights) <= 1.0 + 1e-12
+        assert min(weights, default=1.0) > 0.0 and sum(weights) <= 1.0 + 1e-12
 
 
 def test_a_first_look_has_few_views():
@@ -135,3 +140,15 @@ def test_quantiles_of_columns_are_those_of_numpy():
             columns[0] = 1.0
             expected = np.nanquantile(columns, [0.003, 0.5, 0.997], axis=0)
             assert _quantiles(columns, [0.003, 0.5, 0.997]).tobytes() == expected.tobytes()
+
+
+def test_shifts_that_tell_less_than_none_are_not_heard():
+    _, sides = fitted("one number")
+    reader, view = Reader.learn(tuple(sides)), View("value", (0,))
+    still = np.zeros((2, len(RANK_SIZES.shifts)))
+    still[:, [4, 6]] = 0.5
+    moves = [Model(evidence, view, Shifts(np.zeros(1), still)) for evidence in (-0.1, 0.0, 1.0)]
+    foretold = NO_FORETELLING
+    assert mixture_of(reader, [], [], moves[:2], foretold).shifted == ()
+    assert np.array_equal(mixture_of(reader, [], [], moves[:2], foretold).weights, weights_of(foretold))
+    assert [part.tree for part in mixture_of(reader, [], [], moves, foretold).shifted] == [moves[2].tree]

@@ -102,7 +102,7 @@ def test_shift_trees_are_the_sum_over_all_shifts_of_all_cells(base, monkeypatch)
     """A tree of two levels of splits: every cell has one of three shifts."""
     small = dataclasses.replace(SIZES, shifts=(-1.0, 0.0, 1.0))
     monkeypatch.setattr("dpaudit.learning.rank_tree.SIZES", small)
-    view = Ordered(np.arange(4.0), np.array([3, 4, 5, 3]), np.array([0, 3, 5, 1]))
+    view = Ordered(np.arange(4.0), np.arange(4.0), np.array([3, 4, 5, 3]), np.array([0, 3, 5, 1]))
     forest = Forest([view])
     log_odds = base + np.array([0.0, 0.1, -0.2, 0.3])
     likelihoods = np.exp(told_by_shifts(log_odds, view.ones, view.draws))
@@ -135,9 +135,9 @@ def test_shift_trees_are_the_sum_over_all_shifts_of_all_cells(base, monkeypatch)
 def test_few_draws_are_split_only_at_the_ends_and_where_a_value_repeats():
     size = 4 * SIZES.min_split_smooth - 4
     each = np.ones(size, dtype=int)
-    smooth = Ordered(np.arange(float(size)), each, 0 * each)
+    smooth = Ordered(np.arange(float(size)), np.arange(float(size)), each, 0 * each)
     draws = np.append(each[:-1], 2)
-    repeated = Ordered(np.arange(float(size)), np.roll(draws, size // 2 + 5), 0 * each)
+    repeated = Ordered(np.arange(float(size)), np.arange(float(size)), np.roll(draws, size // 2 + 5), 0 * each)
     for view, expected in ((smooth, [True, False, False, True]), (repeated, [True, False, True, True])):
         assert Forest([view]).levels[2].splits.tolist() == expected
 
@@ -187,3 +187,21 @@ def test_broken_records_are_refused():
             Steps.from_dict({**steps, **broken})
     with pytest.raises(ValueError, match="shifts must have"):
         Shifts.from_dict({"edges": [], "weights": [[(1.0).hex()]]})
+
+
+def test_neighbours_that_no_cell_tells_apart_are_one_value_and_edges_lie_between_such():
+    rng = np.random.default_rng(3)
+    values = np.concatenate([rng.normal(size=2_000), np.full(9, 0.25), np.full(2, -0.5)])
+    labels = (rng.random(len(values)) < special.expit(2.0 * values)).astype(np.intp)
+    view = Ordered.of(values, labels)
+    assert len(view.values) < len(values) / 5
+    assert view.draws.max() == 9  # the atom; of others at most half of what a cell in the middle needs to split
+    assert (view.draws[:16] == 1).all()
+    assert (view.draws[-16:] == 1).all()
+    inside = (values[:, None] >= view.first) & (values[:, None] <= view.values)
+    assert (inside.sum(axis=1) == 1).all()
+    assert inside.sum(axis=0).tolist() == view.draws.tolist()
+    assert inside[labels == 1].sum(axis=0).tolist() == view.ones.tolist()
+    steps = pruned_trees(Forest([view])).steps(0)
+    assert len(steps.edges) > 3
+    assert (steps(view.first) == steps(view.values)).all()
