@@ -76,9 +76,8 @@ class _Plants:
         # Of a map all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
         self.is_map = self.run.options.power == "full"
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        self.forms = [
-            form for form in self.planting.seen.suited if self._misfit(form, self.known.event_mass) < math.inf
-        ]
+        suited, mass = self.planting.seen.suited, self.known.event_mass
+        self.forms = [form for form in suited if self._misfit(form, mass) < math.inf]
 
     def _misfit(self, form: PlantedForm, mass: float) -> float:
         """The factor by which an event of this form that is planted misses a mass of `mass`."""

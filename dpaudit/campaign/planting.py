@@ -58,7 +58,7 @@ class PlantSizes:
     """Sizes of events."""
 
     pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event: the more there are, the less is found
-    bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first that is as rare as it is asked for
+    bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first of which an event has the mass
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
