@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.power import MASSES, power_of
-from dpaudit.campaign.planting import PlantedForm, Planting, Seen, is_rare, mass_of
+from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, misfit
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
@@ -76,12 +76,12 @@ class _Plants:
         # Of a map all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
         self.is_map = self.run.options.power == "full"
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        self.forms = [form for form in self.planting.seen.suited if self._made(form, self.known.event_mass) > 0.0]
+        suited, mass = self.planting.seen.suited, self.known.event_mass
+        self.forms = [form for form in suited if self._misfit(form, mass) < math.inf]
 
-    def _made(self, form: PlantedForm, mass: float) -> float:
-        """The true mass of the event of this form that is planted for a mass of `mass`."""
-        rng = stream(self.run.root, PLANTS, self.place)
-        return mass_of(self.planting.seen.event(form, mass, rng))
+    def _misfit(self, form: PlantedForm, mass: float) -> float:
+        """The factor by which an event of this form that is planted misses a mass of `mass`."""
+        return misfit(self.planting.seen.event(form, mass, stream(self.run.root, PLANTS, self.place)), mass)
 
     def power(self) -> Power:
         """The power with what was planted."""
@@ -102,7 +102,7 @@ class _Plants:
         for other_mass in MASSES if self.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
-                if form.is_expected and is_rare(self._made(form, other_mass), other_mass):
+                if form.is_expected and self._misfit(form, other_mass) <= SIZES.rounding:
                     self._least(form, other_mass, self._ladder(least))
         return dataclasses.replace(
             self.known,

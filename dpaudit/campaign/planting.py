@@ -17,9 +17,10 @@ Validity
   another form.
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
-* **The mass.** An event is of whole cells, at most half as heavy again as stated, and of columns that depend on each
-  other it may be far rarer: then less is found than of one that has the mass. Where outputs have no event of a form
-  that is so rare, as a coin has none of .1, the rarest one is planted: then no rarer leak of this form exists either.
+* **The mass.** An event is of whole cells. Of some that are made at random the first is planted whose halves have both
+  the mass that they should have up to a factor of 1.5, else the one that is least far from that. An event that is far
+  rarer, or of which one half is far heavier and so hardly has a loss, would be found less than a leak of this mass. A
+  coin has no event of .1, and the coin is planted: then no rarer leak of this form exists either.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
   of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
@@ -56,16 +57,16 @@ Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewher
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: int = 16  # intervals of each half of an event: the more there are, the less is found
-    few_pieces: int = 2  # the same of the form of few intervals, which are found far more easily
-    bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first that is as rare as it is asked for
+    pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event: the more there are, the less is found
+    bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first of which an event has the mass
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
     least_word: float = 0.025  # of the outputs, which have such a word: half of a half of an event of .1
+    alone: float = 0.5  # of an event of several columns, by which one of its halves may be heavier in a column's bins
     finer: int = 6  # times that bins are halved, where columns of few values stand beside others
-    tries: int = 8  # events that are made until one is as rare as it is asked for
-    rounding: float = 1.5  # of a mass, by which whole cells may be off
+    tries: int = 32  # events that are made until one has the mass that it is asked for: few pairs of words have
+    rounding: float = 1.5  # of the mass of a half, by which whole cells may be off
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
@@ -122,40 +123,38 @@ def _together(columns: Columns, mass: float, rng: np.random.Generator, counts: S
     """
     width = mass ** (1.0 / len(columns))
     events = (
-        _of_bins([_bins(values, math.ceil(count / width) << finer) for values in columns], count, rng)
+        _of_bins([_bins(values, round(count / width) << finer) for values in columns], count, rng)
         for count in counts
         for finer in range(SIZES.finer)
     )
-    return _rarest(events, mass)
+    return _nearest(events, mass)
 
 
 def _of_bins(bins: Sequence[Cells], count: int, rng: np.random.Generator) -> Event:
+    """An event of so many bins of each column; none where a column tells it alone, as of one that is there twice."""
     sides = np.ones(len(bins[0]), dtype=np.int8)
     for own in bins:
         cells = rng.permutation(np.unique(own))
         half = min(count, len(cells)) // 2
         sides *= np.isin(own, cells[:half]) - np.isin(own, cells[half : 2 * half]).astype(np.int8)
-    return sides
+    told = (np.abs(np.bincount(own, weights=sides)).sum() for own in bins)
+    return sides if max(told) <= SIZES.alone * np.count_nonzero(sides) else np.zeros_like(sides)
 
 
-def mass_of(sides: Event) -> float:
-    """Twice the mass of the lighter half, which alone has the loss: 0 where there is no event."""
-    return 2.0 * min(int((sides == 1).sum()), int((sides == -1).sum())) / len(sides)
+def misfit(sides: Event, mass: float) -> float:
+    """The factor by which a half of an event is lighter or heavier than half of a mass; inf where one is empty."""
+    shares = [2.0 * float(np.mean(sides == side)) / mass for side in (1, -1)]
+    return max(max(share, 1.0 / share) if share else math.inf for share in shares)
 
 
-def is_rare(made: float, mass: float) -> bool:
-    """Say whether an event is about as rare as it was asked for."""
-    return 0.0 < made <= SIZES.rounding * mass
-
-
-def _rarest(events: Iterable[Event], mass: float) -> Event:
-    """The first event that is about as rare as it is asked for, else the rarest."""
+def _nearest(events: Iterable[Event], mass: float) -> Event:
+    """The first event that has about the mass that it is asked for, else the one that is least far from it."""
     made = []
     for sides in events:
-        made.append(sides)
-        if is_rare(mass_of(sides), mass):
-            return sides
-    return min(made, key=lambda sides: mass_of(sides) or math.inf)
+        made.append((misfit(sides, mass), sides))
+        if made[-1][0] <= SIZES.rounding:
+            break
+    return min(made, key=lambda one: one[0])[1]
 
 
 def _scaled(columns: Columns) -> FloatArray:
@@ -181,7 +180,7 @@ def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     return _ends(_some(columns, 1, rng)[0], mass, rng)
 
 
-def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces) -> Event:
+def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces[0]) -> Event:
     return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * pieces / mass)), mass, rng)
 
 
@@ -246,20 +245,18 @@ class PlantedForm:
     make: Callable[[Columns, float, np.random.Generator], Event]  # a random event of so much mass, of suited columns
     suits: Callable[[FloatArray], bool] = _varies  # whether a column may be of such an event
     least: int = 1  # columns that such an event needs
-    of: str = ""  # outputs: "numbers", "objects" or "" for both; "words" of the words that objects print
+    of_words: bool = False  # whether such an event is of the words that objects print
     is_expected: bool = True  # readers expect that such an event is found, so "not refuted" rests on it
 
 
-_few_intervals = functools.partial(_intervals, pieces=SIZES.few_pieces)
 FORMS = (
-    PlantedForm("one level", _level, of="numbers"),
-    PlantedForm("intervals", _intervals, _has_many, of="numbers"),
-    PlantedForm("single values", _single_values, _recurs, of="numbers"),
-    PlantedForm("a token", _words, least=2, of="words"),
-    PlantedForm("a number inside", _intervals, _has_many, of="objects"),
+    PlantedForm("one level", _level),
+    PlantedForm("intervals", _intervals, _has_many),
+    PlantedForm("single values", _single_values, _recurs),
+    PlantedForm("a token", _words, least=2, of_words=True),
     PlantedForm("two columns together", _two, least=2),
-    PlantedForm("few intervals", _few_intervals, _has_many, of="numbers", is_expected=False),
-    PlantedForm("few intervals of a number inside", _few_intervals, _has_many, of="objects", is_expected=False),
+    PlantedForm("some intervals", functools.partial(_intervals, pieces=SIZES.pieces[1]), _has_many, is_expected=False),
+    PlantedForm("few intervals", functools.partial(_intervals, pieces=SIZES.pieces[2]), _has_many, is_expected=False),
     PlantedForm("several columns together", _several, least=3, is_expected=False),
     PlantedForm("a direction", _direction, least=2, is_expected=False),
     PlantedForm("random features", _features, is_expected=False),
@@ -273,7 +270,6 @@ class Seen:
     outcomes: Outcomes  # as they are drawn again: arrays of numbers as they came, others as the columns read of them
     columns: tuple[FloatArray, ...]  # the values of each column that varies
     words: tuple[FloatArray, ...]  # how often outputs that are objects print each of their usual words
-    kind: str  # "numbers" where outputs are arrays of numbers, else "objects"
 
     @classmethod
     def of(cls, sides: Sequence[Outcomes]) -> Seen:
@@ -284,9 +280,9 @@ class Seen:
         if not reader.columns:
             texts = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
             words = tuple(islice(_counts_of_words(texts), SIZES.usual))
-            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words, "objects")
+            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words)
         whole = all(side.is_integer for side in sides)
-        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, (), "numbers")
+        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, ())
 
     @functools.cached_property
     def suited(self) -> dict[PlantedForm, Columns]:
@@ -295,14 +291,12 @@ class Seen:
         return {form: columns for form, columns in found.items() if len(columns) >= form.least}
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
-        """A random event of this form of about this mass; where there is no such one, the rarest of some, or none."""
+        """A random event of this form of about this mass; where there is no such one, the nearest of some, or none."""
         columns = self.suited[form]
-        return _rarest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass)
+        return _nearest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass)
 
     def _suited(self, form: PlantedForm) -> Columns:
-        if form.of == "words":
-            return self.words
-        return [values for values in self.columns if form.suits(values)] if form.of in ("", self.kind) else []
+        return self.words if form.of_words else [values for values in self.columns if form.suits(values)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 Of leaks drawn from a family that plants are not made from (`leak_family`): how many of `PLANTS` leaks
 of the same form, loss and mass are found that are planted into outputs of the leak without its loss, beside how many of
-`AUDITS` audits find the leak itself. The stated power is the lower limit that a report gives of what was planted. A
-leak in few intervals, or in an end or a value of a number inside, is matched with the form of few intervals.
+`AUDITS` audits find the leak itself. The stated power is the lower limit that a report gives of what was planted.
 `--verdicts` counts the verdicts of audits with plants instead, where each leak has twice the claimed loss.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -34,11 +34,13 @@ LEVEL = 0.05
 
 
 def matching(leak: FamilyLeak) -> str:
-    """Name of the planted form that a leak is compared with, less its article; no form has the name of letters."""
-    pieces = re.match(r"(\d+) (pieces|narrow|bands)", leak.name)
-    is_few = pieces is None or int(pieces[1]) <= 2 * SIZES.few_pieces
-    few = {"intervals": "few intervals", "number inside": "few intervals of a number inside"}
-    return few.get(leak.form, leak.form) if is_few else leak.form
+    """Name of the planted form that a leak is compared with: of intervals that with the nearest number of pieces."""
+    if pieces := re.match(r"(\d+) (pieces|narrow|bands)", leak.name):
+        a_half = min(SIZES.pieces, key=lambda count: abs(math.log(2 * count / int(pieces[1]))))
+        return dict(zip(SIZES.pieces, ("intervals", "some intervals", "few intervals"), strict=True))[a_half]
+    if leak.form == "number inside":
+        return "single values" if "recur" in leak.name else "one level"
+    return {"token": "a token", "direction": "a direction"}.get(leak.form, leak.form)
 
 
 def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None:
@@ -46,8 +48,7 @@ def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None
     sound = leak.with_loss(0.0, leak.mass)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     seen = Seen.of([read_outputs(sound.sample(data, samples, rng), samples) for data in (1, 0)])
-    names = leak.form, "a " + leak.form, matching(leak)
-    form = next((form for form in reversed(seen.suited) if form.name in names), None)
+    form = next((form for form in seen.suited if form.name == matching(leak)), None)
     if form is None:
         return None
     planting = Planting(seen, PureDP(1.0), LEVEL, mode)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.campaign.planting import FORMS, Planting, Seen, _replayed, _tilted, is_rare, mass_of, sides_of
+from dpaudit.campaign.planting import FORMS, SIZES, Planting, Seen, _replayed, _tilted, misfit, sides_of
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Task
 from dpaudit.privacy.claims import GaussianDP, PureDP
@@ -45,7 +45,7 @@ def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
         "number": {"one level", "intervals"},
         "row": {"one level", "intervals", "two columns together"},
         "answers": {"one level", "single values", "two columns together"},
-        "texts": {"a token", "a number inside", "two columns together"},
+        "texts": {"one level", "intervals", "single values", "a token", "two columns together"},
     }
     assert names == expected[kind]
 
@@ -58,7 +58,7 @@ def test_halves_of_an_event_have_the_mass_that_whole_cells_allow(kind):
         columns = seen.suited[form]
         cells = {len(np.unique(values)) for values in columns}
         for seed in range(8):
-            sides = form.make(columns, 0.2, np.random.default_rng(seed))
+            sides = seen.event(form, 0.2, np.random.default_rng(seed))
             halves = [(sides == side).sum() / size for side in (1, -1)]
             # A half of .1. Few values allow no better than whole ones: that a word is there, or that it is not.
             has_many = min(cells) > 40
@@ -87,6 +87,16 @@ def test_of_columns_together_none_tells_alone(name):
         assert (np.abs(balance) <= 5.0 * np.sqrt(np.bincount(bins, weights=sides != 0) + 1.0)).all()
 
 
+def test_halves_of_an_event_of_words_are_as_heavy_as_they_are_asked_to_be_where_any_are():
+    rng = np.random.default_rng(8)
+    words = np.array(["red", "blue", "green", "tea", "north", "south", "open", "late"])
+    rates = [0.05, 0.05, 0.05, 0.05, 0.01, 0.02, 0.37, 0.40]
+    texts = [f"{a}+{b}" for a, b in zip(*rng.choice(words, (2, 4_000), p=rates), strict=True)]
+    seen = seen_of(texts)
+    made = [seen.event(form_of("a token"), 0.2, np.random.default_rng(k)) for k in range(10)]
+    assert max(misfit(sides, 0.2) for sides in made) <= SIZES.rounding
+
+
 def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
     rng = np.random.default_rng(5)
     beside_a_flag = np.stack([rng.normal(size=20_000), rng.integers(0, 2, 20_000).astype(float)], axis=1)
@@ -94,20 +104,23 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
     for form in seen.suited:
         for mass in (0.2, 0.1, 0.03):
             # Single values are those of the flag alone, and none of its events is rare.
-            made = [mass_of(seen.event(form, mass, np.random.default_rng(k))) for k in range(5)]
-            assert all(is_rare(one, mass) for one in made) or form.name == "single values", (form.name, mass, made)
+            made = [seen.event(form, mass, np.random.default_rng(k)) for k in range(5)]
+            assert all(misfit(one, mass) <= SIZES.rounding for one in made) or form.name == "single values", (
+                form.name,
+                mass,
+            )
 
 
 def test_of_two_flags_the_rarest_event_is_planted():
     seen = seen_of(np.random.default_rng(6).integers(0, 2, (4_000, 2)).astype(float))
-    made = mass_of(seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1)))
-    assert 0.9 < made <= 1.0 and not is_rare(made, 0.1)
+    sides = seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))
+    assert 0.9 < 2.0 * min((sides == 1).mean(), (sides == -1).mean()) <= 1.0
 
 
 def test_a_column_that_is_there_twice_has_no_event_of_both():
     values = np.random.default_rng(7).normal(size=2_000)
     seen = seen_of(np.stack([values, values], axis=1))
-    assert mass_of(seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))) == 0.0
+    assert not seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1)).any()
 
 
 def test_missing_values_are_a_cell_like_others():
