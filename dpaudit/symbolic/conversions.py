@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.dependence import checked
+from dpaudit.symbolic.dependence import Dependence, checked
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -84,17 +84,18 @@ KEPT = {name: f"dpaudit {name}" for name in CALLED}
 
 
 @contextlib.contextmanager
-def kept_by_conversions() -> Iterator[None]:
+def kept_by_conversions(depends: Dependence | None = None) -> Iterator[None]:
     """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
 
-    Where a function is missed, a conversion in it gives a number.
+    Those that a program may call, where that is known of what it depends on. Where a function is missed, a conversion
+    in it gives a number, and a text or a set in it is a doubt by its name.
     """
     vars(builtins).update({KEPT[name]: function for name, function in CALLED.items()})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:
             setattr(np, name, guarding(name))
-        for function in users_functions():
+        for function in users_functions(None if depends is None else depends.functions()):
             own = function.__globals__  # which may have many thousands of names, that are not gone through
             code = _known_with_calls(function.__code__, frozenset(name for name in KEPT if name not in own))
             if code is not function.__code__:
@@ -109,15 +110,16 @@ def kept_by_conversions() -> Iterator[None]:
                 function.__code__ = before
 
 
-def users_functions() -> list[FunctionType]:
-    """The functions of the user's files, but for those with builtins of their own and for handlers of signals.
+def users_functions(known: list[FunctionType] | None = None) -> list[FunctionType]:
+    """The functions of the user's files, among these or all of the process.
 
-    A handler is known by its code (`dpaudit.subjects.tracebacks.is_outcome`).
+    But for those with builtins of their own and for handlers of signals, which are known by their codes
+    (`dpaudit.subjects.tracebacks.is_outcome`).
     """
     handlers = signal_handlers()
-    functions: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType]
+    found: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType] if known is None else known
     return [
-        function for function in functions
+        function for function in found
         if is_users(function.__code__.co_filename)
         and function.__builtins__ is vars(builtins)
         and function.__code__ not in handlers
