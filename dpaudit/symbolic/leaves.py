@@ -25,7 +25,7 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
-from dpaudit.features.unread import MAX_PARTS, forms_of
+from dpaudit.features.unread import MAX_PARTS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of, is_standard
 from dpaudit.subjects.plain import seen
@@ -113,7 +113,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
     token = identity(plain)
     if tracer.depends is not None:
-        tracer.depends.note_form(token, [*forms_of(plain), *held(output)])
+        tracer.depends.note_form(token, [*held(output)])
     if not isinstance(plain, int | float | str) and identity(plain, -1) != token:  # one level more shows more
         tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
     if not tails:
@@ -136,6 +136,8 @@ def held(output: Any) -> Iterator[Any]:
         kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
         is_usual = issubclass(kind, np.generic) and is_standard(np.dtype(kind))
         yield type(kind(0).item()) if is_usual else kind
+        if isinstance(value, np.ndarray):
+            yield value.dtype.str, value.shape
         if isinstance(value, Failed):
             yield value.held
         elif isinstance(value, Symbol | SymbolArray):
@@ -144,7 +146,7 @@ def held(output: Any) -> Iterator[Any]:
             array = asarray(value)
             yield array[np.isnan(array)].tobytes()
         elif kind is np.ndarray:
-            waiting += asarray(value).ravel().tolist() if asarray(value).dtype == object else []
+            waiting += value.ravel().tolist() if value.dtype == object else []
         elif not any(value is one for one in kept):
             kept.append(value)
             waiting += _parts(value)
