@@ -541,8 +541,8 @@ class _Judging:
         if self.domain is not None:
             searched["domain"] = self.domain.to_dict()
         if self.climbed is not None:
-            searched |= {name: getattr(self.climbed, name) for name in ("tried", "lost", "runs", "seconds", "problem")}
-            searched["cut"] = self.climbed.is_cut
+            figures = ("tried", "lost", "runs", "seconds", "problem", "is_cut")
+            searched |= {name: getattr(self.climbed, name) for name in figures}
             searched["distance"] = self.climbed.best[0].distance if self.climbed.best else 0.0
         return Judgement(
             subject=self.subject.describe(),
@@ -578,10 +578,9 @@ class _Judging:
         if self.is_whole:
             return "This speaks of every pair of neighbours of the domain, and of no inputs outside of it."
         domain = {"kind": "strategy"} if self.domain is None else self.domain.to_dict()
-        if self.climbed is None:
-            return place_sentence(domain)
-        cut = ", which the limit of time cut short" * self.climbed.is_cut
-        return f"{self.climbed.tried:,} pairs were tried without sampling{cut}. {place_sentence(domain)}"
+        cut = ", which the limit of time cut short" * (self.climbed is not None and self.climbed.is_cut)
+        count = f"{self.climbed.tried:,} pairs were tried without sampling{cut}. " if self.climbed is not None else ""
+        return f"{count}{place_sentence(domain)}"
 
     def _next(self, verdict: Verdict, by: By, places: tuple[str, ...]) -> str:
         if verdict == "refuted":

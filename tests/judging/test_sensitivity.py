@@ -81,8 +81,8 @@ def test_a_judgement_says_where_its_time_cut_the_search():
         time.sleep(0.01)
         return abs(x - 0.3) + rng.laplace(scale=0.1)
 
-    found = judge(release, "eps=1", domain=NumberDomain(0.0, 1.0), seconds=0.5, seed=1)
-    assert found.searched["cut"]
+    found = judge(release, "eps=10", domain=NumberDomain(0.0, 1.0), seconds=0.5, seed=1)
+    assert found.searched["is_cut"] and "cut short" in found.scope
 
 
 def test_a_number_moves_by_less_than_it_may():
