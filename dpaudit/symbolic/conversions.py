@@ -3,8 +3,9 @@
 Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
 is made, the functions of the user's files call others instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
-tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process
-(`dpaudit.symbolic.dependence`). Functions of numpy that make arrays (`BEFORE_DTYPE`) guard the symbols in them.
+tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process, and
+those of `getattr` whether a program may name that (`dpaudit.symbolic.dependence`). Functions of numpy that make arrays
+(`BEFORE_DTYPE`) guard the symbols in them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.dependence import Dependence, checked
+from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -78,6 +79,7 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 CALLED: Mapping[str, Callable[..., Any]] = {
     **{kind.__name__: _keeping(kind) for kind in (int, float)},
     "type": keep_type,
+    "getattr": checked_getattr,
     **{function.__name__: checked(function) for function in (str, repr, set, frozenset)},
 }
 KEPT = {name: f"dpaudit {name}" for name in CALLED}

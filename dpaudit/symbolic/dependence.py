@@ -615,8 +615,8 @@ class Code:
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
             return self._of_chain([name, *(other.argval for other in rest)], is_asked)
         if kind in LOADED | SETTING:
-            is_hidden = name.startswith("__") and name.endswith("__") and (kind in SETTING or name not in DUNDERS)
-            return f"it names the attribute {name}" if is_hidden or name in ATTRIBUTES else ""
+            is_hidden = _is_hidden(name) or (kind in SETTING and name in DUNDERS)
+            return f"it names the attribute {name}" if is_hidden else ""
         if kind == "IMPORT_NAME":
             following = itertools.takewhile(lambda other: other.opname.startswith(("IMPORT_FROM", "STORE_")), after)
             taken = [other.argval for other in following if other.opname == "IMPORT_FROM"]
@@ -658,6 +658,18 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return call
+
+
+def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
+    found = getattr(owner, name, *default)
+    if type(owner) is types.ModuleType or _is_hidden(name):
+        UNSURE.append(f"it names the attribute {name}")
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    return name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
 
 
 @functools.lru_cache(maxsize=4_096)

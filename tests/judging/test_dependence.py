@@ -17,6 +17,7 @@ import functools
 import gc
 import math
 import operator
+import random
 import string
 import warnings
 
@@ -250,6 +251,29 @@ def by_an_address(x, rng):
 
 def plain(x, rng):
     return x + rng.laplace()
+
+
+def by_a_name(owner, name, x, rng):
+    return x if getattr(owner, name, 1.0) is None else int(getattr(rng, "random")() < 0.5)  # noqa: B009
+
+
+def test_a_name_that_is_a_text_is_looked_at_in_the_run():
+    def certified(owner, name):
+        return dpaudit.certify(functools.partial(by_a_name, owner, name), "eps=1", [(0, 1)]).pairs[0]
+
+    assert certified(SCALES, "get").verdict == "kept"
+    assert "it names the attribute __globals__" in certified(plain, "__globals__").reason
+    table = functools.partial(by_a_name, name="pi")
+    assert dpaudit.certify(lambda x, rng: table(math, rng=rng, x=x), "eps=1", [(0, 1)]).verdict == "open"
+
+
+def keeps_a_count_on_its_generator(x, rng: random.Random):
+    rng.calls = rng.calls + 1 if hasattr(rng, "calls") else 0
+    return x if rng.calls % 50 == 49 else int(rng.random() < 0.5)
+
+
+def test_what_a_program_keeps_on_its_generator_is_no_draw():
+    assert dpaudit.certify(keeps_a_count_on_its_generator, "eps=1", [(0, 1)]).verdict == "open"
 
 
 def by_a_module_of_another(x, rng):
