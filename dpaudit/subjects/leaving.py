@@ -176,6 +176,9 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
         limits.append(limit)
         try:
             yield
+        except GeneratorExit:  # nobody waits for its end
+            limit.was_used = False
+            raise
         finally:
             limits.pop()
             if limit.was_used:  # whatever the program has made of it

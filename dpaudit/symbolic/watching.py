@@ -72,14 +72,20 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
     With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then the
     module `random` does not, which is led to the run, nor `id` and `hash` unless the run is strict.
     """
+    calls = 0
 
     def hear(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal calls
         if event != "c_call":
+            calls += 1
             depends = run.depends
             if depends is not None and event == "call":
                 depends.note(frame)
             elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
                 depends.state.note_work(event, function)
+            if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that sleeps, without the processor's time
+                sys.setprofile(None)
+                run.suspend()
             return
         own = getattr(function, "__self__", None)
         if type(own) is set and run.depends is not None and is_users(frame.f_code.co_filename):

@@ -389,6 +389,11 @@ def counts_whatever_it_catches(x, rng):
             pass
 
 
+def sleeps_for_ever(x, rng):
+    while True:
+        time.sleep(0.001)
+
+
 def in_a_thread(judged):
     def call(*arguments, **options):
         found = []
@@ -404,6 +409,7 @@ def in_a_thread(judged):
     ("loop", "judged"),
     [
         *itertools.product([counts_for_ever, counts_whatever_it_catches], [dpaudit.certify, dpaudit.judge]),
+        (sleeps_for_ever, dpaudit.certify),
         (counts_for_ever, in_a_thread(dpaudit.certify)),  # where what catches every exception goes on
     ],
 )
