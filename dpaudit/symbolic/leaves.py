@@ -144,7 +144,7 @@ def held(output: Any) -> Iterator[Any]:
             continue
         elif isinstance(value, float | complex | np.inexact) or (kind is np.ndarray and value.dtype.kind in "fc"):
             array = asarray(value)
-            yield array[np.isnan(array)].tobytes()
+            yield from [array[nan].tobytes()] if (nan := np.isnan(array)).any() else []
         elif kind is np.ndarray:
             waiting += value.ravel().tolist() if value.dtype == object else []
         elif not any(value is one for one in kept):
