@@ -39,6 +39,7 @@ from dpaudit.privacy.metrics import is_same
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
 from dpaudit.subjects.domains.domain import Inputs, is_number
+from dpaudit.subjects.leaving import end_of_time
 
 CLIMBS = 90  # the position of the stream of choices, behind those of the rounds of a search
 MAX_ENDS = 24  # inputs of the domain's starts, between any two of which a way is tried
@@ -50,7 +51,6 @@ class Limits:
     """Sizes of a climb. 1,000 runs reach the sensitivity of all functions of the bank (docs/measurements/judge.md)."""
 
     runs: int = 1_000  # of the mechanism, two a pair at most
-    seconds: float = 10.0  # of a slow function, 10 ms a run: a search with draws still has its time
     kept: int = 6  # ways that are walked, and pairs that are climbed from, each of another family where there are such
     first_share: float = 0.4  # of the runs, for starts and walks
     smallest: float = 1e-7  # of the range: the last size of a move
@@ -100,11 +100,14 @@ class Climb:
     `best` are the farthest pairs, at most `Limits.chosen`, of different families where there are such; `others` are the
     farthest of other families: where the noise decides, not the farthest is the worst. Of the pairs that were `tried`
     the distance is known, of those that were `lost` it is not, as a run could not be followed; `problem` is the last.
+    It ends by a count of runs, so that it is the same on any machine; `is_cut` says that a limit of time that the
+    caller set (`dpaudit.subjects.leaving.within`) ended it before.
     """
 
     def __init__(self, noise_free: NoiseFree, rng: np.random.Generator, limits: Limits) -> None:
         self.noise_free, self.rng, self.limits = noise_free, rng, limits
-        self.started, self.first_runs = time.perf_counter(), noise_free.runs
+        self.started, self.first_runs = time.monotonic(), noise_free.runs
+        self.time, self.is_cut = end_of_time() - self.started, False
         self.found: list[Climbed] = []
         self.seen: set[Any] = set()
         self.lost = 0
@@ -114,11 +117,12 @@ class Climb:
         ranked = self._ranked(self.limits.chosen + self.limits.others)
         self.best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
         self.others, self.tried, self.problem = ranked[len(self.best) :], len(self.found), self.noise_free.problem
-        self.runs, self.seconds = self.noise_free.runs - self.first_runs, time.perf_counter() - self.started
+        self.runs, self.seconds = self.noise_free.runs - self.first_runs, time.monotonic() - self.started
 
     def is_over(self, share: float = 1.0) -> bool:
-        """True where a share of the runs or of the time is spent."""
-        is_late = time.perf_counter() - self.started >= share * self.limits.seconds
+        """True where a share of the runs or of the caller's time is spent."""
+        is_late = time.monotonic() - self.started >= share * self.time
+        self.is_cut |= is_late
         return is_late or self.noise_free.runs - self.first_runs >= share * self.limits.runs
 
     def look(self, family: str, x: Any, x_prime: Any) -> Climbed | None:

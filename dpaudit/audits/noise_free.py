@@ -59,6 +59,7 @@ class NoiseFree:
     def __init__(self, subject: Subject, claim: Claim, seed: int, depends: Dependence | None = None) -> None:
         check_runs(subject)
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+        self.depends = depends
         self.recorder = Recorder(subject, claim, seed, depends=depends)
         self.only_adds = True  # whether all noise so far was added and returned: then the distance is the loss itself
         self.problem = ""  # of the last input that could not be run with symbols
@@ -96,7 +97,7 @@ class NoiseFree:
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
             own = self.recorder
-            tape = functools.partial(Tape, self.seed, is_quick=True, depends=own.depends, deadline=own.deadline)
+            tape = functools.partial(Tape, self.seed, is_quick=True, depends=self.depends, deadline=own.deadline)
             paths = [run(self.subject, x, tape(0))]
             first = paths[0].tape
             if (first.others or any(map(_is_order, first.decisions))) and not paths[0].problem:

@@ -80,12 +80,6 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str]
     return tuple(found.values())
 
 
-def forms_of(output: Any) -> list[tuple[str, str, str]]:
-    """In which forms an output and its parts are held, with their places: what no rule reads, and proofs compare."""
-    parts = _walk(output, LIMITS)
-    return sorted((place, what, form) for value, place, depth in parts for what, form in _forms(value, depth))
-
-
 def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
     """In which form a value is held, where nothing of that is read: numbers that are outputs, keys, members, NaN."""
     is_array = isinstance(value, np.ndarray)

@@ -61,8 +61,8 @@ class Judgement(Saved):
     seed, runs : int
     seconds : float
     searched : dict
-        Of the search for the pair: `tried`, `lost` (pairs that could not be followed), `runs`, `seconds`, `distance`
-        (in scales of the noise), `domain`.
+        Of the search for the pair: `tried`, `lost` (pairs that could not be followed), `runs`, `seconds`, `is_cut`
+        (by the limit of time), `distance` (in scales of the noise), `domain`.
     details : dict
         The saved forms of what it rests on: "audit", "certificate", "recorded", where there are such.
     """

@@ -35,7 +35,7 @@ from typing import Any
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.auditing import audit
-from dpaudit.audits.climbing import LIMITS, Climb, climb
+from dpaudit.audits.climbing import Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
@@ -266,10 +266,9 @@ class _Judging:
                 return as_pairs([pair for pair in whole if not self.claim.for_pair(pair.x, pair.x_prime).is_vacuous])
         if self.noise_free is None:
             return ()
-        limits = dataclasses.replace(LIMITS, seconds=min(LIMITS.seconds, SHARES.climb * self.limit))
         place = self.domain if self.domain is not None else self.search.domain
-        with kept_by_conversions():
-            self.climbed = climb(self.noise_free, place, self.seed, limits)
+        with kept_by_conversions(), within(SHARES.climb * self.limit):
+            self.climbed = climb(self.noise_free, place, self.seed)
         found = [*self.climbed.best, *(() if self.noise_free.only_adds else self.climbed.others)]
         return as_pairs([Pair(one.x, one.x_prime) for one in found]) if found else ()
 
@@ -542,7 +541,8 @@ class _Judging:
         if self.domain is not None:
             searched["domain"] = self.domain.to_dict()
         if self.climbed is not None:
-            searched |= {name: getattr(self.climbed, name) for name in ("tried", "lost", "runs", "seconds", "problem")}
+            figures = ("tried", "lost", "runs", "seconds", "problem", "is_cut")
+            searched |= {name: getattr(self.climbed, name) for name in figures}
             searched["distance"] = self.climbed.best[0].distance if self.climbed.best else 0.0
         return Judgement(
             subject=self.subject.describe(),
@@ -578,7 +578,8 @@ class _Judging:
         if self.is_whole:
             return "This speaks of every pair of neighbours of the domain, and of no inputs outside of it."
         domain = {"kind": "strategy"} if self.domain is None else self.domain.to_dict()
-        count = f"{self.climbed.tried:,} pairs were tried without sampling. " if self.climbed is not None else ""
+        cut = ", which the limit of time cut short" * (self.climbed is not None and self.climbed.is_cut)
+        count = f"{self.climbed.tried:,} pairs were tried without sampling{cut}. " if self.climbed is not None else ""
         return f"{count}{place_sentence(domain)}"
 
     def _next(self, verdict: Verdict, by: By, places: tuple[str, ...]) -> str:

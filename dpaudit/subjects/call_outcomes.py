@@ -19,14 +19,15 @@ class Failed:
     """The outcome of one call that raised; `kind` is the exception's type, `message` its text.
 
     Of the first one of a kind, `place` and `traceback` say where it came from (`dpaudit.subjects.tracebacks`). They are
-    no part of the outcome: two that differ in them alone are equal, and no rule sees them. `is_whole` says whether the
-    exception holds no more than its text.
+    no part of the outcome: two that differ in them alone are equal, and no rule sees them. `held` has its class, and
+    the same of those that led to it with their texts; `is_whole` says whether it holds no more than these and its text.
     """
 
     kind: str
     message: str
     place: str = dataclasses.field(default="", compare=False, repr=False)
     traceback: str = dataclasses.field(default="", compare=False, repr=False)
+    held: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False, kw_only=True)
     is_whole: bool = dataclasses.field(default=True, compare=False, repr=False, kw_only=True)
 
     @property

@@ -141,8 +141,8 @@ class Subject:
         return outputs if self.is_vectorised else Seen(outputs)
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
-        """`hold` of the output of one call, or of its exception as an outcome (`Failed`)."""
-        return self._outcome(self._given(data), rng, hold, Located(self._handlers))
+        """`hold` of the output of one call, or of its exception as an outcome (`Failed`), which is not located."""
+        return self._outcome(self._given(data), rng, hold, Located(self._handlers, is_asked=False))
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
@@ -244,7 +244,7 @@ class Subject:
             known.hold.check()
             if not is_outcome(error, known.handlers):
                 raise
-            return located_once(brief(error), error, known)
+            return located_once(brief(error), error, known) if known.is_asked else brief(error)
         known.hold.check()
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
@@ -387,9 +387,9 @@ class Around:
 class Located(set[str]):
     """The kinds of exceptions that have been located, the signal handlers from before the first call, and the hold."""
 
-    def __init__(self, handlers: frozenset[Any]) -> None:
+    def __init__(self, handlers: frozenset[Any], is_asked: bool = True) -> None:
         super().__init__()
-        self.handlers, self.hold = handlers, Hold()
+        self.handlers, self.hold, self.is_asked = handlers, Hold(), is_asked
 
 
 class CallError(SubjectError):

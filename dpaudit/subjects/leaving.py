@@ -11,11 +11,16 @@ the last look stands. A round that is broken off is never looked at.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import contextvars
+import ctypes
+import dataclasses
+import functools
 import mmap
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +28,7 @@ from types import FrameType
 from typing import NoReturn
 
 from dpaudit.errors import OutOfTimeError
-from dpaudit.subjects.tracebacks import is_users
+from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 
 COPY_STATUS = 3  # the exit status of a copy: it has found nothing
 LEFT = "dpaudit: a call forked the process of the auditor. The copy ends here; the audit goes on in the first one.\n"
@@ -78,43 +83,128 @@ def is_time_over() -> bool:
     return _clock() > _until.get()
 
 
-TICK = 0.01  # seconds of the processor between two looks at the clock
-_interrupts: list[tuple[float, Callable[[], object]]] = []
+TICK = 0.01  # seconds between two looks at the clock: of the processor in the main thread, of the wall in others
 
 
-def _tick(_: int, frame: FrameType | None) -> None:
-    # Validity: in the code of the user alone, as this package may be noting what a call has done.
-    if frame is not None and is_users(frame.f_code.co_filename):
-        for moment, end in reversed(_interrupts):
-            if _clock() > moment:
-                end()
+class _Late(BaseException):
+    """The time of a call in a thread other than the main one is over; `interrupted` says how it ends."""
+
+
+class _Again:
+    """Negated, it has the handler called at the next step of the main thread.
+
+    No call, as Python would take that step as soon as one comes back.
+    """
+
+    __neg__ = staticmethod(functools.partial(_thread.interrupt_main, getattr(signal, "SIGVTALRM", signal.SIGINT)))
+
+
+@dataclasses.dataclass
+class _Limit:
+    """A moment from which on the calls of a thread are broken off, how, and whether one was."""
+
+    moment: float
+    end: Callable[[], object]
+    was_used: bool = False
+
+
+_limits = threading.local()
+_again = _Again()
+
+
+def _late(limits: list[_Limit]) -> _Limit | None:
+    """The innermost limit that is over."""
+    return next((limit for limit in reversed(limits) if _clock() > limit.moment), None)
+
+
+def _is_of_call(frame: FrameType | None) -> bool:
+    """Tell whether a frame is of the user's code, or was called by it.
+
+    Validity: this package may be noting what a call has done.
+    """
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = None if frame.f_code.co_filename.startswith(OWN_FOLDER) else frame.f_back
+    return frame is not None
+
+
+def _tick(number: int, frame: FrameType | None) -> None:
+    limit = _late(_limits.all)
+    if limit is None or not _is_of_call(frame):
+        return
+    is_caught, limit.was_used = limit.was_used, True
+    try:
+        limit.end()
+    except BaseException as error:
+        found = error
+    if is_caught:  # by the program, which may do so each time: then at every step, so that it leaves all of that
+        _drop_own_hooks()  # else they take that step
+        _ = -_again
+    raise found
+
+
+def _drop_own_hooks() -> None:
+    for hook, drop in ((sys.gettrace(), sys.settrace), (sys.getprofile(), sys.setprofile)):
+        code = getattr(hook, "__code__", None)
+        if code is not None and code.co_filename.startswith(OWN_FOLDER):
+            drop(None)
+
+
+def _watch(thread: int, limits: list[_Limit], is_over: threading.Event) -> None:
+    while not is_over.wait(TICK):
+        limit = _late(limits)
+        if limit is not None and _is_of_call(sys._current_frames().get(thread)):
+            limit.was_used = True
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Late))
 
 
 @contextlib.contextmanager
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
-    A loop that calls nothing is, too. Only the main thread of a process gets signals: in others nothing happens, nor
-    where the system has no such timer.
+    A loop that calls nothing is, too. The main thread gets signals, by which what catches an exception is broken off as
+    well. In another thread, or where the system has no such timer, what catches every exception goes on.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
-    if moment == float("inf") or not is_main or not has_timer:
+    if moment == float("inf"):
         yield
         return
-    _interrupts.append((moment, end))
-    try:
-        if len(_interrupts) > 1:
-            yield
-            return
-        before, timer = signal.signal(signal.SIGVTALRM, _tick), signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
+    limit = _Limit(moment, end)
+    is_main = threading.current_thread() is threading.main_thread()
+    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
+    looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
+    with looking:
+        limits.append(limit)
         try:
             yield
+        except GeneratorExit:  # nobody waits for its end
+            limit.was_used = False
+            raise
         finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
-            signal.signal(signal.SIGVTALRM, before)
+            limits.pop()
+            if limit.was_used:  # whatever the program has made of it
+                end()
+
+
+@contextlib.contextmanager
+def _timed() -> Iterator[None]:
+    before, timer = signal.signal(signal.SIGVTALRM, _tick), signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    try:
+        yield
     finally:
-        _interrupts.pop()
+        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+@contextlib.contextmanager
+def _watched(limits: list[_Limit]) -> Iterator[None]:
+    is_over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(threading.get_ident(), limits, is_over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
 
 
 @contextlib.contextmanager

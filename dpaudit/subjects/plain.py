@@ -57,6 +57,7 @@ READ_AS: tuple[tuple[type, Callable[[Any], int], Callable[[Any], Any]], ...] = (
 )
 AT_ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 MAX_TEXT = 4_000  # characters of the printed form of an object
+MAX_LED = 3  # exceptions in a row that led to one: each may be led to by two
 
 
 class TooLarge(Exception):
@@ -418,7 +419,7 @@ def unpacked(content: bytes) -> Any:
         raise ValueError(f"plain data must be readable, got {type(error).__name__}.") from error
 
 
-def brief(error: BaseException) -> Failed:
+def brief(error: BaseException, depth: int = 0) -> Failed:
     """The outcome of a call that raised `error`, without addresses; an exception may misbehave when it is printed."""
     kind = str.__str__(type.__getattribute__(type(error), "__qualname__"))[:200]
     try:
@@ -426,11 +427,14 @@ def brief(error: BaseException) -> Failed:
     except BaseException:
         text = ""
     shown = ADDRESS.sub("", text[:MAX_TEXT])
-    return Failed(kind, shown, is_whole=shown == text and not _holds_more(error))
+    chain = {id(one): one for one in (error.__cause__, error.__context__) if isinstance(one, Exception)}  # else our own
+    led = [brief(one, depth + 1) for one in chain.values()] if depth < MAX_LED else []
+    is_whole = shown == text and not _holds_more(error) and len(led) == len(chain) and all(one.is_whole for one in led)
+    return Failed(kind, shown, held=(type(error), *((one.message, one.held) for one in led)), is_whole=is_whole)
 
 
 def _holds_more(error: BaseException) -> bool:
-    """Tell whether an exception may hold more than its text: another one, notes, attributes, or what is not printed."""
+    """Tell whether an exception may hold more than its text and others: notes, attributes, or what is not printed."""
     kinds = type(error).__mro__
     is_plain = next(one for one in kinds if one.__module__ == "builtins").__basicsize__ == BaseException.__basicsize__
     parts = (part for one in kinds if one.__module__ != "builtins" for part in vars(one).values())
@@ -440,8 +444,7 @@ def _holds_more(error: BaseException) -> bool:
     is_printed &= all(type(item) in (str, int, float, bool, type(None)) and item == item for item in args)
     # Other arguments would be printed as a single number is, as no text at all, or as the text of a tuple.
     is_printed &= is_key or len(args) != 1 or (type(args[0]) is str and args[0][:1] not in ("", "("))
-    others = (error.__cause__, error.__context__)  # of which those that are no `Exception` are our own
-    return not is_plain or not is_printed or bool(vars(error)) or any(isinstance(one, Exception) for one in others)
+    return not is_plain or not is_printed or bool(vars(error))
 
 
 def shown(value: Any) -> str:

@@ -177,7 +177,7 @@ class _Certifying:
         until = time.monotonic() + deadline - REAL_SHARE * self.seconds - self.clock()
         inputs, sides = self._inputs()
         try:
-            with kept_by_conversions():
+            with kept_by_conversions(self.depends):
                 for x in inputs:
                     found.append(noise_law(self.subject, x, self.depends, until))
                     if time.monotonic() > until:
@@ -206,7 +206,7 @@ class _Certifying:
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
         inputs, sides = self._inputs()
         explorations = [Exploration(runner, x) for x in inputs]
-        with kept_by_conversions():
+        with kept_by_conversions(self.depends):
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:

@@ -3,8 +3,9 @@
 Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
 is made, the functions of the user's files call others instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
-tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process
-(`dpaudit.symbolic.dependence`). Functions of numpy that make arrays (`BEFORE_DTYPE`) guard the symbols in them.
+tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process, and
+those of `getattr` whether a program may name that (`dpaudit.symbolic.dependence`). Functions of numpy that make arrays
+(`BEFORE_DTYPE`) guard the symbols in them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.dependence import checked
+from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -78,23 +79,25 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 CALLED: Mapping[str, Callable[..., Any]] = {
     **{kind.__name__: _keeping(kind) for kind in (int, float)},
     "type": keep_type,
+    "getattr": checked_getattr,
     **{function.__name__: checked(function) for function in (str, repr, set, frozenset)},
 }
 KEPT = {name: f"dpaudit {name}" for name in CALLED}
 
 
 @contextlib.contextmanager
-def kept_by_conversions() -> Iterator[None]:
+def kept_by_conversions(depends: Dependence | None = None) -> Iterator[None]:
     """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
 
-    Where a function is missed, a conversion in it gives a number.
+    Those that a program may call, where that is known of what it depends on. Where a function is missed, a conversion
+    in it gives a number, and a text or a set in it is a doubt by its name.
     """
     vars(builtins).update({KEPT[name]: function for name, function in CALLED.items()})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:
             setattr(np, name, guarding(name))
-        for function in users_functions():
+        for function in users_functions(None if depends is None else depends.functions()):
             own = function.__globals__  # which may have many thousands of names, that are not gone through
             code = _known_with_calls(function.__code__, frozenset(name for name in KEPT if name not in own))
             if code is not function.__code__:
@@ -109,15 +112,16 @@ def kept_by_conversions() -> Iterator[None]:
                 function.__code__ = before
 
 
-def users_functions() -> list[FunctionType]:
-    """The functions of the user's files, but for those with builtins of their own and for handlers of signals.
+def users_functions(known: list[FunctionType] | None = None) -> list[FunctionType]:
+    """The functions of the user's files, among these or all of the process.
 
-    A handler is known by its code (`dpaudit.subjects.tracebacks.is_outcome`).
+    But for those with builtins of their own and for handlers of signals, which are known by their codes
+    (`dpaudit.subjects.tracebacks.is_outcome`).
     """
     handlers = signal_handlers()
-    functions: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType]
+    found: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType] if known is None else known
     return [
-        function for function in functions
+        function for function in found
         if is_users(function.__code__.co_filename)
         and function.__builtins__ is vars(builtins)
         and function.__code__ not in handlers

@@ -36,7 +36,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.features.unread import forms_of
 from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH, REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
@@ -102,8 +101,10 @@ FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a cl
 AS_TEXT = "it makes a text, which may have an address in memory"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
+MEMORY = "it may read memory as it was found"
+SHOWN = frozenset({AS_TEXT, AS_SET, MEMORY})  # by an order, a text or a number; nothing is reached by it
 MORE = "it raises an exception that may hold more than its text"
-FORMS = "it returns equal numbers of different classes, or NaN of different bits"
+FORMS = "its outcomes have different classes of one name, equal numbers of different classes, or NaN of different bits"
 INPUT = "an input"
 _MISSING = object()
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -123,11 +124,10 @@ class State:
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
         self.works: set[tuple[str, int]] = set()  # file and line of the functions that work them out
         self._worked: list[Any] = []  # those that came while all was as it is between two runs
-        # Validity: all generators of the process, since the look at what is held ends with the first doubt. By type:
-        # `isinstance` asks each object for its class, and takes some times as long.
-        kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
-        found = (one for one in gc.get_objects() if type(one) in kinds)
-        self._generators = [one for one in found if one is not REFERENCE.bit_generator]
+        self.functions: list[types.FunctionType] = []  # of the program itself
+        self._streams: dict[int, tuple[Any, bytes]] = {}  # generators, with their states as they were found
+        self._checked = 0  # functions whose names were looked at
+        self.is_process = False  # whether all generators of the process were looked for
         self._known: dict[Any, Any] = {}
         self._before = self._in_run = _settings()
         self.look(roots)
@@ -148,6 +148,29 @@ class State:
         for label, own, name in self._unseen():
             self._known[label, id(own), name] = own
             self.look(self._hold(label, functools.partial(_global, own, name)))
+        # Validity: where all names are known, what was looked at is all that can be reached (`Code`). Else whatever the
+        # process has may be: its generators are found by type, as `isinstance` takes some times as long.
+        if self._reaches_more():
+            self.look_at_process()
+
+    def look_at_process(self) -> None:
+        """Look at all generators of the process from now on."""
+        if not self.is_process:
+            self.is_process = True
+            kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
+            self._note_generators(one for one in gc.get_objects() if type(one) in kinds)
+
+    def _reaches_more(self) -> bool:
+        """Tell whether more may be reached than was looked at."""
+        fresh, self._checked = self.functions[self._checked :], len(self.functions)
+        return bool(self.doubt) or any(
+            Code(code, one.__globals__, _cells(one)).reaches_more() for one in fresh for code in _nested(one.__code__)
+        )
+
+    def _note_generators(self, found: Iterable[Any]) -> None:
+        for one in found:
+            if one is not REFERENCE.bit_generator and id(one) not in self._streams:
+                self._streams[id(one)] = one, pickle.dumps(_state_of(one))
 
     def _unseen(self) -> list[tuple[str, dict[str, Any], str]]:
         """The values that are worked out once, are there, and were not looked at."""
@@ -182,9 +205,9 @@ class State:
             self._worked.append(value)
             self.look([("what is worked out once", value)])
 
-    def streams(self) -> list[bytes]:
-        """The states of all generators: those that draw have others afterwards."""
-        return [pickle.dumps(_state_of(one)) for one in self._generators]
+    def moved(self) -> bool:
+        """Tell whether a generator has drawn since it was found."""
+        return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
 
     @property
     def cached(self) -> set[str]:
@@ -225,7 +248,7 @@ class State:
         if issubclass(kind, (*GENERATORS, Symbol)):
             has_stream = issubclass(kind, np.random.Generator)
             stream = np.random.Generator.bit_generator.__get__(value) if has_stream else value
-            self._generators += [stream] * issubclass(kind, GENERATORS)  # also one that a run has made
+            self._note_generators([stream] * issubclass(kind, GENERATORS))  # also one that a run has made
             fields = [field for one in kind.__mro__ if _is_own(one.__module__) for field in _fields(one)]
             own = getattr(value, "__dict__", {})
             found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
@@ -274,6 +297,7 @@ class State:
             self._doubt_if(not _is_listed(module), f"it holds {module}.{name}()")
             return found
         found += attributes
+        self.functions.append(function)
         self.codes.update((code.co_filename, code.co_firstlineno) for code in _nested(function.__code__))
         found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in _globals_of(function.__code__, function.__globals__):
@@ -377,6 +401,12 @@ def _state_of(generator: Any) -> Any:
     return state, getattr(generator.seed_seq, "n_children_spawned", 0)
 
 
+def _cells(function: types.FunctionType) -> dict[str, Any]:
+    """The variables that a function has from around it."""
+    found = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: part for name, cell in found for part in gc.get_referents(cell)}
+
+
 def _subclasses(kind: type) -> set[type]:
     return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
 
@@ -415,7 +445,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME"})
 LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATTR", "DELETE_ATTR"})
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
-KEYWORDS = {"where": "it may read memory as it was found", "file": AS_TEXT}  # of a call
+KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
 ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
 BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
 OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
@@ -470,7 +500,7 @@ class Dependence:
         self.codes: list[Code] = []
         self._known: dict[int, types.CodeType] = {}
         self.working = set[int]()  # the codes of what works a value out once
-        self._before, self._streams = len(UNSURE), self.state.streams()
+        self._before = len(UNSURE)
         self._set: Any = ()  # that was changed last
         self._forms: dict[str, Any] = {}  # of outputs, by their tokens
 
@@ -479,8 +509,12 @@ class Dependence:
         self.state.look([(INPUT, x) for x in inputs])
 
     def moved(self) -> bool:
-        """Tell whether a generator other than the one that runs are given has drawn."""
-        return self.state.streams() != self._streams
+        """Tell whether a generator other than the one that runs are given has drawn, as far as it was looked for."""
+        return self.state.moved()
+
+    def functions(self) -> list[types.FunctionType] | None:
+        """The functions of the program itself; None where it may call others."""
+        return None if self.state.is_process else self.state.functions
 
     def note(self, frame: Any) -> None:
         """Note the code of a call."""
@@ -494,6 +528,8 @@ class Dependence:
             self.working.add(id(code))
             self.state.note_work("call", None)
         if _is_own(str(frame.f_globals.get("__name__", ""))) and is_users(code.co_filename):
+            if not self._is_found(code):  # Validity: it has not begun, and what ran before does not reach beyond
+                self.state.look_at_process()
             own = frame.f_locals if code.co_freevars else {}
             self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
 
@@ -505,9 +541,8 @@ class Dependence:
             is_asked = any(value is changed and _is_asked(frame.f_code, name) for name, value in own)
             self._set = () if is_asked else changed
 
-    def note_form(self, token: str, output: Any) -> None:
+    def note_form(self, token: str, held: list[Any]) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
-        held = forms_of(output)
         UNSURE.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
 
     def changed(self) -> str:
@@ -519,10 +554,13 @@ class Dependence:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         self.note_set(())
         for one in self.codes:
-            if not self.state.doubt and (one.code.co_filename, one.code.co_firstlineno) not in self.state.codes:
+            if not self.state.doubt and not self._is_found(one.code):
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
         found = (one.doubt(self.state.has_formats, self.state.cached) for one in self.codes)
         return next(filter(None, found), self.state.doubt or (UNSURE[-1] if len(UNSURE) > self._before else ""))
+
+    def _is_found(self, code: types.CodeType) -> bool:
+        return (code.co_filename, code.co_firstlineno) in self.state.codes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -539,6 +577,14 @@ class Code:
         `has_formats` says whether texts with a percent sign are among the state, `cached` which attributes are values
         that are worked out once.
         """
+        found = next(self._doubts(has_formats, cached), None)
+        return "" if found is None else f"{found[0]} ({self.code.co_filename.rpartition('/')[2]}:{found[1]})"
+
+    def reaches_more(self) -> bool:
+        """Tell whether it may get at more than what it names: more is shown by an order or a text, not reached."""
+        return any(said not in SHOWN for said, _ in self._doubts(False, ()))
+
+    def _doubts(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
         line, listed = self.code.co_firstlineno, list(_instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):
@@ -557,8 +603,7 @@ class Code:
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"
             if said:
-                return f"{said} ({self.code.co_filename.rpartition('/')[2]}:{line})"
-        return ""
+                yield said, line
 
     def _named(self, one: dis.Instruction, after: Sequence[dis.Instruction], asked: Set[str]) -> str:
         name, kind = one.argval, one.opname
@@ -570,10 +615,14 @@ class Code:
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
             return self._of_chain([name, *(other.argval for other in rest)], is_asked)
         if kind in LOADED | SETTING:
-            is_hidden = name.startswith("__") and name.endswith("__") and (kind in SETTING or name not in DUNDERS)
-            return f"it names the attribute {name}" if is_hidden or name in ATTRIBUTES else ""
+            is_hidden = _is_hidden(name) or (kind in SETTING and name in DUNDERS)
+            return f"it names the attribute {name}" if is_hidden else ""
         if kind == "IMPORT_NAME":
-            return "" if _is_listed(name) and after[0].opname == "IMPORT_FROM" else f"it imports {name}"
+            following = itertools.takewhile(lambda other: other.opname.startswith(("IMPORT_FROM", "STORE_")), after)
+            taken = [other.argval for other in following if other.opname == "IMPORT_FROM"]
+            parts = [getattr(sys.modules.get(name), part, types) for part in taken]
+            is_known = bool(taken) and _is_listed(name) and not any(isinstance(one, types.ModuleType) for one in parts)
+            return "" if is_known and all(map(_is_harmless, parts)) else f"it imports {name}"
         if kind == "LOAD_BUILD_CLASS":
             return "it makes a class"
         return AS_SET if kind in SETS else ""
@@ -609,6 +658,18 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return call
+
+
+def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
+    found = getattr(owner, name, *default)
+    if type(owner) is types.ModuleType or _is_hidden(name):
+        UNSURE.append(f"it names the attribute {name}")
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    return name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -192,12 +192,17 @@ def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[s
 
 
 class Face:
-    """A generator on a source; a copy of it is lost."""
+    """A generator on a source; a copy of it is lost, and so is one on which a program keeps something."""
 
     def __init__(self, source: Source, *of_kind: Any) -> None:
         self._source = source
         super().__init__(*of_kind)
         self._is_ready = True  # the constructor may seed
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_is_ready" in vars(self) and name != "gauss_next":  # which Python sets where it seeds
+            self._source.lose("an attribute of the generator is set")
+        super().__setattr__(name, value)
 
     def __reduce__(self) -> Any:
         return type(self), (self._source.lose("the generator is copied or sent elsewhere"),)

@@ -25,7 +25,9 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
+from dpaudit.features.unread import MAX_PARTS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.foreign import attributes_of, is_standard
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.dependence import MORE, UNSURE
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
@@ -111,7 +113,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
     token = identity(plain)
     if tracer.depends is not None:
-        tracer.depends.note_form(token, plain)
+        tracer.depends.note_form(token, [*held(output)])
     if not isinstance(plain, int | float | str) and identity(plain, -1) != token:  # one level more shows more
         tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
     if not tails:
@@ -121,6 +123,44 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     if sorted(order) != list(range(len(tails))):
         raise NeedsNumbers("an output holds a draw in several places, or where it cannot be followed")
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
+
+
+def held(output: Any) -> Iterator[Any]:
+    """Classes of an output and of its parts in their order, and the bits of NaN: what its token need not show.
+
+    Numbers of numpy's usual types count as Python's.
+    """
+    waiting, kept = [output], list[Any]()  # what is looked at stays, and its number its own
+    while waiting and len(kept) < MAX_PARTS:
+        value = waiting.pop()
+        kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
+        is_usual = issubclass(kind, np.generic) and is_standard(np.dtype(kind))
+        yield type(kind(0).item()) if is_usual else kind
+        if isinstance(value, np.ndarray):
+            yield value.dtype.str, value.shape
+        if isinstance(value, Failed):
+            yield value.held
+        elif isinstance(value, Symbol | SymbolArray):
+            continue
+        elif isinstance(value, float | complex | np.inexact) or (kind is np.ndarray and value.dtype.kind in "fc"):
+            array = asarray(value)
+            yield from [array[nan].tobytes()] if (nan := np.isnan(array)).any() else []
+        elif kind is np.ndarray:
+            waiting += value.ravel().tolist() if value.dtype == object else []
+        elif not any(value is one for one in kept):
+            kept.append(value)
+            waiting += _parts(value)
+
+
+def _parts(value: Any) -> list[Any]:
+    """Parts of a container, or the attributes of an object."""
+    base = next((one for one in (list, tuple, dict, set, frozenset) if isinstance(value, one)), None)
+    if base in (set, frozenset):
+        return sorted(base.__iter__(value), key=lambda one: (type(one).__qualname__, id(type(one))))
+    if base is dict:
+        return [*dict.keys(value), *dict.values(value)]
+    found = attributes_of(value) if base is None and not isinstance(value, type) else None
+    return [*base.__iter__(value)] if base is not None else [*found.values()] if found else []
 
 
 def _variables(output: Any) -> list[Variable]:

@@ -12,11 +12,9 @@ import dataclasses
 import itertools
 import math
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,10 +25,8 @@ from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.plain import seen
-from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
 from dpaudit.symbolic.tracing import Suspended
-from dpaudit.symbolic.watching import listening
 
 RUNS = 1_000  # of each input
 MAX_RUNS = 50_000  # of all inputs together, where each has more than `MIN_RUNS`
@@ -55,20 +51,12 @@ def real_outcomes(
     generators: list[Any] = streams
     if face == "random":
         generators = [random.Random(int(rng.integers(2**63))) for rng in streams]
-    calls, is_late, is_over = 0, False, False
+    is_over = False
 
     def end() -> None:
         nonlocal is_over
         is_over = True
-        sys.setprofile(None)
         raise Suspended
-
-    def hear(frame: FrameType, *_: Any) -> None:  # also of calls of compiled code: a loop may make no other ones
-        nonlocal calls, is_late
-        calls += 1
-        is_late = is_late or (not calls & 0x1FFF and clock() > deadline)  # a loop that does not end
-        if is_late and is_users(frame.f_code.co_filename):  # and not while an output is read
-            end()
 
     planned = runs_of(len(inputs))
     for start in range(0, planned, BLOCK):
@@ -76,7 +64,7 @@ def real_outcomes(
             if clock() > deadline:
                 return found
             try:
-                with interrupted(deadline, end), listening(hear):
+                with interrupted(deadline, end):
                     for output in _block(subject, x, rng, min(BLOCK, planned - start)):
                         if is_over:  # which was an outcome to the subject
                             return found

@@ -242,7 +242,7 @@ class Recorder:
     most_paths : int
         Lists of decisions of an input that are run; what is left of its probability is accounted for.
     depends : Dependence, optional
-        What it can reach, as it was before any run; by default as it is before each input's.
+        What it can reach, as it was before any run; by default as it is before the first pair's.
 
     Attributes
     ----------
@@ -284,7 +284,9 @@ class Recorder:
 
     def pair(self, pair: Pair) -> RecordedPair:
         """Record the runs of one pair."""
-        with kept_by_conversions():
+        self.depends = self.depends or Dependence(self.subject.mechanism)
+        self.depends.add(pair.x, pair.x_prime)
+        with kept_by_conversions(self.depends):
             return self._pair(pair)
 
     def _pair(self, pair: Pair) -> RecordedPair:

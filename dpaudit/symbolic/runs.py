@@ -32,6 +32,7 @@ from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.dependence import MORE, UNSURE, Dependence
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.leaves import held
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
@@ -193,7 +194,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
             laid = laid_out(output)
         except Exception as error:
             return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
-        return Path(tape, laid, token=laid.token)
+        return _noted(Path(tape, laid, token=laid.token), output)
     except TooLong as stop:
         return Path(tape, None, problem=str(stop))
     except (Unsupported, SubjectError) as error:
@@ -204,7 +205,14 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         failed = brief(error)
         if not failed.is_whole:
             UNSURE.append(MORE)
-        return Path(tape, None, failed.kind, _raised_at(error), token=identity(failed))
+        return _noted(Path(tape, None, failed.kind, _raised_at(error), token=identity(failed)), failed)
+
+
+def _noted(path: Path, output: Any) -> Path:
+    """The path; what its token does not show of an output is noted, as other paths may show it otherwise."""
+    if path.tape.depends is not None and not path.tape.is_quick and not path.tape.is_plain:
+        path.tape.depends.note_form(path.token, [*held(output)])
+    return path
 
 
 _UNREADABLE = "its output cannot be read."

@@ -83,7 +83,7 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
                 depends.note(frame)
             elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
                 depends.state.note_work(event, function)
-            if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
+            if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that sleeps, without the processor's time
                 sys.setprofile(None)
                 run.suspend()
             return

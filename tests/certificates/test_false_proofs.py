@@ -263,9 +263,16 @@ def test_a_program_that_only_raises_is_not_called_private():
     assert dpaudit.certify(on_one_input, "eps=1", [(0, 1)]).verdict == "violated"
 
 
+BITS = np.array([0x7FF8000000000001, 0x7FF8000000000002], np.uint64).view(float)  # two kinds of NaN
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        (BITS, BITS[::-1].copy()),
+        (complex(math.nan, 0.0), complex(-math.nan, 0.0)),
+        (np.str_("a"), "a"),
+        ([np.bytes_(b"a"), None], [b"a", None]),
         (True, 1),
         (1, 1.0),
         (np.float32(1.0), 1.0),
@@ -275,7 +282,20 @@ def test_a_program_that_only_raises_is_not_called_private():
         ({1}, {1.0}),
         (np.array(1.0), 1.0),
     ],
-    ids=["a truth value", "a float", "a shorter float", "NaN of a sign", "in a list", "a key", "a member", "an array"],
+    ids=[
+        "NaN in an order",
+        "complex NaN",
+        "a text",
+        "bytes in a list",
+        "a truth value",
+        "a float",
+        "a shorter float",
+        "NaN of a sign",
+        "in a list",
+        "a key",
+        "a member",
+        "an array",
+    ],
 )
 def test_equal_numbers_of_different_classes_are_not_proved_to_be_one_outcome(one, other):
     def release(x, rng):
@@ -283,6 +303,55 @@ def test_equal_numbers_of_different_classes_are_not_proved_to_be_one_outcome(one
 
     certificate = dpaudit.certify(release, "eps=1", [(0, 1)])
     assert certificate.verdict == "open" and "equal numbers of different classes" in certificate.pairs[0].reason
+
+
+FIRST, SECOND = (type("Refused", (ValueError,), {"__module__": __name__}) for _ in range(2))
+CAUSES = KeyError("a"), KeyError("b")
+
+
+def raises_by_class(x, rng):
+    if rng.random() < 0.5:
+        raise (SECOND if x else FIRST)("no")
+
+
+def raises_by_cause(x, rng):
+    if rng.random() < 0.5:
+        raise ValueError("no") from CAUSES[x]
+
+
+def raises_by_hidden_cause(x, rng):
+    if rng.random() < 0.5:
+        try:
+            {}[x]
+        except KeyError:
+            raise ValueError("no") from None
+
+
+@pytest.mark.parametrize("mechanism", [raises_by_class, raises_by_cause, raises_by_hidden_cause])
+def test_exceptions_of_one_name_and_text_that_hold_others_are_not_proved_to_be_one_outcome(mechanism):
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
+
+
+def raises_by_noise(x, rng):
+    if rng.laplace() < 0.5:
+        raise (SECOND if x else FIRST)("no")
+    return rng.laplace()
+
+
+def test_a_record_says_so_too():
+    assert "classes of one name" in dpaudit.record_noise(raises_by_noise, [(0, 1)], "eps=1", seed=1).pairs[0].doubt
+
+
+def raises_from_another(x, rng):
+    if rng.random() < 0.5:
+        try:
+            {}["a"]
+        except KeyError as error:
+            raise ValueError("no") from error
+
+
+def test_an_exception_that_another_led_to_is_proved_where_both_are_the_same_on_both_inputs():
+    assert dpaudit.certify(raises_from_another, "eps=0", [(0, 1)]).verdict == "kept"
 
 
 def test_numbers_of_numpys_usual_types_count_as_pythons():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import os
 import random
@@ -378,10 +379,43 @@ def counts_for_ever(x, rng):
         count = (7 * count + 1) % 13
 
 
-@pytest.mark.parametrize("judged", [dpaudit.certify, dpaudit.judge])
-def test_a_loop_that_calls_nothing_ends_with_the_time(judged):
+def counts_whatever_it_catches(x, rng):
+    count = int(rng.random() < 0.5)
+    while True:
+        try:
+            while True:
+                count = (7 * count + 1) % 13
+        except BaseException:
+            pass
+
+
+def sleeps_for_ever(x, rng):
+    while True:
+        time.sleep(0.001)
+
+
+def in_a_thread(judged):
+    def call(*arguments, **options):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(judged(*arguments, **options)))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("loop", "judged"),
+    [
+        *itertools.product([counts_for_ever, counts_whatever_it_catches], [dpaudit.certify, dpaudit.judge]),
+        (sleeps_for_ever, dpaudit.certify),
+        (counts_for_ever, in_a_thread(dpaudit.certify)),  # where what catches every exception goes on
+    ],
+)
+def test_a_loop_that_calls_nothing_ends_with_the_time(loop, judged):
     begun = time.process_time()
-    found = judged(counts_for_ever, "eps=1", pairs=[(0, 1)], seconds=1.0)
+    found = judged(loop, "eps=1", pairs=[(0, 1)], seconds=1.0)
     assert found.verdict in ("open", "inconclusive") and time.process_time() - begun < 10.0
 
 

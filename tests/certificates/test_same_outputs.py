@@ -104,12 +104,14 @@ SLOW = RETURNED.keys() - {"order of keys"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in RETURNED])
-def test_a_certificate_and_an_audit_say_the_same(name):
+def test_no_certificate_says_what_an_audit_refutes(name):
     def mechanism(x, rng):
         return "text" if rng.random() < 0.25 else RETURNED[name][x]
 
     is_same = name.startswith("the same")
-    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == ("kept" if is_same else "violated")
+    # Numbers of two classes and NaN of two signs an audit takes for one outcome, and no proof does.
+    expected = {"the same set": "kept", "the same number": "open", "the same NaN": "open"}.get(name, "violated")
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == expected
     found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False)
     # Sound pairs are refuted with probability at most 5%, and not at this seed.
     assert (found.verdict == "violated") == (not is_same)

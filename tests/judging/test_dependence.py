@@ -14,8 +14,10 @@ import decimal
 import enum
 import fractions
 import functools
+import gc
 import math
 import operator
+import random
 import string
 import warnings
 
@@ -115,6 +117,28 @@ def test_a_generator_that_is_hidden_behind_a_doubt_is_no_reason_to_accuse():
     make = dependent_programs.hidden_coin_beside_a_set
     assert dpaudit.certify(make(), "eps=10", [(0, 1)], seconds=2.0).verdict == "open"
     assert dpaudit.record_noise(make(), [(0, 1)], "eps=10", seed=1).pairs[0].grade != "proved"
+
+
+HIDDEN = np.random.default_rng(1)
+
+
+def calls_a_library(x, rng):
+    return int(fractions.Fraction(1, 2).limit_denominator(3) < rng.random())
+
+
+def test_a_generator_of_a_function_that_stands_in_a_library_is_no_reason_to_accuse(monkeypatch):
+    monkeypatch.setattr(fractions.Fraction, "limit_denominator", lambda self, most: 0.5 * (HIDDEN.random() < 2.0))
+    assert "A generator other than" in dpaudit.certify(calls_a_library, "eps=10", [(0, 1)], seconds=2.0).refusal
+
+
+@pytest.mark.parametrize(("is_known", "looks"), [(True, 0), (False, 1)])
+def test_the_process_is_looked_at_where_a_program_may_reach_all_of_it_alone(is_known, looks, monkeypatch):
+    counts, before = [], gc.get_objects
+    monkeypatch.setattr(gc, "get_objects", lambda: counts.append(1) or before())
+    depends = Dependence(plain if is_known else by_an_address)
+    with kept_by_conversions(depends):
+        assert (depends.functions() == [plain]) == is_known
+    assert len(counts) == 2 * looks  # for generators, and for functions
 
 
 @pytest.mark.parametrize(
@@ -227,6 +251,39 @@ def by_an_address(x, rng):
 
 def plain(x, rng):
     return x + rng.laplace()
+
+
+def by_a_name(owner, name, x, rng):
+    return x if getattr(owner, name, 1.0) is None else int(getattr(rng, "random")() < 0.5)  # noqa: B009
+
+
+def test_a_name_that_is_a_text_is_looked_at_in_the_run():
+    def certified(owner, name):
+        return dpaudit.certify(functools.partial(by_a_name, owner, name), "eps=1", [(0, 1)]).pairs[0]
+
+    assert certified(SCALES, "get").verdict == "kept"
+    assert "it names the attribute __globals__" in certified(plain, "__globals__").reason
+    table = functools.partial(by_a_name, name="pi")
+    assert dpaudit.certify(lambda x, rng: table(math, rng=rng, x=x), "eps=1", [(0, 1)]).verdict == "open"
+
+
+def keeps_a_count_on_its_generator(x, rng: random.Random):
+    rng.calls = rng.calls + 1 if hasattr(rng, "calls") else 0
+    return x if rng.calls % 50 == 49 else int(rng.random() < 0.5)
+
+
+def test_what_a_program_keeps_on_its_generator_is_no_draw():
+    assert dpaudit.certify(keeps_a_count_on_its_generator, "eps=1", [(0, 1)]).verdict == "open"
+
+
+def by_a_module_of_another(x, rng):
+    from dataclasses import sys
+
+    return x if "none" in sys.modules else int(rng.random() < 0.5)
+
+
+def test_a_module_that_is_taken_from_another_is_a_doubt():
+    assert "it imports dataclasses" in dpaudit.certify(by_a_module_of_another, "eps=1", [(0, 1)]).pairs[0].reason
 
 
 @pytest.mark.parametrize(("mechanism", "doubted"), [(by_an_address, True), (plain, False)])

@@ -1,16 +1,20 @@
 """Sensitivities found without sampling: of functions that have a known one, and where one is known to be hard."""
 
 import math
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 
-from dpaudit import PureDP, as_subject, parse_claim
+from dpaudit import PureDP, as_subject, judge, parse_claim
+from dpaudit.audits import climbing
 from dpaudit.audits.climbing import LIMITS, Climb, climb, space_of
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
+from dpaudit.subjects.leaving import until
 
 SEED = 20_261_128
 EPS = PureDP(1.0)
@@ -55,6 +59,30 @@ def test_a_walk_that_ends_before_its_time_gives_no_pair(monkeypatch):
     search = Climb(NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED), None, LIMITS)
     search._walk(space_of(VectorDomain(10, 0.0, 1.0, adjacency="one")))
     assert not search.found
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_a_climb_on_a_slow_machine_is_the_same_unless_a_limit_was_set(seconds, monkeypatch):
+    def release(x, rng):
+        return abs(x - 0.3) + rng.laplace()
+
+    place = NumberDomain(0.0, 1.0)
+    quick = climb(NoiseFree(as_subject(release), EPS, SEED), place, SEED)
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(climbing.time, "monotonic", lambda: float(next(ticks)))  # a second a look at the clock
+    with nullcontext() if seconds is None else until(seconds):
+        slow = climb(NoiseFree(as_subject(release), EPS, SEED), place, SEED)
+    assert slow.is_cut == (seconds is not None) and not quick.is_cut
+    assert (slow.runs == quick.runs and slow.found == quick.found) == (seconds is None)
+
+
+def test_a_judgement_says_where_its_time_cut_the_search():
+    def release(x, rng):
+        time.sleep(0.01)
+        return abs(x - 0.3) + rng.laplace(scale=0.1)
+
+    found = judge(release, "eps=10", domain=NumberDomain(0.0, 1.0), seconds=0.5, seed=1)
+    assert found.searched["is_cut"] and "cut short" in found.scope
 
 
 def test_a_number_moves_by_less_than_it_may():

@@ -1,0 +1,101 @@
+"""Calls that are broken off when their time is over, whatever they catch; each ends by itself after some seconds."""
+
+import contextlib
+import statistics
+import sys
+import threading
+import time
+
+import pytest
+
+from dpaudit.subjects.leaving import interrupted
+from dpaudit.subjects.tracebacks import OWN_FOLDER
+
+PATIENCE = 5.0  # seconds of the processor in which a loop that is not broken off ends by itself
+
+
+class Over(BaseException):
+    pass
+
+
+def over():
+    raise Over
+
+
+# As a function of the package: what is called by it is of the user's code, and what calls it is not.
+PACKAGES = """
+def broken_off(seconds, call):
+    with interrupted(monotonic() + seconds, over):
+        return call()
+"""
+SPACE = {"interrupted": interrupted, "monotonic": time.monotonic, "over": over}
+exec(compile(PACKAGES, f"{OWN_FOLDER}caller.py", "exec"), SPACE)
+broken_off = SPACE["broken_off"]
+
+
+def catches_in_two_loops(goes_on):
+    while goes_on():
+        try:
+            while goes_on():
+                try:
+                    while goes_on():
+                        pass
+                except BaseException:
+                    pass
+        except BaseException:
+            pass
+
+
+def suppresses(goes_on):
+    while goes_on():
+        with contextlib.suppress(BaseException):
+            while goes_on():
+                statistics.mean([1, 2, 3])
+
+
+def catches_nothing(goes_on):
+    while goes_on():
+        pass
+
+
+def seconds_until_broken_off(loop):
+    begun = time.process_time()
+
+    def goes_on():
+        return time.process_time() < begun + PATIENCE
+
+    with pytest.raises(Over):
+        broken_off(0.05, lambda: loop(goes_on))
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("loop", [catches_nothing, catches_in_two_loops, suppresses])
+def test_a_loop_is_broken_off_whatever_it_catches(loop):
+    hook = sys.getprofile(), sys.gettrace()
+    assert seconds_until_broken_off(loop) < PATIENCE / 2 and (sys.getprofile(), sys.gettrace()) == hook
+
+
+def test_a_loop_in_another_thread_is_broken_off():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(seconds_until_broken_off(catches_nothing)))
+    thread.start()
+    thread.join()
+    assert found[0] < PATIENCE / 2
+
+
+def test_what_caught_its_end_ends_all_the_same():
+    def catches(goes_on):
+        with contextlib.suppress(Over):
+            catches_nothing(goes_on)
+
+    with pytest.raises(Over):
+        broken_off(0.05, lambda: catches(lambda: True))
+
+
+def test_an_outer_limit_ends_what_an_inner_one_does_not():
+    def calls():
+        broken_off(100.0, lambda: catches_nothing(lambda: True))
+        pytest.fail("the inner limit was not over")
+
+    with pytest.raises(Over):
+        broken_off(0.05, calls)
