@@ -66,6 +66,7 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 SECONDS = 60.0
 ERROR_RATE = 0.01
 HELD_RATE = 1e-6  # of the audit that a proof is held against, which is not given up for one chance in a hundred
+CLEAR = frozenset({"exception", "form", "seed"})  # kinds of notes (`composing.differences`): few draws show the rest
 ADVICE = (
     'State the inputs: a domain (--domain), for example {"kind": "dataset", "low": 0, "high": 1} for lists of numbers '
     "from 0 to 1; examples of your data (--examples); or pairs (--pairs)."
@@ -91,6 +92,7 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
+    clear_samples: int = 60  # of one of a pair whose runs with equal noise end in different ways: show eps = 1 broken
     end: float = 2.0  # of all of the time, after which a call that goes on is broken off
     least_end: float = 5.0  # seconds before which no call is broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
@@ -443,9 +445,12 @@ class _Judging:
         """
         each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
-        if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
+        notes = [note for pair in pairs if pair.id in self.recorded for note in self.recorded[pair.id].notes]
+        is_clear = any(note.kind in CLEAR for note in notes)
+        fewest = SHARES.clear_samples if is_clear else SHARES.least_samples
+        if fewest * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
             raise OutOfTimeError
-        return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
+        return min(max(int(SHARES.draw * self.left / each_sample), fewest), wanted)
 
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
         """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""

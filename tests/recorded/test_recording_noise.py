@@ -374,6 +374,29 @@ def test_other_opendp_measurements_are_recorded_and_not_accused(dp):
         assert result.grade != "proved" and "opendp measurement(map(1)=" in result.pairs[0].trace[0].x
 
 
+@pytest.mark.parametrize("is_series", [False, True])
+def test_tables_of_noisy_counts_are_recorded_as_audits_read_them(is_series):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"age": [1, 2, 2]})
+
+    def counts(table, rng, ages=(1, 2)):
+        found = table.groupby("age").size()
+        found = (found if ages is None else found.reindex(list(ages), fill_value=0)).reset_index(name="count")
+        found["count"] += rng.laplace(scale=0.5, size=len(found))
+        return found["count"] if is_series else found
+
+    def clipped(table, rng):
+        return counts(table, rng).clip(lower=0.0)
+
+    fewer, place = table.iloc[:-1], "output[1]" if is_series else "output['count'][1]"
+    for call in (counts, clipped):
+        result = of(call, (table, fewer))
+        assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+        assert place in result.pairs[0].statement and of(call, (table, fewer), "eps=2").grade == "same"
+    result = of(lambda table, rng: counts(table, rng, None), (table, table.iloc[1:]), "eps=9")
+    assert result.grade == "proved" and result.pairs[0].loss == math.inf
+
+
 def test_what_an_object_makes_anew_for_each_reader_is_no_change_of_it():
     held = ctypes.pointer(ctypes.c_double(0.5))  # its `contents`
     assert of(lambda x, rng: x + rng.laplace(scale=0.5 * bool(held))).grade == "proved"
