@@ -445,12 +445,15 @@ class _Judging:
         """
         each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
-        notes = [note for pair in pairs if pair.id in self.recorded for note in self.recorded[pair.id].notes]
-        is_clear = any(note.kind in CLEAR for note in notes)
-        fewest = SHARES.clear_samples if is_clear else SHARES.least_samples
+        fewest = SHARES.clear_samples if any(map(self._clear, pairs)) else SHARES.least_samples
         if fewest * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
             raise OutOfTimeError
         return min(max(int(SHARES.draw * self.left / each_sample), fewest), wanted)
+
+    def _clear(self, pair: Pair) -> list[str]:
+        """What is recorded of a pair whose runs with equal noise end in different ways, in words."""
+        found = self.recorded.get(pair.id)
+        return [] if found is None else [note.text for note in found.notes if note.kind in CLEAR]
 
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
         """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
@@ -492,6 +495,7 @@ class _Judging:
         statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
         if small is not None:
             statement += f" {small.summary}"
+        statement += "".join(f" Recorded: {text}." for text in self._clear(pair)[:1])
         return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
 
     def _suspects(self, pair: Pair) -> tuple[str, ...]:
