@@ -91,8 +91,7 @@ class Shares:
     held_samples: int = 1_000  # of the audit that what was proved is held against
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
-    least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
-    clear_samples: int = 60  # of one of a pair whose runs with equal noise end in different ways: show eps = 1 broken
+    least_samples: int = 60  # of an audit: as many show eps = 2 broken where each output tells its input
     end: float = 2.0  # of all of the time, after which a call that goes on is broken off
     least_end: float = 5.0  # seconds before which no call is broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
@@ -445,10 +444,9 @@ class _Judging:
         """
         each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
-        fewest = SHARES.clear_samples if any(map(self._clear, pairs)) else SHARES.least_samples
-        if fewest * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
+        if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
             raise OutOfTimeError
-        return min(max(int(SHARES.draw * self.left / each_sample), fewest), wanted)
+        return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
     def _clear(self, pair: Pair) -> list[str]:
         """What is recorded of a pair whose runs with equal noise end in different ways, in words."""
