@@ -374,6 +374,17 @@ def test_other_opendp_measurements_are_recorded_and_not_accused(dp):
         assert result.grade != "proved" and "opendp measurement(map(1)=" in result.pairs[0].trace[0].x
 
 
+def test_a_generator_that_a_library_took_by_name_is_followed(monkeypatch):
+    library = types.ModuleType("some_library")
+    library.__file__ = "/somewhere/site-packages/some_library.py"
+    text = "from numpy.random import RandomState\ndef noise(): return RandomState().laplace(scale=0.5)"
+    exec(compile(text, library.__file__, "exec"), vars(library))
+    monkeypatch.setitem(sys.modules, "some_library", library)
+    result = of(lambda x: x + library.noise())
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+    assert library.RandomState is np.random.RandomState
+
+
 @pytest.mark.parametrize("is_series", [False, True])
 def test_tables_of_noisy_counts_are_recorded_as_audits_read_them(is_series):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
