@@ -449,7 +449,7 @@ class _Judging:
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
     def _clear(self, pair: Pair) -> list[str]:
-        """What is recorded of a pair whose runs with equal noise end in different ways, in words."""
+        """Notes on a pair whose recorded runs with equal noise end in different ways."""
         found = self.recorded.get(pair.id)
         return [] if found is None else [note.text for note in found.notes if note.kind in CLEAR]
 

@@ -52,7 +52,7 @@ def _form(value: Any) -> str:
 
 
 def _without_noise(table: Any) -> dict[str, Any]:
-    """What a table or a series of pandas is beside its noise: with zeros in the columns that have some."""
+    """A table or a series of pandas beside its noise: with zeros in the columns that have some."""
     plain, name = (table.to_frame(), table.name) if table.ndim == 1 else (table.copy(), None)
     for k in range(plain.shape[1]):
         if any(isinstance(item, Noisy) for item in plain.iloc[:, k].tolist()):
