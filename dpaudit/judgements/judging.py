@@ -66,6 +66,7 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 SECONDS = 60.0
 ERROR_RATE = 0.01
 HELD_RATE = 1e-6  # of the audit that a proof is held against, which is not given up for one chance in a hundred
+CLEAR = frozenset({"exception", "form", "seed"})  # kinds of notes (`composing.differences`): few draws show the rest
 ADVICE = (
     'State the inputs: a domain (--domain), for example {"kind": "dataset", "low": 0, "high": 1} for lists of numbers '
     "from 0 to 1; examples of your data (--examples); or pairs (--pairs)."
@@ -90,7 +91,7 @@ class Shares:
     held_samples: int = 1_000  # of the audit that what was proved is held against
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
-    least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
+    least_samples: int = 60  # of an audit: as many show eps = 2 broken where each output tells its input
     end: float = 2.0  # of all of the time, after which a call that goes on is broken off
     least_end: float = 5.0  # seconds before which no call is broken off
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
@@ -446,6 +447,11 @@ class _Judging:
             raise OutOfTimeError
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
+    def _clear(self, pair: Pair) -> list[str]:
+        """Notes on a pair whose recorded runs with equal noise end in different ways."""
+        found = self.recorded.get(pair.id)
+        return [] if found is None else [note.text for note in found.notes if note.kind in CLEAR]
+
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
         """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
         x = pairs[0].x if pairs else None
@@ -486,6 +492,7 @@ class _Judging:
         statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
         if small is not None:
             statement += f" {small.summary}"
+        statement += "".join(f" Recorded: {text}." for text in self._clear(pair)[:1])
         return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
 
     def _suspects(self, pair: Pair) -> tuple[str, ...]:

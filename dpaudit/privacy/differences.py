@@ -33,7 +33,10 @@ def difference(x: Any, x_prime: Any) -> str:
     if is_frame(x) and is_frame(x_prime):
         if list(x.columns) != list(x_prime.columns):
             return f"columns {_text(list(x.columns))} become {_text(list(x_prime.columns))}"
-        return _rows(_records(x), _records(x_prime))
+        types = zip(x.columns, x.dtypes, x_prime.dtypes, strict=True)
+        recast = [f"column {name} of {old} becomes {new}" for name, old, new in types if old != new]
+        rows = _rows(*map(_records, _of_one_type(x, x_prime) if recast else (x, x_prime)))
+        return "; ".join([*filter(None, [rows]), *filter(None, [_said(recast)])])
     if isinstance(x, Mapping) and isinstance(x_prime, Mapping):
         return _said(_entries(x, x_prime))
     is_array = isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray)
@@ -103,6 +106,16 @@ def frame_name(frame: Any) -> str:
 
 def _records(frame: Any) -> list[dict[Any, Any]]:
     return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False, name=None)]
+
+
+def _of_one_type(x: Any, x_prime: Any) -> tuple[Any, Any]:
+    """The frames with the types of one, where that changes no value: one NaN makes a column of integers floats."""
+    for one, other in ((x, x_prime), (x_prime, x)):
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            cast = one.astype(dict(zip(other.columns, other.dtypes, strict=True)))
+            if list(map(row_key, _records(cast))) == list(map(row_key, _records(one))):
+                return (cast, other) if one is x else (other, cast)
+    return x, x_prime
 
 
 def _rows(x: Sequence[Any], x_prime: Sequence[Any]) -> str:

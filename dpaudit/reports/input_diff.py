@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.privacy.differences import is_frame
 from dpaudit.reports.wording import clean
 from dpaudit.results.saved_inputs import is_redacted
 
@@ -32,7 +33,8 @@ Places = Iterator[tuple[str, Any, Any]]
 def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
     """Say where two inputs differ; empty where forms of `width` characters show it: both whole, and not the same.
 
-    Empty as well where to find it out would take too long, or where a value cannot be printed.
+    Empty as well where to find it out would take too long, where a value cannot be printed, and of two tables, of
+    which the second one's name is the difference.
 
     Examples
     --------
@@ -40,7 +42,7 @@ def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
     "x and x′ differ at ['b']: 1 against 2"
     """
     with contextlib.suppress(Exception):  # a value may misbehave when it is compared or printed
-        return "" if is_redacted(x) else _told(x, x_prime, width)
+        return "" if is_redacted(x) or (is_frame(x) and is_frame(x_prime)) else _told(x, x_prime, width)
     return ""
 
 

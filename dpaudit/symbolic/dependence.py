@@ -95,7 +95,8 @@ CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, b
 HANDLES = (  # that hold what they were made of, and cannot be changed
     types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias
 )  # fmt: skip
-FUNCTIONS = (types.FunctionType, type(np.mean), type(np.random.default_rng))
+# Those with attributes: Python's, numpy's and, from numpy 2 on, the compiled ones of its generators.
+FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} - {types.BuiltinFunctionType})
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 AS_TEXT = "it makes a text, which may have an address in memory"
@@ -342,7 +343,11 @@ class State:
                 label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
             )
         if fields := [name for one in kinds for name in _fields(one)]:
-            found += self._hold(label, lambda: [getattr(value, name, None) for name in fields])
+            twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]
+            # What is made anew for whoever reads it, as `contents` of a pointer, is no state, and hides some.
+            kept = [name for name, *both in zip(fields, *twice, strict=True) if _is_same(*both)]
+            self._doubt_if(len(kept) < len(fields), f"it holds a {type(value).__qualname__}, whose state is not seen")
+            found += self._hold(label, lambda: [getattr(value, name, None) for name in kept])
         return found
 
 

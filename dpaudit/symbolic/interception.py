@@ -9,7 +9,8 @@ Python's profiling hook sees what goes past these: compiled code that is asked f
 name that a library took, devices, sockets and processes that are read, clocks. All that ends what can be proved.
 
 A generator that is made from a fixed seed is a real one: its numbers are constants, and are seen as such. Functions
-that a module took by name (`from random import gauss`) before the run are replaced in that module too.
+that a module of the user's took by name (`from random import gauss`) before the run are replaced in that module too;
+those of `numpy.random` in modules of libraries as well.
 """
 
 from __future__ import annotations
@@ -102,16 +103,21 @@ def _of_files(tape: Tape) -> Iterator[Replaced]:
 
 
 def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[Replaced]:
-    """Functions that the user's modules have taken by name, alone or with arguments (`functools.partial`)."""
+    """Functions that modules have taken by name, alone or with arguments (`functools.partial`).
+
+    Modules of libraries keep all but the functions of `numpy.random`: others, as `asarray`, would slow them down.
+    """
     count = len(sys.modules)
     if _SCANNED.get("modules") != count:  # what is replaced is always the same, so that only new modules matter
         found = []
-        for module in list(sys.modules.values()):
+        for key, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and is_own_code(file):
-                for name, value in vars(module).items():
+            is_own = isinstance(file, str) and is_own_code(file)
+            if is_own or key.partition(".")[0] not in ("numpy", "dpaudit"):
+                for name, value in list(getattr(module, "__dict__", {}).items()):
                     function = value.func if type(value) is functools.partial else value
-                    found += [(module, name, id(function))] if id(function) in instead else []
+                    is_taken = id(function) in (instead if is_own else _SCANNED["random"])
+                    found += [(module, name, id(function))] if is_taken else []
         _SCANNED.update(modules=count, taken=found)
     for module, name, number in _SCANNED["taken"]:
         old, value = instead.get(number, (_SCANNED, None))
@@ -122,7 +128,8 @@ def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[Replaced]:
             yield module, name, functools.partial(value, *taken.args, **taken.keywords)
 
 
-_SCANNED: dict[str, Any] = {}
+# What was found when modules were looked through last, and the functions of `numpy.random`.
+_SCANNED: dict[str, Any] = {"random": {id(value) for value in vars(np.random).values() if callable(value)}}
 
 
 class _AsReal(type):

@@ -2,9 +2,10 @@
 
 * scipy: `rvs` of common laws, as the generator's own.
 * diffprivlib: `randomise` of its Laplace and Gaussian mechanisms, as noise of the law that they document;
-  python-dp: `add_noise` of its Laplace and Gaussian mechanisms.
-* OpenDP measurements, other mechanisms of these libraries, torch, jax and tensorflow: the output is drawn by the
-  library, noted, and the same on both inputs. The noise inside is not recorded.
+  python-dp: `add_noise` of its Laplace and Gaussian mechanisms; OpenDP: what `make_laplace` and `make_gaussian` return
+  for doubles, of the finest grain.
+* Other measurements and mechanisms of these libraries, torch, jax and tensorflow: the output is drawn by the library,
+  noted, and the same on both inputs. The noise inside is not recorded.
 
 A module that the program has not imported is not imported here.
 """
@@ -29,6 +30,7 @@ SCIPY = {
     "laplace": "laplace", "norm": "normal", "gumbel_r": "gumbel", "logistic": "logistic", "expon": "exponential",
     "uniform": "uniform",
 }  # fmt: skip
+OPENDP = {"make_laplace": "laplace", "make_gaussian": "normal"}  # which say themselves how they were made
 # Functions whose outputs are numbers that cannot be followed.
 OTHERS = {
     "torch": (
@@ -64,9 +66,9 @@ def replacements(tape: Tape) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
             laplace, gaussian = (lambda one: one.diversity), (lambda one: one.std)
             yield numerical.LaplaceMechanism, "add_noise", _adding(tape, "python-dp", "laplace", laplace)
             yield numerical.GaussianMechanism, "add_noise", _adding(tape, "python-dp", "normal", gaussian)
-    if "opendp.mod" in loaded:
-        kind = loaded["opendp.mod"].Measurement
-        yield kind, "__call__", _noting(tape, "opendp measurement", kind.__call__, _of_measurement)
+    if "opendp.core" in loaded:
+        core = loaded["opendp.core"]
+        yield core, "measurement_invoke", _measuring(tape, core.measurement_invoke)
     for module, names in OTHERS.items():
         for name in names if module in loaded else ():
             if hasattr(loaded[module], name):
@@ -131,6 +133,30 @@ def _adding(tape: Tape, library: str, method: str, scale: Callable[[Any], float]
         return value + NoiseDraws(tape).draw(library, method, {"scale": width}) if is_noise else value
 
     return add
+
+
+def _measuring(tape: Tape, old: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of an OpenDP measurement, which adds noise of a known law to doubles where it says that it does."""
+    noted = _noting(tape, "opendp measurement", old, _of_measurement)
+
+    def invoke(this: Any, arg: Any) -> Any:
+        made = getattr(this, "__opendp_dict__", {})
+        given, method = made.get("__kwargs__", {}), OPENDP.get(made.get("__function__", ""), "")
+        kind = {"f64": float, "Vec<f64>": list}.get(str(getattr(given.get("input_domain"), "carrier_type", "")))
+        values = arg if kind is list and type(arg) is list else [arg]
+        # Validity: what OpenDP refuses or rounds (other classes, NaN, a coarse grain, no noise) it is asked for itself.
+        is_known = bool(method) and given.get("k") is None and 0.0 < given["scale"] < math.inf and kind is not None
+        if not is_known or not all(map(_is_finite, values)):
+            return noted(this, arg)
+        noises = NoiseDraws(tape).draw("opendp", method, {"scale": given["scale"], "size": len(values)})
+        found = [one + noise for one, noise in zip(values, noises.tolist(), strict=True)]
+        return found if kind is list else found[0]
+
+    return invoke
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Noisy) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _laplace_scale(mechanism: Any) -> float:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features.identity import identity, without_notes
+from dpaudit.subjects.call_outcomes import noted
+from dpaudit.subjects.foreign import own
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import MARKS
 from dpaudit.symbolic.noisy_numbers import Noisy
@@ -47,6 +49,15 @@ class Laid:
 def _form(value: Any) -> str:
     """A text, key or member in words: the same for values that are equal, whatever their types."""
     return without_notes(identity(seen(number_of(value, "a key, or a member of a set"))))
+
+
+def _without_noise(table: Any) -> dict[str, Any]:
+    """A table or a series of pandas beside its noise: with zeros in the columns that have some."""
+    plain, name = (table.to_frame(), table.name) if table.ndim == 1 else (table.copy(), None)
+    for k in range(plain.shape[1]):
+        if any(isinstance(item, Noisy) for item in plain.iloc[:, k].tolist()):
+            plain.isetitem(k, 0.0)
+    return {"table": seen(plain), "name": seen(name)}
 
 
 def laid_out(output: Any) -> Laid:
@@ -119,6 +130,12 @@ def laid_out(output: Any) -> Laid:
         elif isinstance(value, set | frozenset):
             skeleton.append(f"set {sorted(map(_form, value))}")
             return seen(type(value)(number_of(item, "a member of a set") for item in value))
+        elif isinstance(base := own(value), dict | list):  # a table, as audits read it
+            skeleton.append(type(value).__name__)
+            shown = visit(base, name, depth + 1)
+            if before[1] < sum(isinstance(leaf, Noisy) for leaf in leaves):
+                return noted(shown, _without_noise(value))
+            return seen(value)
         else:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
         if before == (len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)):

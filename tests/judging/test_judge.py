@@ -167,6 +167,22 @@ def test_a_quick_function_without_time_is_not_called_slow():
     assert found.verdict == "inconclusive" and "s that are left allow no audit" in found.statement
 
 
+@pytest.mark.parametrize("is_faulty", [True, False])
+def test_a_slow_function_is_refuted_where_runs_with_equal_noise_end_in_different_ways(is_faulty):
+    def slow(x, rng):
+        time.sleep(0.01)
+        noise = rng.normal()
+        if is_faulty and math.isnan(x):
+            raise ValueError("not a number")
+        return math.fsum([float(f"{noise:.3f}"), 0.0])  # a text: what the output loses is not known
+
+    found = dpaudit.judge(slow, "eps=1", pairs=[(0.0, math.nan)], seconds=8.0, seed=1)
+    assert found.verdict == ("refuted" if is_faulty else "inconclusive")
+    if is_faulty:
+        assert found.by == "statistics" and "Recorded: nothing is raised on x and ValueError on" in found.statement
+        assert found.error_rate == 0.01
+
+
 def test_own_pairs_come_before_a_guess():
     @dataclasses.dataclass
     class Release:

@@ -1,5 +1,6 @@
 """Recorded noise: what is proved, what is only implied, what is refused; against closed forms and plain runs."""
 
+import ctypes
 import itertools
 import math
 import random
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
+from dpaudit.symbolic.dependence import FUNCTIONS
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.laws import Law, combined
 from dpaudit.symbolic.tape import Tape
@@ -336,13 +338,88 @@ def test_python_dp_is_followed():
     assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
 
 
-def test_opendp_is_recorded_and_not_accused():
+@pytest.fixture
+def dp():
     dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed")
     dp.enable_features("contrib")
+    return dp
+
+
+def test_opendp_noise_of_doubles_is_followed(dp):
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-    laplace = dp.m.make_laplace(*space, scale=2.0)
-    result = of(lambda x: laplace(x))
-    assert result.grade != "proved" and "opendp measurement(map(1)=0.5)" in result.pairs[0].trace[0].x
+    laplace, gaussian = dp.m.make_laplace(*space, scale=0.5), dp.m.make_gaussian(*space, scale=1.0)
+    for call in (laplace, laplace.invoke, lambda x: x + dp.m.make_laplace(*space, scale=0.5)(0.0)):
+        assert of(call).grade == "proved" and of(call).pairs[0].loss == pytest.approx(2.0)
+        assert of(call, claim="eps=2").grade == "same"
+    delta = math.erf(0.5 / math.sqrt(2.0))  # of unit noise and a distance of 1, at epsilon 0
+    assert of(gaussian, claim=f"eps=0,delta={delta * 0.999}").grade == "proved"
+    assert of(gaussian, claim=f"eps=0,delta={delta * 1.001}").grade == "same"
+
+
+def test_opendp_noise_of_a_list_is_followed(dp):
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+    laplace = dp.m.make_laplace(*space, scale=0.5)
+    result = of(lambda x: laplace([x, 0.0, x]))
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(4.0)
+
+
+def test_other_opendp_measurements_are_recorded_and_not_accused(dp):
+    whole = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=0.5)
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    coarse = dp.m.make_laplace(*space, scale=0.5, k=0)
+    sized = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0), nan=False), size=1), dp.symmetric_distance()
+    chain = sized >> dp.t.then_sum() >> dp.m.then_laplace(scale=0.5)
+    for call in (lambda x: whole(int(x)), coarse, lambda x: chain([x])):
+        result = of(call)
+        assert result.grade != "proved" and "opendp measurement(map(1)=" in result.pairs[0].trace[0].x
+
+
+def test_a_generator_that_a_library_took_by_name_is_followed(monkeypatch):
+    library = types.ModuleType("some_library")
+    library.__file__ = "/somewhere/site-packages/some_library.py"
+    text = "from numpy.random import RandomState\ndef noise(): return RandomState().laplace(scale=0.5)"
+    exec(compile(text, library.__file__, "exec"), vars(library))
+    monkeypatch.setitem(sys.modules, "some_library", library)
+    result = of(lambda x: x + library.noise())
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+    assert library.RandomState is np.random.RandomState
+
+
+@pytest.mark.parametrize("is_series", [False, True])
+def test_tables_of_noisy_counts_are_recorded_as_audits_read_them(is_series):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"age": [1, 2, 2]})
+
+    def counts(table, rng, ages=(1, 2)):
+        found = table.groupby("age").size()
+        found = (found if ages is None else found.reindex(list(ages), fill_value=0)).reset_index(name="count")
+        found["count"] += rng.laplace(scale=0.5, size=len(found))
+        return found["count"] if is_series else found
+
+    def clipped(table, rng):
+        return counts(table, rng).clip(lower=0.0)
+
+    fewer, place = table.iloc[:-1], "output[1]" if is_series else "output['count'][1]"
+    for call in (counts, clipped):
+        result = of(call, (table, fewer))
+        assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+        assert place in result.pairs[0].statement and of(call, (table, fewer), "eps=2").grade == "same"
+    result = of(lambda table, rng: counts(table, rng, None), (table, table.iloc[1:]), "eps=9")
+    assert result.grade == "proved" and result.pairs[0].loss == math.inf
+
+
+def test_what_an_object_makes_anew_for_each_reader_is_no_change_of_it():
+    held = ctypes.pointer(ctypes.c_double(0.5))  # its `contents`
+    assert of(lambda x, rng: x + rng.laplace(scale=0.5 * bool(held))).grade == "proved"
+
+
+def test_functions_with_attributes_have_them():
+    assert all(hasattr(one, "__dict__") for one in (np.mean, np.random.default_rng) if isinstance(one, FUNCTIONS))
+    assert of(_asarray).grade == "proved"
+
+
+def _asarray(x, rng, convert=np.asarray):
+    return convert(x) + rng.laplace(scale=0.5)
 
 
 def test_functions_of_torch_are_recorded_where_it_is_imported(monkeypatch):

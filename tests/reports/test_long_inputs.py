@@ -185,3 +185,10 @@ def test_names_that_tell_the_inputs_apart_stay_in_rules():
     assert pair([0], [1]).said == ("[0]", "[1]")
     assert pair(*NEIGHBOURS, "", "Ann out", "Ann in").said == ("Ann out", "Ann in")
     assert pair(*NEIGHBOURS).said == pair([1], NEIGHBOURS[0]).said == ("x", "x′")
+
+
+def test_tables_are_told_apart_by_the_name_of_the_second_and_not_by_their_printed_forms():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"age": range(30)})
+    assert apart(table, table.assign(age=table["age"].where(table["age"] > 0, 7))) == ""
+    assert dpaudit.Pair(table, table.iloc[1:]).x_prime_id == "row 0 removed: age=0"
