@@ -29,7 +29,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.scores.order import below_all
 
 IntArray = NDArray[np.int64]
-WAY = 4  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
+WAY = 5  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
 MIN_STAGE = 2  # scores that one tree is for
 GROWTH = 0.25  # of the scores from one tree to the next; with a half decisions take 5% more of them
