@@ -146,7 +146,7 @@ def _peak_gigabytes() -> float:
     return peak / (2**30 if sys.platform == "darwin" else 2**20)
 
 
-ALL_PAIRS = Extra(
+UNIVERSE = Extra(
     "universe",
     "all pairs of US cities in one audit, one city moved",
     universe,

@@ -31,7 +31,7 @@ DRAWS, FEWER = 30_000, 8_000  # runs on an input, at most: of the twins, and of 
 METRIC = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.5], [2.0, 1.5, 0.0]])
 QUERIES = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
 SEED = 20_261_401
-ALL_PAIRSS = {
+SPACES = {
     "euclidean": (EuclideanMetric(0.5), [(0.0, 0.0), (3.0, 4.0), (1.0, 1.0)]),
     "attributes": (AttributeMetric((0.5, 2.0)), [("M", 1), ("F", 1), ("M", 2)]),
     "blowfish": (BlowfishMetric(1.0, 2.0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]),
@@ -62,9 +62,9 @@ def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_n
 
 @pytest.mark.slow
 @pytest.mark.claim("DX-D2", "DX-T1")
-@pytest.mark.parametrize("name", ALL_PAIRSS)
+@pytest.mark.parametrize("name", SPACES)
 def test_every_kind_of_metric_is_kept_and_a_twin_breaks_it(name):
-    metric, points = ALL_PAIRSS[name]
+    metric, points = SPACES[name]
     budgets = metric.matrix(points)
     mechanism = DxLaplace(QUERIES[:2], budgets, "PSA", metric_name=name)
     assert (mechanism.losses() <= budgets * (1.0 + 1e-12)).all()
