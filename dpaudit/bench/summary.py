@@ -35,9 +35,9 @@ def summary(content: Record) -> dict[str, Any]:
     bounds = {i: r["shortfall"] for i, r in records_of(content, "bounds").items() if r["shortfall"] is not None}
     if bounds:
         result["shortfall"] = _worst_and_median(bounds)
-        result["bound ratio"] = statistics.median(
-            r["ratio"] for r in records_of(content, "bounds").values() if r["ratio"]
-        )
+    ratios = [r["ratio"] for r in records_of(content, "bounds").values() if r["ratio"] is not None]
+    if ratios:  # one of 0 counts: there the audits have found nothing
+        result["bound ratio"] = statistics.median(ratios)
     for name, is_tight in (("false alarms", True), ("false alarms, not tight", False)):
         records = [r for r in records_of(content, "alarms").values() if r["tight"] == is_tight]
         if records:
