@@ -248,20 +248,8 @@ def problem(
     **options: Any,
 ) -> Problem:
     """A problem with a known law; one that breaks its claim by default, `options` are further ones of `Problem`."""
-    return Problem(
-        id,
-        family,
-        kind,
-        mechanism,
-        claim,
-        pair,
-        dimensions,
-        true != "faulty",
-        source,
-        true == "tight",
-        make_law,
-        **options,
-    )
+    options |= {"sound": true != "faulty", "tight": true == "tight", "source": source, "make_law": make_law}
+    return Problem(id, family, kind, mechanism, claim, pair, dimensions, **options)
 
 
 def graded(prefix: str, claim: float, loss: float, *about: Any, **options: Any) -> Problem:
