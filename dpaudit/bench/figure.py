@@ -37,11 +37,14 @@ def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
 def save(figure: Any, folder: Path, name: str, dots_per_inch: int) -> list[Path]:
     """Write `name.svg` and `name.png`: the same files for the same figure."""
+    import matplotlib
+
     written = []
     for suffix in ("svg", "png"):
         buffer = io.BytesIO()
         metadata = {"Date": None} if suffix == "svg" else None
-        figure.savefig(buffer, format=suffix, dpi=dots_per_inch, metadata=metadata)
+        with matplotlib.rc_context({"svg.hashsalt": name}):  # else names of parts are drawn
+            figure.savefig(buffer, format=suffix, dpi=dots_per_inch, metadata=metadata)
         written.append(folder / f"{name}.{suffix}")
         write_whole(written[-1], buffer.getvalue(), SHARED)
     return written
