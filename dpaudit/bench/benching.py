@@ -135,10 +135,6 @@ def _measured(
     tasks: Sequence[tuple[Problem, str]], design: Design, tight: int, jobs: int
 ) -> Iterator[tuple[Problem, str, Record]]:
     """The records in the order of the tasks, as they come."""
-    if jobs == 1:
-        for problem, part in tasks:
-            yield problem, part, measure(problem, part, design, tight)
-        return
     calls = (joblib.delayed(measure)(problem, part, design, tight) for problem, part in tasks)
     records = joblib.Parallel(n_jobs=jobs, return_as="generator")(calls)
     for (problem, part), record in zip(tasks, records, strict=True):

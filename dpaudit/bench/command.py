@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from dpaudit.arguments import did_you_mean
+from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.bench.benching import FILE, run_bench
 from dpaudit.bench.design import PARTS, make_design
 from dpaudit.bench.extra import Extra
@@ -29,8 +29,7 @@ def bench(given: Any, tell: Callable[[str], None]) -> tuple[Group, list[Path], b
     `UsageError` if an option, a name of a problem or the place for the files makes no sense.
     """
     design = make_design(given.quick, given.seeds, given.seed)
-    if given.jobs != -1 and given.jobs < 1:
-        raise UsageError(f"jobs must be a positive integer, or -1 for all processors, got {given.jobs}.")
+    check_options(jobs=given.jobs)
     parts, extras = chosen_parts(given.only, load_extras(), given.memory, has_names=bool(given.problems))
     problems, folder = load_problems(given.problems), Path(given.out)
     if (folder / FILE).exists() and not given.resume:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 
-from dpaudit.errors import UsageError
+from dpaudit.arguments import whole_number
 
 PARTS = ("draws", "bounds", "alarms", "classics")  # measured problem by problem
 CONFIDENCE = 0.95
@@ -85,8 +85,5 @@ def make_design(quick: bool = False, seeds: int | None = None, seed: int = 0) ->
     `UsageError` if seeds is below 1 or seed below 0.
     """
     design = QUICK if quick else Design()
-    if seeds is not None and seeds < 1:
-        raise UsageError(f"seeds must be at least 1, got {seeds}.")
-    if seed < 0:
-        raise UsageError(f"seed must be at least 0, got {seed}.")
-    return dataclasses.replace(design, seed=seed, seeds=design.seeds if seeds is None else seeds)
+    seeds = whole_number("seeds", design.seeds if seeds is None else seeds, "at least 1", 1)
+    return dataclasses.replace(design, seed=whole_number("seed", seed, "at least 0", 0), seeds=seeds)

@@ -24,7 +24,7 @@ from dpaudit.bench.repeats import MODES, PAIR, Mode, audit_and_drawing, seconds_
 from dpaudit.bench.runs import runs
 from dpaudit.bench.scaling import jobs
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.extensions import entry_points, load
+from dpaudit.extensions import extensions
 
 GROUP = "dpaudit.measurements"
 # Peak resident memory in kilobytes (bytes on macOS) of one audit in a process of its own.
@@ -125,8 +125,7 @@ def load_extras() -> dict[str, Extra]:
     `UsageError` if two have one name.
     """
     extras = {extra.name: extra for extra in EXTRAS}
-    for entry in entry_points(GROUP):
-        extra = load(entry)
+    for _, extra in extensions(GROUP):
         if extra.name in extras:
             raise UsageError(f"measurements must have different names, got {extra.name!r} twice.")
         extras[extra.name] = extra

@@ -19,12 +19,14 @@ POINT, FAR, LIMIT, SPREAD = "#0072b2", "#d55e00", "#555555", "#56b4e9"
 
 def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write `bench.svg` and `bench.png`; no file where nothing is there to draw."""
+    from matplotlib.figure import Figure
+
     draws = [row for row in _rows(content, "draws", "ratio") if row[1]["optimum"] < math.inf]
     bounds = _rows(content, "bounds", "shortfall")
     heights = [ROW * len(rows) + 1.0 for rows in (draws, bounds) if rows]
     if not heights:
         return []
-    figure = new_figure(9.5, sum(heights) + 0.8)
+    figure = Figure(figsize=(9.5, sum(heights) + 0.8), layout="constrained")
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     if draws:
         _draw_ratios(axes[0], draws, content["design"]["counted_from"])
@@ -33,23 +35,16 @@ def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
     return save(figure, folder, "bench", 110)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """An empty figure of so many inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def save(figure: Any, folder: Path, name: str, dots_per_inch: int) -> list[Path]:
     """Write `name.svg` and `name.png`: the same files for the same figure."""
+    import matplotlib
+
     written = []
     for suffix in ("svg", "png"):
         buffer = io.BytesIO()
         metadata = {"Date": None} if suffix == "svg" else None
-        figure.savefig(buffer, format=suffix, dpi=dots_per_inch, metadata=metadata)
+        with matplotlib.rc_context({"svg.hashsalt": name}):  # else names of parts are drawn
+            figure.savefig(buffer, format=suffix, dpi=dots_per_inch, metadata=metadata)
         written.append(folder / f"{name}.{suffix}")
         write_whole(written[-1], buffer.getvalue(), SHARED)
     return written

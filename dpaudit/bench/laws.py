@@ -11,8 +11,8 @@ import math
 import numpy as np
 from scipy import special, stats
 
-from dpaudit.bench.problem import CELLS, SAME, FloatArray, Law, finite_law, grid_law, product_law, union_law
-from dpaudit.privacy.claims import gaussian_profile
+from dpaudit.bench.problem import CELLS, SAME, Law, finite_law, grid_law, product_law, union_law
+from dpaudit.privacy.claims import FloatArray, gaussian_profile
 
 GRID = f"{CELLS:,} cells"
 

@@ -24,8 +24,8 @@ from dpaudit.bench.laws import (
     tight_mu,
     truncated_laplace_law,
 )
-from dpaudit.bench.problem import FloatArray, Problem, finite_law, graded, problem
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, ProfileClaim, PureDP, ZeroConcentratedDP
+from dpaudit.bench.problem import Problem, finite_law, graded, problem
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, ProfileClaim, PureDP, ZeroConcentratedDP
 
 Rng = np.random.Generator
 

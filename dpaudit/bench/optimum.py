@@ -183,11 +183,6 @@ def _best_bound(law: Law, lines: Sequence[tuple[Lower, Value]], draws_per_side: 
     return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
 
 
-def rejection(guess: Guess, epsilon: float, delta: float, draws: int, alpha: float, at: tuple[float, float]) -> float:
-    """Probability that the optimum's test of a line, with `draws` a side, rejects where (correct, wrong) is `at`."""
-    return LineTest(guess, epsilon, delta, 2 * draws, alpha).rejection(*at)
-
-
 class LineTest:
     """The optimum's test of one line for a number of labelled draws; see the module's docstring."""
 
@@ -384,10 +379,9 @@ def _least_draws(
     guess: Guess, epsilon: float, delta: float, alpha: float, power: float, expected: float, enough: float
 ) -> float:
     """Least draws a side at which the test finds the guess with probability `power`; inf if not below `enough`."""
-    point = (guess.correct, guess.wrong)
 
     def found(draws: int) -> bool:
-        return rejection(guess, epsilon, delta, draws, alpha, point) >= power
+        return LineTest(guess, epsilon, delta, 2 * draws, alpha).rejection(guess.correct, guess.wrong) >= power
 
     if math.isfinite(enough):
         high = int(enough) - 1

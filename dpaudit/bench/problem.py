@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import entry_points, load
-from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, PureDP, epsilon_of_profile
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray, PureDP, epsilon_of_profile
 
-FloatArray = NDArray[np.float64]
 GROUP = "dpaudit.problems"  # the entry-point group
 Kind = Literal[
     "continuous",
@@ -248,20 +247,8 @@ def problem(
     **options: Any,
 ) -> Problem:
     """A problem with a known law; one that breaks its claim by default, `options` are further ones of `Problem`."""
-    return Problem(
-        id,
-        family,
-        kind,
-        mechanism,
-        claim,
-        pair,
-        dimensions,
-        true != "faulty",
-        source,
-        true == "tight",
-        make_law,
-        **options,
-    )
+    options |= {"sound": true != "faulty", "tight": true == "tight", "source": source, "make_law": make_law}
+    return Problem(id, family, kind, mechanism, claim, pair, dimensions, **options)
 
 
 def graded(prefix: str, claim: float, loss: float, *about: Any, **options: Any) -> Problem:

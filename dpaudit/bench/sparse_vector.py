@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from dpaudit.bench.laws import laplace_law
-from dpaudit.bench.problem import SAME, FloatArray, Law, finite_law, product_law, union_law
+from dpaudit.bench.problem import SAME, Law, finite_law, product_law, union_law
+from dpaudit.privacy.claims import FloatArray
 
 BELOW, STOPPED = -1000.0, -2000.0  # of the variants that release values
 NODES = 40  # of the quadrature, a panel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpaudit.bench.figure import FAR, POINT, new_figure, save
+from dpaudit.bench.figure import FAR, POINT, save
 from dpaudit.errors import UsageError
 from dpaudit.results.saving import SHARED, write_whole
 
@@ -61,9 +61,10 @@ def into_page(content: Mapping[str, Any], page: Path) -> Path:
 
 def _write_figure(curves: Mapping[str, Any], folder: Path) -> list[Path]:
     """One panel a curve, both axes logarithmic, with the line on which what is measured grows in proportion."""
+    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-    figure = new_figure(9.0, 6.4)
+    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
     for axis, (name, (across, up, title)) in zip(figure.subplots(2, 2).flat, LABELS.items(), strict=True):
         sizes, seconds = zip(*curves[name], strict=True)
         falls = name == "processes"

@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.bench.laws import bits_law, coupled_law, event_law, gaussian_law, laplace_law, laplace_sum_law, tight_mu
-from dpaudit.bench.problem import FloatArray, Problem, finite_law, problem
-from dpaudit.privacy.claims import ApproxDP, PureDP
+from dpaudit.bench.problem import Problem, finite_law, problem
+from dpaudit.privacy.claims import ApproxDP, FloatArray, PureDP
 
 Rng = np.random.Generator
 NEEDLE, HAYSTACK = 617, 1000  # where the one coordinate with a signal is, of how many

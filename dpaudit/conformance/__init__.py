@@ -25,29 +25,22 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.conformance.faces import BoundCheck, conformance_checks, parametrize_with_checks
-from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
-from dpaudit.conformance.registry import CHECKS, CheckSpec, all_checks, check_names
+from dpaudit.conformance.faces import BoundCheck as BoundCheck
+from dpaudit.conformance.faces import conformance_checks as conformance_checks
+from dpaudit.conformance.faces import parametrize_with_checks as parametrize_with_checks
+from dpaudit.conformance.outcomes import CheckFailed as CheckFailed
+from dpaudit.conformance.outcomes import CheckInconclusive as CheckInconclusive
+from dpaudit.conformance.outcomes import CheckSkipped as CheckSkipped
+from dpaudit.conformance.registry import CHECKS as CHECKS
+from dpaudit.conformance.registry import CheckSpec as CheckSpec
+from dpaudit.conformance.registry import all_checks as all_checks
+from dpaudit.conformance.registry import check_names as check_names
 
 if TYPE_CHECKING:
-    from dpaudit.conformance.result import CheckRecord, CheckResult
-    from dpaudit.conformance.running import check
+    from dpaudit.conformance.result import CheckRecord as CheckRecord
+    from dpaudit.conformance.result import CheckResult as CheckResult
+    from dpaudit.conformance.running import check as check
 
-__all__ = [
-    "CHECKS",
-    "BoundCheck",
-    "CheckFailed",
-    "CheckInconclusive",
-    "CheckRecord",
-    "CheckResult",
-    "CheckSkipped",
-    "CheckSpec",
-    "all_checks",
-    "check",
-    "check_names",
-    "conformance_checks",
-    "parametrize_with_checks",
-]
 _HOMES = {
     "CheckRecord": "dpaudit.conformance.result",
     "CheckResult": "dpaudit.conformance.result",

@@ -226,8 +226,7 @@ class Case:
 
     def rebuilt(self, **changes: Any) -> Any:
         """The mechanism with other parameters of its constructor; skips where it does not say how it was made."""
-        parameters = self.parameters()
-        return type(self.subject.mechanism)(**{**parameters, **changes})
+        return type(self.subject.mechanism)(**{**self.parameters(), **changes})
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's parameters that are attributes of the same names; skips where one is missing."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.arguments import number, whole_number
+from dpaudit.arguments import did_you_mean, number, whole_number
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive
 from dpaudit.conformance.registry import CheckSpec, all_checks, check_names
 from dpaudit.errors import DpauditInconclusiveWarning, UsageError
@@ -237,12 +237,7 @@ def expected(given: Expected | None, mechanism: Any) -> dict[str, str]:
 
 def close(name: str) -> str:
     """Suggest names of checks for a misspelt one."""
-    import difflib
-
-    near = difflib.get_close_matches(str(name), check_names(), 2)
-    if near:
-        return f"Did you mean {' or '.join(repr(one) for one in near)}?"
-    return "dpaudit check --list prints them."
+    return did_you_mean(name, check_names()).strip() or "dpaudit check --list prints them."
 
 
 def _bound(mechanisms: Iterable[Any], claim: Any, pairs: Any, failures: Expected | None, name: str | None,

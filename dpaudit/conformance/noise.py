@@ -23,12 +23,13 @@ LONG = 50  # size of the batch whose last output is compared with a single one
 CONSTANT = "the outputs do not vary, so they show no noise to be shared"
 
 
-def _judge(case: Case, where: str, tests: list[tuple[float, str]], advice: str) -> str | None:
+def _judge(case: Case, tests: list[tuple[float, str]], demanded: str, advice: str = "") -> str | None:
+    """Fail where a test is significant; `demanded` says what must hold, with {} for the feature that shows it."""
     if not tests:
         raise CheckSkipped(CONSTANT)
     p_value, what = min(tests)
     if p_value * len(tests) < case.level:
-        fail(f"runs must be independent {where}, got dependence in {what} ({p_text(p_value)}). {advice}")
+        fail(f"{demanded.format(what)} ({p_text(p_value)}).{advice}")
     return None
 
 
@@ -49,7 +50,8 @@ def independent_in_a_batch(case: Case) -> str | None:
     pairs = [case.read(data, 2, name, 1, k) for k in range(PAIRS)]
     first, second = (join([pair.rows(slice(i, i + 1)) for pair in pairs]) for i in (0, 1))
     tests = _tests(first, second, chosen, chosen, same_law=True)
-    return _judge(case, "within a batch", tests, "Draw noise for each output: rng.laplace(size=size).")
+    demanded = "runs must be independent within a batch, got dependence in {}"
+    return _judge(case, tests, demanded, " Draw noise for each output: rng.laplace(size=size).")
 
 
 def independent_calls(case: Case) -> str | None:
@@ -69,7 +71,8 @@ def independent_calls(case: Case) -> str | None:
         first, second, third = (join([row[i] for row in runs]) for i in (0, 1, 2))
         tests += _tests(first, second, of_first, of_second, same_law=part == 0)
         tests += _tests(second, third, of_second, of_first, same_law=part == 0)
-    return _judge(case, "of earlier calls", tests, "Keep no noise between calls.")
+    demanded = "runs must be independent of earlier calls, got dependence in {}"
+    return _judge(case, tests, demanded, " Keep no noise between calls.")
 
 
 def batch_law(case: Case) -> str | None:
@@ -86,13 +89,8 @@ def batch_law(case: Case) -> str | None:
         a, b = feature.of(single), feature.of(last)
         more, fewer = fisher(int(a.sum()), int(a.sum() + b.sum()), len(a), len(a) + len(b))
         tests.append((min(1.0, 2.0 * min(more, fewer)), str(feature)))
-    if not tests:
-        raise CheckSkipped(CONSTANT)
-    p_value, what = min(tests)
-    if p_value * len(tests) < case.level:
-        fail(f"an output must have one law whatever the size of its batch, got another share of {what} for size 1 and "
-             f"the last of size {LONG} ({p_text(p_value)}).")  # fmt: skip
-    return None
+    demanded = "an output must have one law whatever the size of its batch, got another share of {} for size 1 and "
+    return _judge(case, tests, f"{demanded}the last of size {LONG}")
 
 
 def _singles(case: Case, name: str, data: Any, count: int, part: int = 0, *, is_copied: bool = False) -> Outcomes:

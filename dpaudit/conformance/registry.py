@@ -85,10 +85,13 @@ LAW_NAMES: tuple[str, ...] = (
 
 GROUP = "dpaudit.checks"  # the entry-point group of other checks
 LAWS_GROUP = "dpaudit.laws"
-
-
 CLAIM_AUDIT = "claim_audit"
-HYGIENE = (".calls:", ".refusals:", ".processes:same_bits")  # homes of checks that are no privacy
+
+
+def _own(module: str, name: str, demands: str, is_statistical: bool = False) -> CheckSpec:
+    """A check of this package: a function of its name."""
+    is_hygiene = module in ("calls", "refusals") or name == "same_bits_in_another_process"
+    return CheckSpec(name, demands, f".{module}:{name}", is_statistical, is_hygiene=is_hygiene)
 
 
 def _of_law(name: str) -> CheckSpec:
@@ -99,43 +102,31 @@ def _of_law(name: str) -> CheckSpec:
 
 
 CHECKS: tuple[CheckSpec, ...] = (
-    CheckSpec("seeded_determinism", "gives the same outputs from the same seed", ".calls:seeded_determinism"),
-    CheckSpec(
-        "global_generators_unchanged",
-        "leaves the generators of `random` and `numpy.random` as they are",
-        ".calls:global_generators_unchanged",
-    ),
-    CheckSpec(
-        "same_bits_in_another_process",
-        "gives the same outputs from the same seed in another process",
-        ".processes:same_bits_in_another_process",
-    ),
-    CheckSpec("batch_contract", "returns `size` outputs of one shape and type for every size, 0 too",
-              ".calls:batch_contract"),
-    CheckSpec("input_unchanged", "leaves its input unchanged", ".calls:input_unchanged"),
-    CheckSpec("pickling", "can be pickled, and draws the same afterwards", ".calls:pickling"),
-    CheckSpec("deep_copy", "can be copied, and draws the same afterwards", ".calls:deep_copy"),
-    CheckSpec("refuses_nan", "refuses an input with NaN in it", ".refusals:refuses_nan"),
-    CheckSpec("refuses_infinity", "refuses an input with an infinity in it", ".refusals:refuses_infinity"),
-    CheckSpec("refuses_wrong_shape", "refuses an input of the wrong shape", ".refusals:refuses_wrong_shape"),
-    CheckSpec("refuses_negative_counts", "refuses negative counts", ".refusals:refuses_negative_counts"),
-    CheckSpec("refuses_bad_budgets", "refuses budgets that are negative or NaN", ".refusals:refuses_bad_budgets"),
-    CheckSpec("independent_in_a_batch", "shares no noise within a batch", ".noise:independent_in_a_batch", True),
-    CheckSpec("independent_calls", "shares no noise between calls", ".noise:independent_calls", True),
-    CheckSpec("independent_processes", "shares no noise between processes", ".processes:independent_processes", True),
-    CheckSpec("batch_law", "draws from one law whatever the size of the batch", ".noise:batch_law", True),
-    CheckSpec("distribution_fits_draws", "draws from the distribution that it states",
-              ".laws_of_outputs:distribution_fits_draws", True),
-    CheckSpec("log_density_fits_draws", "draws from the log density that it states",
-              ".laws_of_outputs:log_density_fits_draws", True),
-    CheckSpec("claim_exact", "keeps its claim by its own exact figures", ".promises:claim_exact"),
-    CheckSpec("claim_audit", "keeps its claim on its own pairs, audited", ".promises:claim_audit", True),
-    CheckSpec("floating_point", "keeps its claim in the low bits of its outputs", ".promises:floating_point", True),
-    CheckSpec("utility_bounds", "keeps the error bounds that it states", ".promises:utility_bounds", True),
-    CheckSpec("more_budget_less_error", "has no more error with more budget", ".promises:more_budget_less_error", True),
+    _own("calls", "seeded_determinism", "gives the same outputs from the same seed"),
+    _own("calls", "global_generators_unchanged", "leaves the generators of `random` and `numpy.random` as they are"),
+    _own("processes", "same_bits_in_another_process", "gives the same outputs from the same seed in another process"),
+    _own("calls", "batch_contract", "returns `size` outputs of one shape and type for every size, 0 too"),
+    _own("calls", "input_unchanged", "leaves its input unchanged"),
+    _own("calls", "pickling", "can be pickled, and draws the same afterwards"),
+    _own("calls", "deep_copy", "can be copied, and draws the same afterwards"),
+    _own("refusals", "refuses_nan", "refuses an input with NaN in it"),
+    _own("refusals", "refuses_infinity", "refuses an input with an infinity in it"),
+    _own("refusals", "refuses_wrong_shape", "refuses an input of the wrong shape"),
+    _own("refusals", "refuses_negative_counts", "refuses negative counts"),
+    _own("refusals", "refuses_bad_budgets", "refuses budgets that are negative or NaN"),
+    _own("noise", "independent_in_a_batch", "shares no noise within a batch", True),
+    _own("noise", "independent_calls", "shares no noise between calls", True),
+    _own("processes", "independent_processes", "shares no noise between processes", True),
+    _own("noise", "batch_law", "draws from one law whatever the size of the batch", True),
+    _own("laws_of_outputs", "distribution_fits_draws", "draws from the distribution that it states", True),
+    _own("laws_of_outputs", "log_density_fits_draws", "draws from the log density that it states", True),
+    _own("promises", "claim_exact", "keeps its claim by its own exact figures"),
+    _own("promises", "claim_audit", "keeps its claim on its own pairs, audited", True),
+    _own("promises", "floating_point", "keeps its claim in the low bits of its outputs", True),
+    _own("promises", "utility_bounds", "keeps the error bounds that it states", True),
+    _own("promises", "more_budget_less_error", "has no more error with more budget", True),
     *(_of_law(name) for name in LAW_NAMES),
-)  # fmt: skip
-CHECKS = tuple(dataclasses.replace(spec, is_hygiene=spec.home.startswith(HYGIENE)) for spec in CHECKS)
+)
 
 
 def all_checks() -> tuple[CheckSpec, ...]:

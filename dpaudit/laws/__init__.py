@@ -12,38 +12,26 @@ that it comes from, and where the printed one differs. `LAWS` lists them for a s
 'not_refuted'
 """
 
-from dpaudit.laws.claims import average_claim, conditioned_claim, group_claim, weakest_claim
-from dpaudit.laws.composing import adaptive_composition, parallel_composition, sequential_composition
-from dpaudit.laws.conditioning import conditioning
-from dpaudit.laws.grouping import group_privacy
-from dpaudit.laws.linear import linear_conditioning
-from dpaudit.laws.mixing import convexity, disjoint_union, mixture
-from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction
-from dpaudit.laws.processing import AffineProjection, BoxProjection, post_processing, projection
-from dpaudit.laws.registry import LAWS, Law, all_laws
-
-__all__ = [
-    "LAWS",
-    "NASTY",
-    "NASTY_FUNCTIONS",
-    "AffineProjection",
-    "BoxProjection",
-    "Law",
-    "NastyFunction",
-    "adaptive_composition",
-    "all_laws",
-    "average_claim",
-    "conditioned_claim",
-    "conditioning",
-    "convexity",
-    "disjoint_union",
-    "group_claim",
-    "group_privacy",
-    "linear_conditioning",
-    "mixture",
-    "parallel_composition",
-    "post_processing",
-    "projection",
-    "sequential_composition",
-    "weakest_claim",
-]
+from dpaudit.laws.claims import average_claim as average_claim
+from dpaudit.laws.claims import conditioned_claim as conditioned_claim
+from dpaudit.laws.claims import group_claim as group_claim
+from dpaudit.laws.claims import weakest_claim as weakest_claim
+from dpaudit.laws.composing import adaptive_composition as adaptive_composition
+from dpaudit.laws.composing import parallel_composition as parallel_composition
+from dpaudit.laws.composing import sequential_composition as sequential_composition
+from dpaudit.laws.conditioning import conditioning as conditioning
+from dpaudit.laws.grouping import group_privacy as group_privacy
+from dpaudit.laws.linear import linear_conditioning as linear_conditioning
+from dpaudit.laws.mixing import convexity as convexity
+from dpaudit.laws.mixing import disjoint_union as disjoint_union
+from dpaudit.laws.mixing import mixture as mixture
+from dpaudit.laws.nasty import NASTY as NASTY
+from dpaudit.laws.nasty import NASTY_FUNCTIONS as NASTY_FUNCTIONS
+from dpaudit.laws.nasty import NastyFunction as NastyFunction
+from dpaudit.laws.processing import AffineProjection as AffineProjection
+from dpaudit.laws.processing import BoxProjection as BoxProjection
+from dpaudit.laws.processing import post_processing as post_processing
+from dpaudit.laws.processing import projection as projection
+from dpaudit.laws.registry import LAWS as LAWS
+from dpaudit.laws.registry import Law as Law
+from dpaudit.laws.registry import all_laws as all_laws

@@ -15,6 +15,7 @@ from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
+    Shape,
     density_of,
     draw,
     draw_chosen,
@@ -62,19 +63,11 @@ class Composed(Derived):
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         """The sum of the parts' log densities, each at its own columns."""
-        inputs = self._inputs(data)
         shapes = self._shapes(data)
         if shapes is None:
             raise UsageError("outputs must be numbers for a joint log density, got other objects.")
-        columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-        total = np.zeros(len(columns))
-        start = 0
-        for (part, given), shape in zip(inputs, shapes, strict=True):
-            width = int(np.prod(shape))
-            own = columns[:, start : start + width].reshape(len(columns), *shape)
-            total = total + density_of(part, given, own)
-            start += width
-        return total
+        parts = zip(self._inputs(data), _taken_apart(outputs, shapes), strict=True)
+        return sum((density_of(part, given, own) for (part, given), own in parts), start=np.zeros(len(outputs)))
 
 
 def sequential_composition(
@@ -170,12 +163,9 @@ class AdaptivelyComposed(Derived):
         shapes = self._shapes(data)
         if shapes is None or len(set(shapes[1:])) > 1:
             raise UsageError("outputs must be numbers of one shape for a joint log density, got others.")
-        columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-        width = int(np.prod(shapes[0]))
-        first = columns[:, :width].reshape(len(columns), *shapes[0])
-        second = columns[:, width:].reshape(len(columns), *shapes[1])
+        first, second = _taken_apart(outputs, shapes[:2])
         total = density_of(self.parts[0], data, first)
-        choices = self._choices(first, len(columns))
+        choices = self._choices(first, len(first))
         for k, part in enumerate(self.parts[1:]):
             where = np.flatnonzero(choices == k)
             if len(where):
@@ -312,6 +302,13 @@ def parallel_composition(
         weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
     return derived, composed_claim(_largest(promises, changed))
+
+
+def _taken_apart(outputs: Any, shapes: Sequence[Shape]) -> list[FloatArray]:
+    """The outputs of each part in its own shape, from runs that are their numbers side by side."""
+    columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
+    own = np.split(columns, np.cumsum([math.prod(shape) for shape in shapes[:-1]]), axis=1)
+    return [part.reshape(len(columns), *shape) for part, shape in zip(own, shapes, strict=True)]
 
 
 def _pieces(split: Callable[[Any], Sequence[Any]], data: Any, count: int) -> Sequence[Any]:

@@ -10,11 +10,10 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, conditioned_claim
-from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, merged, pairs_of, selected
+from dpaudit.laws.derived import Derived, LogDensity, are_good, density_of, draw, merged, pairs_of, selected
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
-from dpaudit.laws.nasty import hash_of
+from dpaudit.laws.nasty import hash_parity
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 
 MIN_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
@@ -62,8 +61,8 @@ class Conditioned(Derived):
 
     def _chances(self, outputs: Outputs, size: int) -> FloatArray:
         """The chance that each run is kept. A call that raised is in every event: an event cannot be asked about it."""
-        if isinstance(outputs, list) and any(isinstance(output, Failed) for output in outputs):
-            good = np.array([not isinstance(output, Failed) for output in outputs])
+        good = are_good(outputs)
+        if not good.all():
             values = np.ones(size)
             if good.any():
                 values[good] = self._chances(selected(outputs, good), int(good.sum()))
@@ -162,8 +161,7 @@ class HalfByHash:
     mass: float = 0.5
 
     def __call__(self, outputs: Any) -> FloatArray:
-        listed = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
-        return np.array([1.0 if hash_of(output) % 2 == 0 else self.mass for output in listed], dtype=float)
+        return np.where(hash_parity(outputs) == 0, 1.0, self.mass)
 
     @property
     def __name__(self) -> str:

@@ -260,6 +260,13 @@ def selected(outputs: Outputs, keep: NDArray[Any]) -> Outputs:
     return [outputs[position] for position in positions.tolist()]
 
 
+def are_good(outputs: Outputs) -> NDArray[np.bool_]:
+    """Mask of the runs that did not raise."""
+    if isinstance(outputs, np.ndarray) and outputs.dtype != object:
+        return np.ones(len(outputs), dtype=bool)
+    return np.array([not isinstance(output, Failed) for output in outputs], dtype=bool)
+
+
 def _shape_of(output: Any) -> Shape | None:
     array = np.asarray(output) if not isinstance(output, Failed) else None
     return None if array is None or array.dtype.kind not in "biuf" else array.shape

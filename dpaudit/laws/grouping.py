@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -33,13 +34,10 @@ class Grouped(Derived):
         return draw(self.parts[0], data, size, rng)
 
     def _density(self) -> LogDensity | None:
-        return self._own_density if self.parts[0].has_log_density else None
+        return functools.partial(density_of, self.parts[0]) if self.parts[0].has_log_density else None
 
     def _listed(self) -> ListedLaw | None:
         return listed_law(self.parts[0])
-
-    def _own_density(self, data: Any, outputs: Any) -> FloatArray:
-        return density_of(self.parts[0], data, outputs)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -119,6 +119,12 @@ def hash_of(output: Any) -> int:
     return zlib.crc32(canonical(output).encode("utf-8", "replace"))
 
 
+def hash_parity(outputs: Any) -> NDArray[np.int64]:
+    """0 or 1 for each output of a batch by its hash: a choice that depends on the output alone."""
+    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
+    return np.array([hash_of(output) % 2 for output in listed], dtype=np.int64)
+
+
 def _hashing(output: Any) -> int:
     return hash_of(output) % 16
 

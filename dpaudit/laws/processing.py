@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import is_number
 from dpaudit.laws.claims import checked
-from dpaudit.laws.derived import Derived, draw, pairs_of
+from dpaudit.laws.derived import Derived, are_good, draw, pairs_of, selected
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 
 
@@ -38,13 +37,13 @@ class PostProcessed(Derived):
 
     def processed(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
         """Apply the function to a batch of outputs."""
-        failed = [k for k, output in enumerate(outputs) if isinstance(output, Failed)] if _is_list(outputs) else []
-        if not failed:
+        good = are_good(outputs)
+        if good.all():
             return self._of_good(outputs, rng)
         result: list[Any] = list(outputs)
-        good = [k for k in range(len(outputs)) if not isinstance(outputs[k], Failed)]
-        if good:
-            for k, output in zip(good, self._of_good([outputs[k] for k in good], rng), strict=True):
+        if good.any():
+            of_good = self._of_good(selected(result, good), rng)
+            for k, output in zip(np.flatnonzero(good).tolist(), of_good, strict=True):
                 result[k] = output
         return result
 
@@ -230,7 +229,3 @@ def _takes_generator(function: Callable[..., Any]) -> bool:
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.default is p.empty and p.kind in places]
     return len(required) >= 2
-
-
-def _is_list(outputs: Outputs) -> bool:
-    return not isinstance(outputs, np.ndarray) or outputs.dtype == object

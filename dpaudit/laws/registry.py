@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extensions
 from dpaudit.laws.claims import checked
@@ -27,7 +25,7 @@ from dpaudit.laws.conditioning import HalfByHash, conditioning
 from dpaudit.laws.derived import pairs_of
 from dpaudit.laws.grouping import group_privacy
 from dpaudit.laws.mixing import convexity, disjoint_union, mixture
-from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_of
+from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_parity
 from dpaudit.laws.processing import BoxProjection, post_processing, projection
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.callables import as_subject
@@ -87,15 +85,6 @@ class Law:
         return self.rule(subject, checked(claim), pairs)
 
 
-@dataclasses.dataclass(frozen=True)
-class HashParity:
-    """0 or 1 for each output by its hash: a choice that depends on the output alone."""
-
-    def __call__(self, outputs: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        listed = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
-        return np.array([hash_of(output) % 2 for output in listed], dtype=np.int64)
-
-
 def _copy(subject: Any, claim: Claim, function: str) -> Any:
     """A second mechanism with the same claim: the first, post-processed."""
     return post_processing(subject, claim, NASTY[function])[0]
@@ -108,7 +97,7 @@ def _sequential(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 def _adaptive(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
     one = as_subject(subject)
     others = [one, _copy(one, claim, "rounding")]
-    return adaptive_composition(one, claim, others, [claim, claim], HashParity(), pairs=pairs)
+    return adaptive_composition(one, claim, others, [claim, claim], hash_parity, pairs=pairs)
 
 
 def _post_processing(function: NastyFunction, subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:

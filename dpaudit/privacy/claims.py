@@ -30,7 +30,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 import scipy
@@ -661,19 +661,15 @@ class MetricDP(Claim):
             raise UsageError(f"metric must be a callable (x, x_prime) -> budget in nats, got {self.metric!r}.")
         check_among("on", self.on, ("inputs", "records"))
 
-    @property
-    def value(self) -> float:
+    def _refuse(self, *_: float) -> Any:
         raise UsageError("MetricDP has no single value: its budget depends on the pair. Use for_pair(x, x_prime).")
+
+    value = property(_refuse)
+    with_value = epsilon_at = cast("Any", _refuse)
 
     @property
     def is_vacuous(self) -> bool:
         return False
-
-    def with_value(self, value: float) -> Claim:
-        raise UsageError("MetricDP has no single value: its budget depends on the pair. Use for_pair(x, x_prime).")
-
-    def epsilon_at(self, delta: float) -> float:
-        raise UsageError("MetricDP has no single value: its budget depends on the pair. Use for_pair(x, x_prime).")
 
     def __str__(self) -> str:
         name = getattr(self.metric, "name", None) or type(self.metric).__name__

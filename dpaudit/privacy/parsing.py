@@ -431,9 +431,8 @@ def _pairs_of_file(path: str) -> Sequence[Pair]:
         for position, entry in enumerate(content):
             if not isinstance(entry, list) or len(entry) != 2:
                 raise UsageError(f"pairs must be [x, x'], got {short_form(entry)} at position {position} of {path!r}.")
-        if not content:
-            raise UsageError(f"pairs must name at least one pair of inputs, got none at {path!r}.")
-        return as_pairs(content)
+        with at(repr(path)):
+            return as_pairs(content)
     if not isinstance(content, dict) or not isinstance(content.get("inputs"), list):
         form = '[[x, x\'], ...] or {"inputs": [...], "pairs": "all"}'
         raise UsageError(f"pairs must be a JSON file {form}, got {short_form(content)} at {path!r}.")

@@ -251,17 +251,18 @@ def claim_of_table(text: str) -> FDP:
 def _table(text: str) -> list[tuple[float, float]]:
     """The pairs of rates that a file holds."""
     rows = read_rows("tradeoff", text)
-    if rows and not _is_number(rows[0][0]):
+    if rows and not is_number_text(rows[0][0]):
         del rows[0]
     if len(rows) > MAX_TABLE:
         raise UsageError(f"tradeoff must have at most {MAX_TABLE:,} points, got more at {text!r}.")
     for place, row in enumerate(rows, start=1):
-        if len(row) != 2 or not all(_is_number(cell) for cell in row):
+        if len(row) != 2 or not all(is_number_text(cell) for cell in row):
             raise UsageError(f"tradeoff must have two numbers a line, got {','.join(row)[:60]!r} at point {place}.")
     return [(float(first), float(second)) for first, second in rows]
 
 
-def _is_number(text: str) -> bool:
+def is_number_text(text: str) -> bool:
+    """Tell whether a cell of a table reads as a number."""
     try:
         float(text)
     except ValueError:

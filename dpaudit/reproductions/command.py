@@ -21,9 +21,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from dpaudit.arguments import did_you_mean
+from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.extensions import names as extension_names
 from dpaudit.reports import terminal
 from dpaudit.reports.document import Block, Paragraph
 from dpaudit.reports.document import Table as Grid
@@ -36,7 +37,6 @@ from dpaudit.reproductions.reproduction import (
     Statement,
     Table,
     load_reproduction,
-    reproduction_names,
 )
 from dpaudit.results.codec import to_json
 from dpaudit.results.saving import SHARED, check_folder, json_text, write_whole
@@ -50,22 +50,21 @@ DOTS_PER_INCH = 110
 
 def listing() -> Group:
     """All reproductions, one a line, as `dpaudit reproduce` without a name prints them."""
-    entries = reproduction_names()
-    if not entries:
+    found = [(name, load_reproduction(name)) for name in extension_names(GROUP)]
+    if not found:
         return terminal.show([Paragraph(f"No reproductions are installed (entry-point group {GROUP}).")])
-    found = [(name, load_reproduction(entry)) for name, entry in entries.items()]
     rows = tuple((name, one.description, str(getattr(one, "source", ""))) for name, one in found)
     return terminal.show([Grid("", ("reproduction", "what it reproduces", "source"), rows)])
 
 
 def chosen(names: Sequence[str]) -> dict[str, HasRun]:
     """The reproductions of these names; a `UsageError` names one that is not installed."""
-    entries = reproduction_names()
+    known = extension_names(GROUP)
     for name in names:
-        if name not in entries:
-            known, hint = ", ".join(entries) or "none installed", did_you_mean(name, entries)
-            raise UsageError(f"name must be a reproduction ({known}), got {name!r}.{hint}")
-    return {name: load_reproduction(entries[name]) for name in dict.fromkeys(names)}
+        if name not in known:
+            listed, hint = ", ".join(known) or "none installed", did_you_mean(name, known)
+            raise UsageError(f"name must be a reproduction ({listed}), got {name!r}.{hint}")
+    return {name: load_reproduction(name) for name in dict.fromkeys(names)}
 
 
 def reproduce(
@@ -78,8 +77,7 @@ def reproduce(
     UsageError
         If the seed is negative, the folder cannot be written, or a file is given to an experiment that reads none.
     """
-    if seed < 0:
-        raise UsageError(f"seed must be a non-negative integer, got {seed}.")
+    check_options(seed=seed)
     if data and not getattr(reproduction, "data", ""):
         raise UsageError(f"data must be left out for {name}, which reads no file, got {data!r}.")
     folder = Path(out)
@@ -121,11 +119,9 @@ def saved_form(
 
 def picture(outcome: Outcome) -> bytes:
     """The plot as a PNG file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=outcome.size, layout="constrained")
-    FigureCanvasAgg(figure)
     outcome.draw(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)

@@ -9,12 +9,11 @@ command line, the object has a `description` and a `run`. `Reproduction` is such
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.errors import UsageError
-from dpaudit.extensions import entry_points
+from dpaudit.extensions import extension
 
 GROUP = "dpaudit.reproductions"  # the entry-point group
 Cell = str | int | float | None
@@ -102,34 +101,15 @@ class Reproduction:
         return self.function(options)
 
 
-def reproduction_names() -> dict[str, importlib.metadata.EntryPoint]:
-    """The entry points of all installed reproductions by their names, sorted; nothing is imported.
+def load_reproduction(name: str) -> HasRun:
+    """The installed reproduction of a name.
 
     Raises
     ------
     UsageError
-        If two have one name.
+        If two have the name, it cannot be imported, or it has no description or no run.
     """
-    found: dict[str, importlib.metadata.EntryPoint] = {}
-    for entry in entry_points(GROUP):
-        if entry.name in found:
-            raise UsageError(f"reproductions must have different names, got {entry.name!r} twice.")
-        found[entry.name] = entry
-    return found
-
-
-def load_reproduction(entry: importlib.metadata.EntryPoint) -> HasRun:
-    """The object of one entry point.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be imported, or has no description or no run.
-    """
-    try:
-        loaded = entry.load()
-    except Exception as error:  # whatever the code of a package raises while it is imported
-        raise UsageError(f"reproduction {entry.name!r} must be importable, got {entry.value!r} ({error}).") from error
+    loaded = extension(GROUP, name)
     if not isinstance(loaded, HasRun):
-        raise UsageError(f"reproduction {entry.name!r} must have a description and a run, got {loaded!r}.")
+        raise UsageError(f"reproduction {name!r} must have a description and a run, got {loaded!r}.")
     return loaded

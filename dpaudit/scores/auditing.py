@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.arguments import RngLike, check_options, seed_from, whole_number, with_near_names
+from dpaudit.arguments import RngLike, check_among, check_options, seed_from, whole_number, with_near_names
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
@@ -143,8 +143,7 @@ def audit_scores(
     promise = one_step(as_claim(claim))  # a canary that is in or out is one
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
-    if assume not in ASSUME:
-        raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {assume!r}.")
+    check_among("assume", assume, ASSUME)
     if assume != "nothing" and design in BETTED:
         raise UsageError(f"assume must go with one run or pairs, got {assume!r} with {design!r}, whose runs are apart.")
     if guesses is not None and design in BETTED:
@@ -240,7 +239,9 @@ def _one_run(
     seed: int,
 ) -> dict[str, Any]:
     found = order_of_one_run(scores_in, scores_out, rng, in_pairs)
-    p_value = _dependence(scores_in, scores_out, in_pairs, seed)
+    with np.errstate(invalid="ignore"):
+        sides = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
+    p_value = dependence_p_value(sides, stream(seed, 2))
     records = records_of(found, level, guesses)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]
@@ -260,13 +261,6 @@ def _one_run(
         "notes": (CHOSEN,) if guesses is not None and looks_chosen(found, records[0].rule) else (),
         "independent": independent_bound(found, claim, level, p_value, guesses, seed),
     }
-
-
-def _dependence(scores_in: FloatArray, scores_out: FloatArray, in_pairs: bool, seed: int) -> float | None:
-    """The p-value of the independence of canaries, with draws of its own."""
-    with np.errstate(invalid="ignore"):
-        sides = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
-    return dependence_p_value(sides, stream(seed, 2))
 
 
 def order_of_one_run(
@@ -385,8 +379,3 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
         deltas = RENYI_DELTAS
         epsilons = np.array([min(claim.epsilon_at(float(delta)), 700.0) for delta in deltas])
     return np.asarray(np.clip(trade_off_of_lines(epsilons, deltas, type_one), 0.0, 1.0))
-
-
-__all__ = [
-    "audit_scores", "claimed_trade_off", "order_of_one_run", "records_lower", "records_of", "records_reject",
-]  # fmt: skip

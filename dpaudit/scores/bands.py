@@ -46,10 +46,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.scores.order import below_all
 from dpaudit.scores.profile_bounds import ProfileBound
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
 FILLED, AIM = 0.98, 0.993  # of the error rate that a band spends, at least and about: 2% of it moves a limit by 0.2%
@@ -172,29 +172,25 @@ class Band:
         limit = _hull_at(type_one, ones, (self.type_two_lower, 1.0 - self.type_two_upper)) - ROUNDING
         return np.asarray(np.maximum(limit, 0.0))
 
-    def profile_bound(self) -> ProfileBound:
-        """Lower bounds on the mechanism's profile: thresholds from above and from below, in both directions."""
-        return Bands((self,)).profile_bound()
-
     @property
     def events(self) -> tuple[FloatArray, FloatArray]:
         """Hull of the events' limits: from below of the probability under one law, from above under the other one."""
         first = [1.0 - self.type_two_upper, 1.0 - self.type_one_upper, self.type_two_lower, self.type_one_lower]
         second = [self.type_one_upper, self.type_two_upper, 1.0 - self.type_one_lower, 1.0 - self.type_two_lower]
-        hull = _lower_hull(np.concatenate(second), -np.concatenate(first))
+        hull = lower_hull(np.concatenate(second), -np.concatenate(first))
         return -hull[:, 1], hull[:, 0]
 
 
 def _hull_at(type_one: FloatArray, ones: tuple[FloatArray, ...], twos: tuple[FloatArray, ...]) -> FloatArray:
     """At each type I error, the lower convex hull of points of errors and the reflected ones."""
     first, second = np.concatenate([*ones, [0.0]]), np.concatenate([*twos, [1.0]])
-    hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
+    hull = lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
     return np.asarray(np.interp(type_one, hull[:, 0], hull[:, 1]))
 
 
 def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """epsilon -> max over events of first - e^epsilon second, from its hull."""
-    points = _lower_hull(second, -first)
+    points = lower_hull(second, -first)
 
     def delta(epsilon: FloatArray) -> FloatArray:
         factor = np.exp(np.minimum(np.asarray(epsilon, dtype=float), 700.0))
@@ -203,7 +199,7 @@ def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArr
     return delta
 
 
-def _lower_hull(x: FloatArray, y: FloatArray) -> FloatArray:
+def lower_hull(x: FloatArray, y: FloatArray) -> FloatArray:
     """The points (x, y) that minimise y + slope x for some slope >= 0, by increasing x; shape (points, 2)."""
     order = np.lexsort((y, x))
     x, y = x[order], y[order]

@@ -21,11 +21,10 @@ bound without the assumption stands beside."""
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.scores.order import below_all, is_sorted
 
-FloatArray = NDArray[np.float64]
 ORDERS = 99  # drawn; the least p-value is 1 / 100
 CELLS = 8_192  # of a side at most: neighbours are added up first, which costs the smallest block sizes of long files
 MIN_SCORES = 16  # of a side: with fewer there are less than three block sizes

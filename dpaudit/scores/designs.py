@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.scores.order import below_all, is_sorted, order_p_value, sorted_probability
 
-FloatArray = NDArray[np.float64]
 DESIGNS = ("one-run", "many-runs", "sequential", "paired")
 BETTED = ("many-runs", "sequential")  # designs of independent runs
 BEYOND_DOUBT = 1e-6  # p-value at which an assumption is taken to be false

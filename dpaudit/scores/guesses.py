@@ -25,10 +25,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
 from dpaudit.scores.order import below_all
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)

@@ -46,6 +46,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
+from dpaudit.scores.bands import lower_hull
 from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Record, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
@@ -105,16 +106,7 @@ def lines_accuracy(epsilons: FloatArray, deltas: FloatArray) -> Accuracy:
     """
     x, y = np.exp(np.minimum(epsilons, 700.0)), np.minimum(deltas, 1.0)
     # The total variation that each line allows: the two trade-off lines of (epsilon, delta) meet on the diagonal.
-    hull = [(1.0, float(np.min((x - 1.0 + 2.0 * y) / (x + 1.0))))]
-    for point in sorted(zip(x.tolist(), y.tolist(), strict=True)):
-        if point[1] >= hull[-1][1] or point[0] <= hull[-1][0]:
-            continue
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (point[0] - hull[-1][0]) >= (point[1] - hull[-1][1]) * (
-            hull[-1][0] - hull[-2][0]
-        ):
-            hull.pop()
-        hull.append(point)
-    corners = np.array(hull)
+    corners = lower_hull(np.append(x, 1.0), np.append(y, np.min((x - 1.0 + 2.0 * y) / (x + 1.0))))
     slopes = np.append(-np.diff(corners[:, 1]) / np.diff(corners[:, 0]), 0.0)
     changes = np.append([0.0], slopes[:-1] - slopes[1:])  # the rest, at x = 1, tells nothing
     masses = (1.0 + corners[:, 0]) * changes

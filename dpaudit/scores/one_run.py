@@ -43,7 +43,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from dpaudit.privacy.claims import FloatArray
+
 OUTWARDS = 1.0 - 1e-8  # relative; log-gammas of arguments up to 1e7 lose less
 MIN_TAIL = 1e-250
 

@@ -21,9 +21,9 @@ import math
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from dpaudit.privacy.claims import FloatArray
+
 SLOPES = np.geomspace(1e-3, 1e4, 400)  # t of Chernoff's bound
 LOG_SLOPES = np.log(-np.expm1(-SLOPES) / SLOPES)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.files import parquet_columns, parquet_values, read_array, read_json, read_rows
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.trade_off import is_number_text
 
-FloatArray = NDArray[np.float64]
 SUFFIXES = (".csv", ".txt", ".npy", ".npz", ".json", ".parquet")
 
 
@@ -84,23 +84,15 @@ def _read_csv(name: str, file: str, column: str) -> list[str]:
     if not rows:
         return []
     header = [cell.strip() for cell in rows[0]]
-    has_header = bool(column) or not all(_is_number(cell) for cell in header)
+    has_header = bool(column) or not all(is_number_text(cell) for cell in header)
     at = _position(name, header, column, file) if has_header else _position(name, [""] * len(header), "", file)
     found = []
     for line, row in enumerate(rows[has_header:], start=1 + has_header):
-        if len(row) <= at or not _is_number(row[at]):
+        if len(row) <= at or not is_number_text(row[at]):
             got = repr(row[at]) if len(row) > at else "no cell"
             raise UsageError(f"{name} must be numbers, got {got} at {file}, row {line}.")
         found.append(row[at])
     return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _position(name: str, columns: list[str], column: str, file: str) -> int:

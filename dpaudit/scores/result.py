@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.results.saving import Saved, read_saved
 from dpaudit.results.shown import Shown
@@ -165,8 +166,7 @@ class ScoresResult(Saved, Shown):
     def from_dict(cls, record: Mapping[str, Any]) -> ScoresResult:
         """The result of the content of scores.json; its verdict must be the one that its bounds give."""
         result = super().from_dict(record)
-        if result.assume not in ASSUME:
-            raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {result.assume!r}.")
+        check_among("assume", result.assume, ASSUME)
         for one in (result, *([result.independent] if result.independent is not None else [])):
             for name in NUMBERS & vars(one).keys():
                 if math.isnan(getattr(one, name)):

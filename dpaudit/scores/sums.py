@@ -36,7 +36,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from dpaudit.privacy.claims import FloatArray
+
 IntArray = NDArray[np.int64]
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.scores.training import SIZES, TrainingRecord
-
-FloatArray = NDArray[np.float64]
 
 
 def negative_losses(
@@ -109,6 +108,3 @@ def _installed(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"{name} must be installed, got none. Use pip install 'dpaudit[opacus]'.") from error
-
-
-__all__ = ["negative_losses", "opacus_training"]

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from dpaudit.bench.benching import load_bench
 from dpaudit.bench.problem_set import problems
+from dpaudit.bench.speed_page import write_speed
 from dpaudit.cli import main
 
 CHOSEN = ("classic laplace", "laplace 1", "laplace 1, true 2", "word 1")
@@ -68,3 +69,11 @@ def test_named_problems_alone(installed, tmp_path):
     assert "that all of it runs is what they show, and nothing else" in " ".join(done.stdout.split())
     assert list(load_bench(tmp_path / "bench.json")["problems"]) == ["laplace 1, true 2"]
     assert load_bench(tmp_path / "bench.json")["extras"] == {}
+
+
+def test_a_plot_is_the_same_files_each_time(tmp_path):
+    curves = {name: [(1, 0.1), (10, 1.5), (100, 3.0)] for name in ("pairs", "draws", "dimensions", "processes")}
+    content = {"extras": {"curves": {"curves": curves}}}
+    first, second = (write_speed(content, tmp_path / name) for name in ("first", "second"))
+    assert [path.name for path in first] == ["speed.svg", "speed.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -19,7 +19,7 @@ from dpaudit.bench.laws import (
     response_law,
     truncated_laplace_law,
 )
-from dpaudit.bench.optimum import Guess, LineTest, bound, draws_to_detection, parameter_bound, rejection
+from dpaudit.bench.optimum import Guess, LineTest, bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import finite_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP
 
@@ -39,7 +39,7 @@ def test_laplace_at_claim_1_with_true_epsilon_1_2():
     best = draws_to_detection(laplace_law(1.2), PureDP(1.0))
     assert best.draws == pytest.approx(922, rel=0.06)
     assert best.draws <= 901
-    assert rejection(tails(1.2), 1.0, 0.0, 901, 0.05, (tails(1.2).correct, tails(1.2).wrong)) >= 0.9
+    assert LineTest(tails(1.2), 1.0, 0.0, 2 * 901, 0.05).rejection(tails(1.2).correct, tails(1.2).wrong) >= 0.9
     assert draws_to_detection(laplace_law(2.0), PureDP(1.0)).draws == pytest.approx(51, abs=1)
 
 
@@ -101,8 +101,8 @@ def test_size_over_the_whole_boundary_of_the_null(name):
 
 def test_size_inside_the_null_is_smaller():
     best = draws_to_detection(*LINES["laplace, delta 0.01"])
-    inside = (0.9 * (math.e * 0.18 + 0.01), 0.18)
-    assert rejection(best.guess, 1.0, 0.01, int(best.draws), 0.05, inside) < 0.01
+    test = LineTest(best.guess, 1.0, 0.01, 2 * int(best.draws), 0.05)
+    assert test.rejection(0.9 * (math.e * 0.18 + 0.01), 0.18) < 0.01
 
 
 def test_no_random_guess_needs_fewer_draws():
@@ -116,8 +116,8 @@ def test_no_random_guess_needs_fewer_draws():
             i, j = len(law.p) - 2 - i, len(law.p) - 2 - j
         guess = Guess(0.5 * (p_high[i] + q_low[j]), 0.5 * (q_high[i] + p_low[j]), 2)
         # 1% fewer draws: the last digits of the search.
-        at = (guess.correct, guess.wrong)
-        assert rejection(guess, 1.0, 0.01, int(0.99 * best.draws), 0.05, at) < 0.9
+        test = LineTest(guess, 1.0, 0.01, 2 * int(0.99 * best.draws), 0.05)
+        assert test.rejection(guess.correct, guess.wrong) < 0.9
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])

@@ -385,7 +385,8 @@ def test_a_profile_bound_takes_the_worse_end_of_each_limit():
         i_up, ii_up = i_low + 0.1 * rng.random() * (1.0 - i_low), ii_low + 0.1 * rng.random() * (1.0 - ii_low)
         sides = [(1.0 - ii_up, i_up), (1.0 - i_up, ii_up), (ii_low, 1.0 - i_low), (i_low, 1.0 - ii_low)]
         expected = np.max([np.maximum(p - np.exp(epsilon) * q, 0.0) for p, q in sides], axis=0)
-        assert bands.Band(i_low, i_up, ii_low, ii_up).profile_bound().delta(epsilon) == pytest.approx(expected)
+        found = bands.Bands((bands.Band(i_low, i_up, ii_low, ii_up),))
+        assert found.profile_bound().delta(epsilon) == pytest.approx(expected)
         first |= {int(np.argmax([p[0] - np.exp(0.3) * q[0] for p, q in sides]))} if expected[1] > 0.0 else set()
     assert first == {0, 1, 2, 3}
 
@@ -684,9 +685,9 @@ def test_the_tests_of_a_check_share_its_level(case, monkeypatch, factor):
     tests = [(p_value, "it"), *[(0.7, "other")] * 4]
     if factor < 1.0:
         with pytest.raises(CheckFailed):
-            noise._judge(case, "here", tests, "")
+            noise._judge(case, tests, "here in {}")
     else:
-        assert noise._judge(case, "here", tests, "") is None
+        assert noise._judge(case, tests, "here in {}") is None
     # Two features of the batch law, of which each is asked on either side.
     monkeypatch.setattr(noise, "fisher", lambda *_: (factor * case.level / 4.0, 1.0))
     if factor < 1.0:

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.scores import bands
-from dpaudit.scores.bands import anytime_bands, band, law_band
+from dpaudit.scores.bands import Bands, anytime_bands, band, law_band
 
 
 def test_the_probability_of_the_event_is_that_of_a_chain_of_binomials():
@@ -71,7 +71,7 @@ def test_limits_of_the_trade_off_hold_the_true_curve_and_the_profile():
     for _ in range(200):  # P(Binomial(200, 0.05) >= 29) = 5e-7
         found = band(rng.normal(mu, 1.0, 150), rng.normal(0.0, 1.0, 120), 0.05)
         outside = np.any(found.upper(at) < true - 1e-12) or np.any(found.thresholds_lower(at) > true + 1e-12)
-        misses += bool(outside or np.any(found.profile_bound().delta(epsilon) > profile + 1e-12))
+        misses += bool(outside or np.any(Bands((found,)).profile_bound().delta(epsilon) > profile + 1e-12))
     assert misses < 29
 
 

@@ -240,7 +240,7 @@ def test_files_of_earlier_versions_have_no_bound_for_independent_canaries(tmp_pa
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"assume": "independance"}, "assume must be one of nothing, independent, got 'independance'"),
+    ({"assume": "independance"}, "assume must be 'nothing' or 'independent', got 'independance'"),
     ({"assume": "independent", "design": "many-runs"}, "assume must go with one run or pairs, got 'independent'"),
 ])  # fmt: skip
 def test_an_assumption_that_makes_no_sense_is_refused(arguments, message):
