@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from dpaudit.features.decoders import Cell, Text, code, doubles_in, shows_bits
 from dpaudit.features.unread import LIMITS
 
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-NAMED = re.compile(rf"([^\W\d_]+)[^\w\n.+-]{{1,3}}({NUMBER.pattern})(?![.\w])")
-EXACT = re.compile(r"[-+]?(?:0x[0-9a-f]\.?[0-9a-f]*p[-+]?\d+|\d*\.\d{17,}(?:e[-+]?\d+)?)", re.IGNORECASE)
+# Words and numbers begin where none goes on, and a text is read in time in proportion to its length.
+NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+NAMED = re.compile(rf"(?<![^\W\d_])([^\W\d_]+)[^\w\n.+-]{{1,3}}({NUMBER.pattern})(?![.\w])")
+EXACT = re.compile(r"[-+]?(?:0x[0-9a-f]\.?[0-9a-f]*p[-+]?\d+|(?<!\d)\d*\.\d{17,}(?:e[-+]?\d+)?)", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
 ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
