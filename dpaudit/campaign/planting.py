@@ -18,9 +18,9 @@ Validity
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
 * **The mass.** An event is of whole cells. Of some that are made at random the first is planted whose halves have both
-  the mass that they should have up to a factor of 1.5, else the one that is least far from that. An event that is far
-  rarer, or of which one half is far heavier and so hardly has a loss, would be found less than a leak of this mass. A
-  coin has no event of .1, and the coin is planted: then no rarer leak of this form exists either.
+  the mass that they should have up to a factor of 1.5, else the nearest that is rarer. An event that is far rarer, or
+  of which one half is far heavier and so hardly has a loss, would be found less than a leak of this mass. A coin has no
+  event of .1, and the coin is planted: of these events none was rarer.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
   of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
@@ -148,13 +148,18 @@ def misfit(sides: Event, mass: float) -> float:
 
 
 def _nearest(events: Iterable[Event], mass: float) -> Event:
-    """The first event that has about the mass that it is asked for, else the one that is least far from it."""
+    """The first event of about the mass that it is asked for, else the nearest; a heavier one only if none is rarer."""
     made = []
     for sides in events:
         made.append((misfit(sides, mass), sides))
         if made[-1][0] <= SIZES.rounding:
             break
-    return min(made, key=lambda one: one[0])[1]
+
+    def rank(one: tuple[float, Event]) -> tuple[bool, bool, float]:
+        lighter = 2.0 * min(float(np.mean(one[1] == side)) for side in (1, -1))
+        return math.isinf(one[0]), lighter > SIZES.rounding * mass, one[0]
+
+    return min(made, key=rank)[1]
 
 
 def _scaled(columns: Columns) -> FloatArray:

@@ -51,7 +51,8 @@ def _loss_on_lines(claim: Claim, event_mass: float) -> float:
         for _ in range(CLOSER):
             lines = np.array([directed.lines(np.array([claim.value]), anchor) for anchor in anchors.tolist()])[:, :, 0]
             share = 1.0 - lines[:, 1] / event_mass
-            wrong = np.maximum(share, 0.0) * scipy.special.expit(-lines[:, 0])
+            # A line that is no number, as a formula of one's own may give at 0, promises nothing.
+            wrong = np.nan_to_num(np.maximum(share, 0.0) * scipy.special.expit(-lines[:, 0]))
             with np.errstate(divide="ignore"):  # a delta of the whole event allows any loss
                 losses = np.maximum(np.log1p(-wrong) - np.log(wrong), 0.0)
             k = int(np.argmin(losses))

@@ -111,6 +111,14 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
             )
 
 
+def test_of_events_that_miss_the_mass_a_rarer_one_is_planted_before_a_heavier_one_that_is_nearer():
+    rng = np.random.default_rng(9)
+    rates = [0.01, 0.98, 0.01], [0.2, 0.6, 0.2]  # events of .02 and of .4
+    seen = seen_of(np.stack([rng.choice(3, 6_000, p=p) for p in rates], axis=1).astype(float))
+    made = [seen.event(form_of("one level"), 0.1, np.random.default_rng(k)) for k in range(5)]
+    assert all(0.0 < np.mean(sides != 0) < 0.03 for sides in made)
+
+
 def test_of_two_flags_the_rarest_event_is_planted():
     seen = seen_of(np.random.default_rng(6).integers(0, 2, (4_000, 2)).astype(float))
     sides = seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))

@@ -79,3 +79,16 @@ def test_a_profile_of_the_users_own_is_asked_at_all_its_epsilons():
     claim = ProfileClaim(lambda epsilon: 0.2 if epsilon < 0.5 else 0.0, name="a step")
     assert loss_on_claim(claim, 1.0) == pytest.approx(2.0 * math.atanh(0.2), rel=1e-6)
     assert loss_on_claim(claim, 0.1) == pytest.approx(0.5, rel=1e-5)
+
+
+class WithHoles(GaussianDP):
+    """A Gaussian claim whose formula gives no number where it divides 0 by 0, and far out."""
+
+    def lines(self, values, anchor):
+        epsilons, deltas = super().lines(values, anchor)
+        return epsilons, np.where(((epsilons == 0.0) & (values == 0.0)) | (epsilons > 20.0), np.nan, deltas)
+
+
+def test_lines_that_are_no_numbers_promise_nothing_and_hide_no_others():
+    assert loss_on_claim(WithHoles(1.0), 0.1) == loss_on_claim(GaussianDP(1.0), 0.1)
+    assert value_of_loss(WithHoles(1.0), 0.1, 2.0) == value_of_loss(GaussianDP(1.0), 0.1, 2.0) > 0.8
