@@ -10,7 +10,6 @@ The bound is that of `dpaudit.inference.bound_search`: values are tested from be
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.bound_search import bet_bound, bet_grid, bisected, just_above
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
-from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
+from dpaudit.inference.payoffs import Bets, Inequalities, growth, log_factors
 from dpaudit.inference.protocols import Test
 from dpaudit.inference.tables import N_BINS, Predicted, Round, bins_of
 from dpaudit.privacy.claims import Claim, FloatArray, PureDP
@@ -68,9 +67,8 @@ class Betting(Test):
 
     def update(self) -> None:
         budget = just_above(self.claim.value)
-        if self._lower < budget and self._rejects(budget, budget):
-            rejected = itertools.takewhile(lambda value: self._rejects(value, value), self._grid_to_budget())
-            self._lower = max(self._lower, *rejected, 0.0)
+        if self._lower < budget and self.log_wealth >= -math.log(self.level):  # a NaN rejects nothing
+            self._lower = budget
 
     @property
     def lower(self) -> float:
@@ -98,9 +96,13 @@ class Betting(Test):
         return total
 
     @property
-    def log_wealth(self) -> float | None:
+    def log_wealth(self) -> float:
         value = just_above(self.claim.value)
-        return self._log_wealth(value, value)
+        wealth = self._log_wealth(value, value)
+        if wealth < -math.log(self.level):
+            return wealth
+        # The verdict rejects all values below the budget too, each by bets of its own: the least of them decides.
+        return float(np.min([self._log_wealth(below, below) for below in self._grid_to_budget()]))
 
     def _found_loss(self, event_mass: float, probability: float, at_budget: float) -> float:
         """By simulation of bets with a fixed generator, at the end of all draws.
@@ -116,14 +118,10 @@ class Betting(Test):
         return bisected(lambda loss: not self._finds(loss, event_mass), low, high, 0.01)[1]
 
     def _finds(self, loss: float, event_mass: float) -> bool:
-        up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
         q, mass = np.full(N_BINS, 0.5), np.full(N_BINS, 0.0)
         q[0], q[-1] = scipy.special.expit(-min(loss, 30.0)), scipy.special.expit(min(loss, 30.0))
-        mass[[0, N_BINS // 2, N_BINS - 1]] = 0.5 * (up + down), 1.0 - event_mass, 0.5 * (up + down)
-        first, second = log_factors(
-            best_bets(self._inequalities, just_above(self.claim.value), Predicted(q, mass)),
-            just_above(self.claim.value),
-        )
+        mass[[0, N_BINS // 2, N_BINS - 1]] = 0.5 * event_mass, 1.0 - event_mass, 0.5 * event_mass
+        first, second = self._inequalities.log_factors(just_above(self.claim.value), Predicted(q, mass))
         own = [0, N_BINS // 2, N_BINS - 1]
         rng = np.random.default_rng(np.random.SeedSequence(20_261_127))
         shares = np.concatenate([mass[own] * q[own], mass[own] * (1.0 - q[own])])

@@ -18,11 +18,12 @@ has mean at most 1. It is non-negative where the stake is small enough. Averages
 * Renyi inequalities: a = r g^(r-1), b = (r-1) g^r, c = exp((r-1) epsilon), g a clipped predicted ratio of the laws
   (`dpaudit.privacy.claims.RenyiInequality`).
 * A claim with many lines, or with Renyi inequalities, has many such bets: a portfolio, whose weights maximise the
-  predicted growth (Cover 1984).
+  predicted growth. It is concave in the weights, and few bets are left with any.
 
 Monotone. With stakes and weights held fixed, factors fall in the claim's parameter, since its lines and bounds rise.
 
-Validity: bets are made of what was predicted before the draws that they are paid on.
+Validity: bets are made of what was predicted before the draws that they are paid on. However they were found, weights
+that are not negative and sum to at most 1 are valid: 1 + sum_k w_k (factor_k - 1) is not negative, with mean at most 1.
 """
 
 from __future__ import annotations
@@ -47,14 +48,10 @@ class PayoffSizes:
 
     # Epsilons of lines: 0, and about half as much again from one to the next.
     anchors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
-    max_lines: int = 6  # of these, the ones of largest growth
     caps: int = 20  # of the stakes of one order, even in their logarithm
     clips: tuple[float, ...] = (1.5, 2.5, 5.0, 12.0)  # largest predicted ratios of a Renyi bet
-    fractions: tuple[float, ...] = (0.05, 0.15, 0.4, 0.8)  # of the largest stake, by which Renyi bets are compared
-    max_renyi: int = 10  # bets of a portfolio, those of largest growth
-    steps: int = 30  # of Cover's iteration
-    parts: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of its weights, of which the best is taken
-    min_mass: float = 1e-4  # of bins that the weights of a portfolio are found on
+    halvings: int = 8  # of a Newton step, whose best part is taken; the whole one nearly always
+    gap: float = 0.01  # of its growth, that a portfolio may lack of the best; the width of a bin loses as much
     largest_stake: float = 0.999  # of that at which a factor may be 0
     largest_exponent: float = 500.0  # beyond which a Renyi bound says nothing
 
@@ -230,17 +227,18 @@ def _best_lines(claim: Inequalities, value: float, table: Predicted) -> LineBets
     downs, of_down = _capped(down, epsilons[1], 1.0 - table.q, table.mass)
     prices = 0.5 * (deltas[0][:, None, None] * ups[:, :, None] + deltas[1][:, None, None] * downs[:, None, :])
     total = of_up[:, :, None] + of_down[:, None, :] - np.log1p(prices)
-    lines, caps = total.shape[0], total.shape[1]
-    best = total.reshape(lines, -1).argmax(axis=1)
-    i, j = best // caps, best % caps
-    each = np.arange(lines)
+    each = np.arange(len(total))
+    i, j = np.unravel_index(total.reshape(len(total), -1).argmax(axis=1), total.shape[1:])
     kept = 1.0 / (1.0 + prices[each, i, j])
     up = kept[:, None] * np.minimum(up, ups[each, i][:, None])
     down = kept[:, None] * np.minimum(down, downs[each, j][:, None])
-    if lines == 1:
-        return LineBets(claim, each, np.ones(1), up, down)
-    ranked = np.argsort(-total.reshape(lines, -1)[each, best], kind="stable")[: SIZES.max_lines]
-    bets = LineBets(claim, ranked, np.zeros(len(ranked)), up[ranked], down[ranked])
+    bets = LineBets(claim, each, np.ones(len(each)), up, down)
+    if len(each) == 1:
+        return bets
+    # Weights sum to at most 1: the larger the stakes that they share, the more portfolios there are.
+    lost = 1.0 - np.min(bets.each(value), axis=(0, 2))
+    scale = (SIZES.largest_stake / np.where(lost > 0.0, lost, 1.0))[:, None]
+    bets = dataclasses.replace(bets, up=scale * up, down=scale * down)
     return dataclasses.replace(bets, weights=_weights(*bets.each(value), table))
 
 
@@ -258,8 +256,7 @@ def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBet
     exponents = claim.renyi_exponents(value)
     orders = np.array(claim.claim.orders)
     logs = np.log(table.q / (1.0 - table.q))
-    shape = 2, len(orders), len(SIZES.clips)
-    back, at, clip = (one.ravel() for one in np.indices(shape))
+    back, at, clip = (one.ravel() for one in np.indices((2, len(orders), len(SIZES.clips))))
     limits = np.log(np.array(SIZES.clips))[clip]
     asked = (exponents[back, at] < SIZES.largest_exponent) & (orders[at] * limits < SIZES.largest_exponent)
     back, at, limits = back[asked], at[asked], limits[asked]
@@ -267,28 +264,33 @@ def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBet
     half = 0.5 * np.exp(exponents[back, at])
     charged = (orders[at] - 1.0) * g.max(axis=1, initial=1e-300) ** orders[at]
     bets = RenyiBets(claim, at, np.zeros(len(at)), g, back == 1, SIZES.largest_stake / (charged + half))
-    if not len(at):
-        return bets
-    first, second = bets.each(value)
-    one, other = table.mass * table.q, table.mass * (1.0 - table.q)
-    fractions = np.array(SIZES.fractions)[:, None, None]
-    grown = np.log1p(fractions * (first - 1.0)) @ one + np.log1p(fractions * (second - 1.0)) @ other
-    ranked = np.argsort(-grown.max(axis=0), kind="stable")[: SIZES.max_renyi]
-    weights = _weights(first[ranked], second[ranked], table)
-    return RenyiBets(claim, at[ranked], weights, g[ranked], back[ranked] == 1, bets.stakes[ranked])
+    weights = _weights(*bets.each(value), table)
+    own = np.flatnonzero(weights)
+    return RenyiBets(claim, at[own], weights[own], g[own], bets.reverse[own], bets.stakes[own])
 
 
 def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatArray:
-    """The weights of bets, beside wealth that is kept, that maximise the predicted growth (Cover 1984)."""
-    own = table.mass > SIZES.min_mass
-    ones = np.ones((1, int(own.sum())))
-    both = np.concatenate([np.concatenate([ones, first[:, own]]), np.concatenate([ones, second[:, own]])], axis=1)
-    shares = np.concatenate([(table.mass * table.q)[own], (table.mass * (1.0 - table.q))[own]])
-    weights = np.full(len(both), 1.0 / len(both))
-    for _ in range(SIZES.steps):
-        weights = weights * (both @ (shares / np.maximum(weights @ both, 1e-300)))
-        weights /= weights.sum()
-    # The iteration is slow where the best is to stake little: growth on the way from there to no bets is concave.
-    won = weights[1:] @ (both[1:] - 1.0)
-    grown = [float(shares @ np.log(np.maximum(1.0 + part * won, 1e-300))) for part in SIZES.parts]
-    return np.asarray(SIZES.parts[int(np.argmax(grown))] * weights[1:])
+    """The weights of bets, beside wealth that is kept, of largest predicted growth G(w) = E log F_w, F_w = w @ factors.
+
+    Newton's steps (Kim, Carbonetto, Stephens and Anitescu 2020). They also make G(w) - (sum w)^2 / 2 largest, whose
+    quadratic model at w is a constant less half of E (F_v / F_w - 2)^2 + (sum v)^2: least squares over v >= 0.
+    The duality gap ends them: G is concave, so that the largest slope E factor_k / F_w less 1 bounds what G(w) lacks.
+    """
+    both = np.vstack([np.ones(2 * len(table.q)), np.hstack([first, second])])
+    shares = np.concatenate([table.mass * table.q, table.mass * (1.0 - table.q)])
+    weights, won, grown = np.eye(1, len(both))[0], both[0], 0.0
+    roots = np.sqrt(shares)
+    while np.max(both @ (shares / won)) - 1.0 > SIZES.gap * grown:
+        rows = np.vstack([(roots * both / won).T, np.ones(len(both))])
+        try:
+            aim = scipy.optimize.nnls(rows, np.append(2.0 * roots, 0.0))[0]
+        except RuntimeError:  # no convergence: weights that were found so far are as valid
+            break
+        aim /= aim.sum()
+        steps = weights + 0.5 ** np.arange(SIZES.halvings)[:, None] * (aim - weights)
+        growths = np.log(steps @ both) @ shares
+        best = int(np.argmax(growths))
+        if growths[best] <= grown:
+            break
+        weights, won, grown = steps[best], steps[best] @ both, float(growths[best])
+    return np.asarray(weights[1:])
