@@ -57,13 +57,10 @@ class Summary:
 
     def _check_report(self) -> None:
         """Tell before anything runs of a format that cannot be written, and of a folder that nothing fits in."""
-        from dpaudit.reports import all_formats, check_format
+        from dpaudit.reports.formats import check_formats
         from dpaudit.results.saving import check_folder
 
-        for name in self.settings.formats:
-            if name not in all_formats():
-                raise UsageError(f"dp_report must name formats among {', '.join(all_formats())}, got {name!r}.")
-            check_format(name)
+        check_formats("dp_report", self.settings.formats)
         check_folder("dp_out", self.settings.out)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
