@@ -1,4 +1,4 @@
-"""Numbers as text, the same in reports and in the messages of checks.
+"""Numbers, counts and lines of text, the same in reports and in the messages of checks.
 
 Conventions: lower bounds are rounded down, and never to the limit that they exceed; what is missing or NaN is an en
 dash.
@@ -30,6 +30,16 @@ def number_text(value: Any, digits: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return _plain(rounded(value, digits, ROUND_HALF_EVEN), trim=True)
+
+
+def plural(count: int, noun: str) -> str:
+    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def printable(text: str) -> str:
+    """A text with an escape (`\\u202e`) for each character that cannot be printed; a line end is one of these."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def lower_text(value: float | None, digits: int = 4) -> str:

@@ -18,6 +18,7 @@ from dpaudit.cli.ending import why_lost
 from dpaudit.cli.terminating import INTERRUPTED, heard_terminations, interrupt_status
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
+from dpaudit.numerals import printable
 
 BROKEN_PIPE = 141  # as a shell has it: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # a key of click's context
@@ -233,6 +234,4 @@ def report_traceback(ctx: click.Context, traceback: str) -> None:
 
 def plain(text: str) -> str:
     """One line without control characters, whatever the subject put into its message."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in " ".join(text.split())
-    )
+    return printable(" ".join(text.split()))

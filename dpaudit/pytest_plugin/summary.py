@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.numerals import plural
 from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
@@ -93,7 +94,7 @@ class Summary:
             parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
-            lines.append(f"{_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+            lines.append(f"{plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             told: dict[str, list[tuple[str, str]]] = {
                 "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
                 "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
@@ -122,7 +123,7 @@ class Summary:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
         told = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
         more = len(told) - NAMED
-        return told[:NAMED] + ([f"and {_plural(more, 'more test')} with a saved witness"] if more > 0 else [])
+        return told[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
 
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:
@@ -138,13 +139,13 @@ class Summary:
                     notes[node_id].append(note)
         if not notes:
             return []
-        head = f"{_plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
+        head = f"{plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
         return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
 
     def store_text(self) -> str:
         """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
         kept = sum(bool(record.get("accumulates")) for _, record in self.records)
-        text = f"the evidence of {kept:,} of {_plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
+        text = f"the evidence of {kept:,} of {plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
         if kept == len(self.records):
             return text
         return f"{text}; a test must state its confidence for that: @pytest.mark.dp_audit(confidence=0.999, calls=1)"
@@ -157,11 +158,11 @@ class Summary:
         kinds = dict.fromkeys(kind.replace("_", " ") for _, one in self.records for kind, _, _ in one.get("side", ()))
         parts = []
         if any(low_bits):
-            looked = _plural(sum(rate > 0 for rate in low_bits), "audit")
+            looked = plural(sum(rate > 0 for rate in low_bits), "audit")
             text = f"low bits were looked at in {looked}: a false warning in at most {_rate(sum(low_bits))} of sessions"
             parts.append(text + (" (failures are within the confidence above)" if strict else ""))
         if side:
-            text = f"{_plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
+            text = f"{plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
             parts.append(text + f"a false one in at most {_rate(sum(side))} of sessions")
         return "Beside it " + "; ".join(parts) if parts else ""
 
@@ -269,7 +270,7 @@ class Summary:
                 break
             shown.append(row)
         if len(shown) < len(rows):
-            shown += ["", f"And {_plural(len(rows) - len(shown), 'more audit')}: see session.json."]
+            shown += ["", f"And {plural(len(rows) - len(shown), 'more audit')}: see session.json."]
         return "\n".join([*head, *shown]) + "\n"
 
     def _checks_markdown(self, text: Callable[[str, int], str]) -> list[str]:
@@ -283,7 +284,7 @@ class Summary:
             cells = (text(one["test"], 200), text(check["mechanism"], 80), text(check["message"], 400))
             lines.append(f"| {' | '.join(cells)} |")
         if len(grave) > CHECKS_SHOWN:
-            lines += ["", f"And {_plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
+            lines += ["", f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
         return lines
 
 
@@ -298,7 +299,7 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if is_short and len(names) > 1:
         more = len(names) - NAMED_IN_LINE
         shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
-        return [f"  {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
+        return [f"  {name}: {plural(len(names), 'test')} ({shown}); pytest -v has the details"]
     told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
     told = list(dict.fromkeys(told))
     more = len(told) - NAMED
@@ -309,15 +310,15 @@ def promise_text(plan: Mapping[str, Any]) -> str:
     """Promise of the session and split of the error rate, in one line."""
     parts = []
     if plan["tests"]:
-        parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
+        parts.append(f"{plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
     if plan["reserving"]:
-        own = _plural(plan["reserving"], "test")
+        own = plural(plan["reserving"], "test")
         whose = "its" if plan["reserving"] == 1 else "their"
         parts.append(f"{own} with a confidence of {whose} own, {_rate(plan['reserved'])} in all")
     if plan["lists"]:
         kept = plan["stated_list_error"] * plan["list_factor"]
         scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""
-        parts.append(f"{_plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
+        parts.append(f"{plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
     seeds = "fixed seeds" if plan["seed"] is None else f"seed {plan['seed']} for each audit that states none"
     if plan["session_seed"] is not None:
         seeds = f"repeated by --dp-session-seed {plan['session_seed']}"
@@ -404,7 +405,3 @@ def _slug(node_id: str, call: int) -> str:
 
 def _rate(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -93,7 +93,7 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
 def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
     """A certificate with its row and its chapter."""
     judged = _of_certificate(result)
-    subject = clean(judged.subject.get("name") or judged.subject.get("target") or "unnamed subject", 80)
+    subject = clean(subject_of(judged.subject), 80)
     facts = [
         ("Claim", judged.line.promised),
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),

@@ -17,7 +17,7 @@ from dpaudit.conformance.faces import ERROR_RATE, SAMPLES
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports.wording import clean, escaped
+from dpaudit.reports.wording import clean, printable
 from dpaudit.results.model import AuditResult
 
 STAND_IN = "audit.json"  # for the file of a result, where it is not known
@@ -122,11 +122,11 @@ def is_readable(claim: str) -> bool:
 
 
 def _word(text: str) -> str:
-    return shlex.quote(text) if all(char.isprintable() for char in text) else _quoted(text)
+    return shlex.quote(text) if text.isprintable() else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    if all(char.isprintable() for char in text):
+    if text.isprintable():
         return "'" + text.replace("'", "'\"'\"'") + "'"
     shown = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(char if char.isprintable() else escaped(char) for char in shown) + "'"
+    return f"$'{printable(shown)}'"

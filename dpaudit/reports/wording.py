@@ -23,6 +23,8 @@ from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
 from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
+from dpaudit.numerals import plural as plural
+from dpaudit.numerals import printable as printable
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reports.words import joined, said
@@ -48,7 +50,7 @@ def clean(value: Any, width: int = 120) -> str:
     Control characters, marks that change the direction of writing and lone surrogates become visible escapes.
     """
     text = value if isinstance(value, str) else short_form(value, width=4 * width)
-    shown = "".join(map(_printable, text[: width + 1]))
+    shown = printable(text[: width + 1])
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
@@ -63,21 +65,9 @@ def name_text(value: Any, width: int = 120) -> str:
     shown = value if isinstance(value, str) else short_form(value, width=4 * width)
     if len(shown) <= width:
         return clean(shown, width)
-    tail = "".join(map(_printable, shown[-width // 3 :]))[-(width // 3) :]
-    head = "".join(map(_printable, shown[:width]))[: width - 1 - len(tail)]
+    tail = printable(shown[-width // 3 :])[-(width // 3) :]
+    head = printable(shown[:width])[: width - 1 - len(tail)]
     return f"{head}…{tail}"
-
-
-def _printable(char: str) -> str:
-    return char if char.isprintable() else escaped(char)
-
-
-def escaped(char: str) -> str:
-    """A character that cannot be printed, as an escape that can."""
-    if char in "\n\r\t":
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def is_weaker(finding: Finding) -> bool:
@@ -151,11 +141,6 @@ def upper_text(value: float | None, digits: int = 4) -> str:
 def nats_text(value: float) -> str:
     """A loss with its unit."""
     return number_text(float(value)) + (" nat" if value == 1.0 else " nats")
-
-
-def plural(count: int, noun: str) -> str:
-    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def some(names: Sequence[str], most: int, noun: str = "") -> str:
