@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
@@ -141,13 +141,6 @@ def output_console() -> Console:
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False)
-
-
-def print_json(value: Any) -> None:
-    """Print values as JSON."""
-    from dpaudit.results.saving import json_text
-
-    click.echo(json_text(value), nl=False)
 
 
 def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:

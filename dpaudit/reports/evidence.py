@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.reports.document import Block, Paragraph, Table
@@ -23,21 +23,9 @@ DEPENDS = "inconclusive: draws depend on each other"
 LOOKS_SHOWN = 12  # sessions of a pair, in the explanation
 
 
-def evidence_document(subjects: Sequence[Mapping[str, Any]], scores: Sequence[Ledger] = ()) -> dict[str, Any]:
-    """The document of what `Store.subjects` and `dpaudit.scores.ledger.ledgers` give, as strict JSON values.
-
-    Examples
-    --------
-    >>> evidence_document([])
-    {'schema': 'dpaudit.evidence/1', 'subjects': []}
-    """
-    found = [*(_subject(subject) for subject in subjects), *(_scored(ledger) for ledger in scores)]
-    return {"schema": SCHEMA, "subjects": found}
-
-
 def store_document(store: Store) -> dict[str, Any]:
-    """The document of a store: its subjects, then its ledgers of scores."""
-    return evidence_document(store.subjects(), ledgers(store))
+    """The document of a store, as strict JSON values: its subjects, then its ledgers of scores."""
+    return {"schema": SCHEMA, "subjects": [*map(_subject, store.subjects()), *map(_scored, ledgers(store))]}
 
 
 def _scored(ledger: Ledger) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _bar(console: Console) -> Bar:
     return Bar(BarColumn(bar_width=BAR), text, console=console, transient=True)
 
 
-def _shown(label: str, clock: Clock, width: int, every: float, write: Callable[[Progress, str], None]) -> Show:
+def throttled(label: str, clock: Clock, width: int, every: float, write: Callable[[Progress, str], None]) -> Show:
     """An `on_progress` that writes a state with its line, at most once in `every` seconds."""
     last = [0.0]
 
@@ -236,7 +236,7 @@ def _live(bar: Bar, label: str, clock: Clock) -> Show:
     def write(state: Progress, text: str) -> None:
         bar.update(task, completed=state.draws, total=state.planned, description=text)
 
-    return _shown(label, clock, width, 0.0, write)
+    return throttled(label, clock, width, 0.0, write)
 
 
 def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
@@ -247,11 +247,11 @@ def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
     def write(state: Progress, text: str) -> None:
         cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
 
-    return _shown(label, clock, 200, CELL_SECONDS, write)
+    return throttled(label, clock, 200, CELL_SECONDS, write)
 
 
 def _plain(label: str, clock: Clock) -> Show:
-    return _shown(label, clock, shutil.get_terminal_size().columns, PLAIN_SECONDS, lambda _, text: _say(text))
+    return throttled(label, clock, shutil.get_terminal_size().columns, PLAIN_SECONDS, lambda _, text: _say(text))
 
 
 def _say(text: str) -> None:

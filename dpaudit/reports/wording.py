@@ -476,6 +476,18 @@ def short_count(count: int) -> str:
     return str(count)
 
 
+def duration_text(seconds: float) -> str:
+    """A time in the unit that people count it in.
+
+    >>> duration_text(0.05), duration_text(42.4), duration_text(240), duration_text(10_000)
+    ('50 ms', '42.4 s', '4 min', '2.78 h')
+    """
+    for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= size:
+            return f"{seconds / size:,.3g} {unit}"
+    return f"{1_000.0 * seconds:.2g} ms"
+
+
 def date_text() -> str:
     """The date of a report that is written now, such as "2026-11-24 20:15 UTC": that of SOURCE_DATE_EPOCH if it is set.
 

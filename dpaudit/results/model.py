@@ -25,8 +25,6 @@ from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import Saved, read_saved, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
-    FLOATING_POINT_VERDICTS,
-    SIDE_STATUSES,
     FloatingPointFinding,
     FloatingPointPair,
     FloatingPointVerdict,
@@ -38,10 +36,8 @@ from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdi
 
 __all__ = [
     "EXIT_STATUS",
-    "FLOATING_POINT_VERDICTS",
     "SAME_INPUT",
     "SCHEMA",
-    "SIDE_STATUSES",
     "VERDICTS",
     "AuditResult",
     "Finding",
