@@ -7,6 +7,7 @@ dash.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -35,6 +36,13 @@ def number_text(value: Any, digits: int = 4) -> str:
 def plural(count: int, noun: str) -> str:
     """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def some(names: Sequence[str], most: int, noun: str = "") -> str:
+    """The first names, and how many more: "a, b and 2 more"."""
+    rest = len(names) - most
+    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
+    return ", ".join(names[:most]) + more
 
 
 def printable(text: str) -> str:

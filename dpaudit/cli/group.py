@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from dpaudit.cli.ending import why_lost
-from dpaudit.cli.terminating import INTERRUPTED, heard_terminations, interrupt_status
+from dpaudit.cli.terminating import heard_terminations, interrupt_status
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
 from dpaudit.numerals import printable
@@ -99,12 +99,9 @@ class Commands(click.Group):
             if error.exit_code == 1:  # that is the status of a violation
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, click.Abort) as interrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(interrupt_status(interrupt))
-        except click.Abort:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED)
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
         if (lost := why_lost()) is not None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.numerals import plural
+from dpaudit.numerals import plural, some
 from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
@@ -113,9 +114,7 @@ class Summary:
         lines += [f"{'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         lines += [f"written {path}" for path in self.written]
         if self.earlier:
-            more = len(self.earlier) - EARLIER_SHOWN
-            shown = ", ".join(str(path) for path in self.earlier[:EARLIER_SHOWN])
-            shown += f" and {more:,} more" if more > 0 else ""
+            shown = some(list(map(str, self.earlier)), EARLIER_SHOWN)
             lines.append(f"of an earlier session, not of this one: {shown}")
         return [*lines, self.problem] if self.problem else lines
 
@@ -200,7 +199,7 @@ class Summary:
         """
         from dpaudit.reports import file_name, write_report
         from dpaudit.results.model import to_json
-        from dpaudit.results.saving import json_text, write_whole
+        from dpaudit.results.saving import json_text, utf8, write_whole
 
         out = self.settings.out
         logs = []
@@ -232,60 +231,44 @@ class Summary:
             if logs:
                 files["session.sarif"] = one_log(logs)
             for name, content in files.items():
-                write_whole(staged / name, content.encode("utf-8", "backslashreplace"))
+                write_whole(staged / name, utf8(content))
             self.earlier = _earlier(out, _move_all(staged, out))
         return [out / name for name in files]
 
     def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
         """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
-        from dpaudit.reports.markdown import text
+        from dpaudit.reports.markdown import table, text
         from dpaudit.reports.wording import lower_text
+        from dpaudit.results.saving import utf8
 
-        head = ["# dpaudit", ""]
-        head += [f"* {text(line, 400)}" for line in self.lines()]
-        head += self._checks_markdown(text)
-        if not self.records:
-            return "\n".join(head) + "\n"
-        head += ["", "| test | claim | verdict | loss at least | seed | report |", "|" + " --- |" * 6]
-        rows = []
-        for verdict in ORDER:
-            for node_id, record in self.records:
-                if record["verdict"] != verdict:
-                    continue
-                lower = record.get("epsilon_lower")
-                cells = [
-                    text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
-                    text(record["claim"], 120),
-                    text(verdict.replace("_", " ") + (f" (known: {record['known']})" if record["known"] else ""), 200),
-                    "" if lower is None else lower_text(lower),
-                    str(record["seed"]),
-                    text(folders.get((node_id, record["call"]), ""), 120),
-                ]
-                rows.append(f"| {' | '.join(cells)} |")
-        size = sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in head)
-        shown = []
-        for row in rows:
-            size += len(row.encode("utf-8", "backslashreplace")) + 1
-            if size > MAX_MARKDOWN - 200:
-                break
-            shown.append(row)
-        if len(shown) < len(rows):
-            shown += ["", f"And {plural(len(rows) - len(shown), 'more audit')}: see session.json."]
-        return "\n".join([*head, *shown]) + "\n"
-
-    def _checks_markdown(self, text: Callable[[str, int], str]) -> list[str]:
-        """A table of the conformance checks that failed or broke; nothing where none did."""
+        parts = ["# dpaudit", "\n".join(f"* {text(line, 400)}" for line in self.lines())]
         grave = [one for one in self.ordered_checks if one["check"]["status"] in checks.GRAVE]
-        if not grave:
-            return []
-        lines = ["", "| failed check | mechanism | what was seen |", "|" + " --- |" * 3]
-        for one in grave[:CHECKS_SHOWN]:
-            check = one["check"]
-            cells = (text(one["test"], 200), text(check["mechanism"], 80), text(check["message"], 400))
-            lines.append(f"| {' | '.join(cells)} |")
+        if grave:
+            told = ((one["test"], one["check"]["mechanism"], one["check"]["message"]) for one in grave[:CHECKS_SHOWN])
+            failed = [[text(test, 200), text(mechanism, 80), text(message, 400)] for test, mechanism, message in told]
+            parts.append(table(["failed check", "mechanism", "what was seen"], failed))
         if len(grave) > CHECKS_SHOWN:
-            lines += ["", f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
-        return lines
+            parts.append(f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json.")
+        rows = []
+        for node_id, record in sorted(self.records, key=lambda one: ORDER.index(one[1]["verdict"])):
+            lower, word = record.get("epsilon_lower"), record["verdict"].replace("_", " ")
+            row = [
+                text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
+                text(record["claim"], 120),
+                text(word + (f" (known: {record['known']})" if record["known"] else ""), 200),
+                "" if lower is None else lower_text(lower),
+                str(record["seed"]),
+                text(folders.get((node_id, record["call"]), ""), 120),
+            ]
+            rows.append(row)
+        columns = ["test", "claim", "verdict", "loss at least", "seed", "report"]
+        sizes = itertools.accumulate(len(utf8(table(row, ()))) for row in rows)  # with more than its own line
+        room = MAX_MARKDOWN - sum(len(utf8(part)) + 2 for part in parts)
+        shown = rows[: sum(size < room - 500 for size in sizes)]
+        parts += [table(columns, shown)] if shown else []
+        if len(shown) < len(rows):
+            parts.append(f"And {plural(len(rows) - len(shown), 'more audit')}: see session.json.")
+        return "\n\n".join(parts) + "\n"
 
 
 def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
@@ -297,8 +280,7 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if not names:
         return []
     if is_short and len(names) > 1:
-        more = len(names) - NAMED_IN_LINE
-        shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
+        shown = some(names, NAMED_IN_LINE)
         return [f"  {name}: {plural(len(names), 'test')} ({shown}); pytest -v has the details"]
     told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
     told = list(dict.fromkeys(told))

@@ -102,14 +102,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if result.side_findings:
         rows = list(map(asides.row, result.side_findings))
         table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
-        yield Section(
-            "beside",
-            "Beside the claim",
-            (
-                Paragraph(asides.APART),
-                table,
-            ),
-        )
+        yield Section("beside", "Beside the claim", (Paragraph(asides.APART), table))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

@@ -106,7 +106,9 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
-    blocks += assumptions(result)
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
+    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
     title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
     return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
 
@@ -147,10 +149,3 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
     text = said("plan.one_run", delta=number_text(plan.delta))
     head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
     return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
-
-
-def assumptions(result: ScoresResult) -> tuple[Block, ...]:
-    """Say what the bounds rest on, and what else is to be known of them."""
-    assumed = tuple((clean(text, 400),) for text in result.assumptions)
-    notes = (Paragraph(f"Note: {clean(text, 400)}") for text in result.notes)
-    return (Table("Assumptions of the design", ("assumption",), assumed), *notes)

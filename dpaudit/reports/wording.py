@@ -26,6 +26,7 @@ from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import plural as plural
 from dpaudit.numerals import printable as printable
 from dpaudit.numerals import rounded
+from dpaudit.numerals import some as some
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reports.words import joined, said
 from dpaudit.results import model
@@ -141,13 +142,6 @@ def upper_text(value: float | None, digits: int = 4) -> str:
 def nats_text(value: float) -> str:
     """A loss with its unit."""
     return number_text(float(value)) + (" nat" if value == 1.0 else " nats")
-
-
-def some(names: Sequence[str], most: int, noun: str = "") -> str:
-    """The first names, and how many more: "a, b and 2 more"."""
-    rest = len(names) - most
-    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
-    return ", ".join(names[:most]) + more
 
 
 def listed(parts: Sequence[str]) -> str:
