@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.reports.attachments import over
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import MISSING, clean, compared, number_text, plural, rate_text
 from dpaudit.reports.words import joined, said
@@ -206,10 +207,7 @@ def _sessions_text(subject: Mapping[str, Any]) -> str:
 
 
 def _ratio(pair: Mapping[str, Any]) -> float:
-    budget, lower = (float(pair[name]) for name in ("parameter_budget", "parameter_lower"))
-    if budget > 0.0:
-        return lower / budget
-    return math.inf if pair["violated"] else 0.0
+    return over(float(pair["parameter_lower"]), float(pair["parameter_budget"]))
 
 
 def _verdict(violated: bool, draws: int) -> str:

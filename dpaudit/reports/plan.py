@@ -87,11 +87,6 @@ def excess(text: str) -> float:
     return value
 
 
-def shares(text: str) -> list[float]:
-    """Event masses with commas between them; `UsageError` if one is no share."""
-    return [share("event-mass", part) for part in text.split(",")]
-
-
 def _found(plan: Plan) -> Table:
     """Losses, the claim's own parameter where that is another number, and its ratio to the budget."""
     parameter = symbol(plan.budgets[0].parameter)

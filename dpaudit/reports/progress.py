@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import importlib
 import json
 import os
@@ -206,9 +207,8 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
 def times_text(clock: Clock, state: Progress) -> str:
     """The time so far, and what is left of it where that is known."""
     left = clock.left(state)
-    seconds = map(int, (clock.seconds, left or 0.0))
-    gone, rest = (f"{one // 3600}:{one // 60 % 60:02}:{one % 60:02}" for one in seconds)
-    return gone if left is None else f"{gone}, {rest} left"
+    gone, rest = (datetime.timedelta(seconds=int(one)) for one in (clock.seconds, left or 0.0))
+    return str(gone) if left is None else f"{gone}, {rest} left"
 
 
 def _bar(console: Console) -> Bar:

@@ -19,12 +19,7 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.files import opened, read_bytes
 from dpaudit.privacy.claims import Budget
-from dpaudit.reports.attachments import (
-    certificate_attachment,
-    plan_attachment,
-    session_attachment,
-    side_attachment,
-)
+from dpaudit.reports.attachments import certificate_attachment, plan_attachment, session_attachment, side_attachment
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA

@@ -120,9 +120,7 @@ def _line(file: Path, attribute: str) -> int:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
             return node.lineno
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
+        targets = getattr(node, "targets", [getattr(node, "target", None)])  # of an assignment, plain or annotated
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             return node.lineno
     return 1

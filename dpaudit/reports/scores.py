@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import os
 
@@ -11,7 +10,7 @@ from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
-from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line
+from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line, digest_of
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import (
     at_least,
@@ -91,8 +90,7 @@ def brief(result: ScoresResult) -> list[Block]:
 
 def scores_dossier(result: ScoresResult, name: str = "scores.json") -> Dossier:
     """The dossier of one audit of scores, of a file of this name."""
-    digest = hashlib.sha256(result.to_bytes()).hexdigest()
-    return Dossier((), attachments=(scores_attachment(name, digest, result),))
+    return Dossier((), attachments=(scores_attachment(name, digest_of(result), result),))
 
 
 def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:

@@ -312,12 +312,9 @@ def power_sentence(result: AuditResult) -> str:
     """Say what would have been found of the pair that was tested least well, or, of a table, for how many pairs."""
     if result.universe is not None:
         count = result.universe.count
-        judged, unclear, others = (
-            count("not_refuted"),
-            count("inconclusive"),
-            "Of the others, a" * bool(count("violated")),
-        )
-        known = said("power.judged", others=others or "A", judged=plural(judged, "pair"))
+        judged, unclear = count("not_refuted"), count("inconclusive")
+        others = "Of the others, a" if count("violated") else "A"
+        known = said("power.judged", others=others, judged=plural(judged, "pair"))
         weak = said("power.unclear", unclear=plural(unclear, "pair"))
         return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
     weakest = least_powerful(result)
