@@ -1,4 +1,4 @@
-"""Numbers, counts and lines of text, the same in reports and in the messages of checks.
+"""Numbers as text, the same in reports and in the messages of checks.
 
 Conventions: lower bounds are rounded down, and never to the limit that they exceed; what is missing or NaN is an en
 dash.
@@ -7,7 +7,6 @@ dash.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -31,23 +30,6 @@ def number_text(value: Any, digits: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return _plain(rounded(value, digits, ROUND_HALF_EVEN), trim=True)
-
-
-def plural(count: int, noun: str) -> str:
-    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-def some(names: Sequence[str], most: int, noun: str = "") -> str:
-    """The first names, and how many more: "a, b and 2 more"."""
-    rest = len(names) - most
-    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
-    return ", ".join(names[:most]) + more
-
-
-def printable(text: str) -> str:
-    """A text with an escape (`\\u202e`) for each character that cannot be printed; a line end is one of these."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def lower_text(value: float | None, digits: int = 4) -> str:

@@ -18,7 +18,7 @@ from dpaudit.cli.ending import why_lost
 from dpaudit.cli.terminating import heard_terminations, interrupt_status
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
-from dpaudit.numerals import printable
+from dpaudit.reports.words import printable
 
 BROKEN_PIPE = 141  # as a shell has it: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # a key of click's context

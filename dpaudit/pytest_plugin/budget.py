@@ -36,7 +36,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dpaudit.errors import UsageError
-from dpaudit.numerals import some
+from dpaudit.reports.words import some
 
 LISTS_AT_MOST = 0.5  # of the session's error rate, for lists of conformance checks
 RESERVED_AT_MOST = 0.5  # of the rest, for tests with a confidence of their own, where there are other tests

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.numerals import plural
+from dpaudit.reports.words import plural
 
 if TYPE_CHECKING:
     from dpaudit.conformance.faces import BoundCheck

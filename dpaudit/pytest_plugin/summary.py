@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.numerals import plural, some
 from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
+from dpaudit.reports.words import plural, some
 
 if TYPE_CHECKING:
     from dpaudit.results.model import AuditResult

@@ -30,12 +30,12 @@ from dpaudit.reports.formats import (
     format_of,
     other_reports,
 )
-from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
     from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
+    from dpaudit.results.model import AuditResult
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
 
@@ -127,6 +127,8 @@ def write_report(
     ...     write_report(result, pathlib.Path(folder) / "audit.sarif").name
     'audit.sarif'
     """
+    from dpaudit.results.saving import write_whole
+
     target = Path(path)
     write_whole(target, render(result, format_of(target), profile, saved))
     return target

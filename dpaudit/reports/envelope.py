@@ -26,7 +26,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import LIMITS, parsed_json, parsing, read_bytes, read_text
-from dpaudit.numerals import plural
+from dpaudit.reports.words import plural
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MISSING = "sign must have cryptography installed, got none. Use pip install 'dpaudit[sign]'."

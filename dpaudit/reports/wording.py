@@ -23,12 +23,12 @@ from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
 from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
-from dpaudit.numerals import plural as plural
-from dpaudit.numerals import printable as printable
 from dpaudit.numerals import rounded
-from dpaudit.numerals import some as some
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reports.words import joined, said
+from dpaudit.reports.words import plural as plural
+from dpaudit.reports.words import printable as printable
+from dpaudit.reports.words import some as some
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 

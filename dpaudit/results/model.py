@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.numerals import at_least, compared, plural, printable
+from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -539,7 +539,7 @@ class AuditResult(Saved, Shown):
         verdict = self.verdict.replace("_", " ")
         asked = len(self.findings) if self.universe is None else self.universe.asked
         name, claim = _line(self.subject.get("name") or "subject"), _line(self.claim)
-        pairs = f"{plural(asked, 'pair')}, {self.confidence:.12g} confidence, seed {self.seed}"
+        pairs = f"{asked:,} {'pair' if asked == 1 else 'pairs'}, {self.confidence:.12g} confidence, seed {self.seed}"
         lines = [f"{verdict}: {name}, claim {claim} ({pairs})"]
         worst = self.worst
         if worst is not None and worst.verdict == "error":
@@ -587,7 +587,9 @@ class AuditResult(Saved, Shown):
 
 def _line(text: Any, width: int = 120) -> str:
     """One line of a text that somebody else wrote, without what cannot be printed."""
-    return printable(str(text)[:width]) + "…" * (len(str(text)) > width)
+    begun = str(text)[:width]
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begun)
+    return shown + "…" * (len(str(text)) > width)
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

@@ -125,9 +125,6 @@ class WorkingCopies:
     def __reduce__(self) -> tuple[Any, ...]:
         return (WorkingCopies, ())
 
-    def __deepcopy__(self, _: Any) -> WorkingCopies:
-        return WorkingCopies()
-
 
 def copied_output(output: Any) -> Any:
     """An output for whoever needs the object itself: as `copied`, and what else it holds copied deeply.

@@ -87,9 +87,7 @@ def _slots(kind: type) -> Iterator[str]:
 
 def own_batch(outputs: Any) -> Any:
     """A batch of outputs as an array where another library made it, whose rows are the outputs; else as it is."""
-    if type(outputs) in OWN:
-        return outputs
-    array = _array(outputs)
+    array = None if type(outputs) in OWN else _array(outputs)
     return outputs if array is None else array
 
 
