@@ -196,7 +196,9 @@ def audit_command(ctx: click.Context, given: Any) -> None:
         if listed is None and sought is None:
             searched = guessed_searches(subjects, given)
         else:
-            _check_not_guessed(given)
+            for name in ("example", "user"):
+                if (value := getattr(given, name)) is not None:
+                    raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
             searched = [sought] * len(subjects)
         for subject, search in zip(subjects, searched, strict=True):
             check_complete(subject, promise, listed if search is None else ())
@@ -256,13 +258,6 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
         console.print(terminal.show([brief.summary(results)]))
     ctx.exit(min(statuses, key=STATUSES.index))
-
-
-def _check_not_guessed(given: Any) -> None:
-    """Fail where an example is given beside pairs or a search."""
-    for name in ("example", "user"):
-        if (value := getattr(given, name)) is not None:
-            raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
 
 
 def _cut_to_time(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dpaudit.cli.group import command, main
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import UsageError
-
-if TYPE_CHECKING:
-    from dpaudit.running.store import Store
 
 MIN_DIGITS = 4  # of an id or a fingerprint that names a subject
 
@@ -106,13 +103,14 @@ def forget_command(_: click.Context, given: Any) -> None:
     """
     from dpaudit.reports.evidence import store_document
     from dpaudit.reports.wording import clean, plural
+    from dpaudit.running.store import Store
     from dpaudit.scores import ledger
     from dpaudit.subjects.targets import resolve_target
 
     if not given.subjects and not given.changed:
         raise UsageError("subject must be named, or a target by --changed, got neither.")
     current = {target: resolve_target(target).fingerprint for target in given.changed}
-    with _opened(given.path) as store:
+    with Store.at(given.path, create=False) as store:
         document = store_document(store)
         found = _chosen(document, given.subjects) if given.subjects else []
         found += [
@@ -129,16 +127,11 @@ def forget_command(_: click.Context, given: Any) -> None:
         click.echo("Nothing to forget.")
 
 
-def _opened(path: str) -> Store:
-    from dpaudit.running.store import Store
-
-    return Store.at(path, create=False)
-
-
 def _document(path: str) -> dict[str, Any]:
     from dpaudit.reports.evidence import store_document
+    from dpaudit.running.store import Store
 
-    with _opened(path) as store:
+    with Store.at(path, create=False) as store:
         return store_document(store)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from dpaudit.cli.group import command, shared
-from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.cli.subjects import given_subject
 from dpaudit.errors import OutputError
 
@@ -48,7 +48,7 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
 
     from dpaudit.audits.grey_box import replay_same_randomness
     from dpaudit.reports import wording
-    from dpaudit.results.saving import write_whole
+    from dpaudit.results.saving import json_text, write_whole
     from dpaudit.symbolic.recorded_noise import KIND, record_noise
     from dpaudit.symbolic.trace import as_html, as_text
 
@@ -69,7 +69,7 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
     if given.form == "json":
         shown = finding.to_dict() if noise is None else {KIND: noise.to_dict(), finding.kind: finding.to_dict()}
-        print_json(shown)
+        click.echo(json_text(shown), nl=False)
     else:
         console = output_console()
         # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import click
 
 from dpaudit.cli.ending import why_lost
-from dpaudit.cli.terminating import INTERRUPTED, heard_terminations, interrupt_status
+from dpaudit.cli.terminating import heard_terminations, interrupt_status
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
+from dpaudit.reports.words import printable
 
 BROKEN_PIPE = 141  # as a shell has it: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # a key of click's context
@@ -98,12 +99,9 @@ class Commands(click.Group):
             if error.exit_code == 1:  # that is the status of a violation
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, click.Abort) as interrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(interrupt_status(interrupt))
-        except click.Abort:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED)
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
         if (lost := why_lost()) is not None:
@@ -233,6 +231,4 @@ def report_traceback(ctx: click.Context, traceback: str) -> None:
 
 def plain(text: str) -> str:
     """One line without control characters, whatever the subject put into its message."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in " ".join(text.split())
-    )
+    return printable(" ".join(text.split()))

@@ -90,7 +90,7 @@ def deployment_command(_: click.Context, given: Any) -> None:
     """
     from dpaudit.reports.deployment import template
 
-    _write(Path(given.path), template(), said="")
+    _write(Path(given.path), template())
 
 
 def workflow_text(install: str = "dpaudit") -> str:
@@ -137,7 +137,7 @@ def _test_files(text: str) -> list[tuple[Path, str]]:
     return [(TEST, text), *([] if ROOT_OF_TESTS.exists() else [(ROOT_OF_TESTS, CONFTEST)])]
 
 
-def _write(path: Path, text: str, said: str = "Written: ") -> None:
+def _write(path: Path, text: str) -> None:
     """Write a new file of the current folder, and say so."""
     from dpaudit.results.saving import write_whole
 
@@ -145,7 +145,7 @@ def _write(path: Path, text: str, said: str = "Written: ") -> None:
         raise UsageError(f"file must be one that is not there yet, got {str(path)!r}. Remove that one first.")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
-    click.echo(f"{said}{path}")
+    click.echo(f"Written: {path}")
 
 
 def _add_settings(samples: int, confidence: float, out: str) -> None:
@@ -179,6 +179,5 @@ def _ask(ctx: click.Context) -> None:
         _write(path, text)
     if settings:
         _add_settings(100_000, 0.95, "build/audits")
-    deployment = init_group.commands.get("deployment")
-    if deployment is not None and click.confirm("A file for what you declare, deployment.toml?", default=False):
-        ctx.invoke(deployment, path="deployment.toml")
+    if click.confirm("A file for what you declare, deployment.toml?", default=False):
+        ctx.invoke(deployment_command, path="deployment.toml")

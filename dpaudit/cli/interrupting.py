@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -117,7 +118,5 @@ def command_line(ctx: click.Context, targets: Sequence[str], checkpoint: str) ->
 
 def _free(folder: Path) -> Path:
     """A place for a checkpoint in the folder that holds nothing yet."""
-    count = 1
-    while (path := folder / ("audit.checkpoint" if count == 1 else f"audit-{count}.checkpoint")).exists():
-        count += 1
-    return path
+    names = itertools.chain(["audit"], (f"audit-{count}" for count in itertools.count(2)))
+    return next(path for name in names if not (path := folder / f"{name}.checkpoint").exists())

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import output_console, print_json, subject_output
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.cli.searching import read_domain, read_example, read_list
 from dpaudit.cli.subjects import check_complete
 from dpaudit.errors import UsageError
@@ -69,7 +69,7 @@ def judge_command(ctx: click.Context, given: Any) -> None:
     if out is not None:
         result.save(out)
     if given.as_json:
-        print_json(result.to_dict())
+        click.echo(result.to_text(), nl=False)
     else:
         console = output_console()
         for line in result.text(out or STAND_IN).split("\n"):

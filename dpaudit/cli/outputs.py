@@ -9,14 +9,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 from dpaudit.cli.chatter import Sparing, suppressed, warnings_once
 from dpaudit.cli.group import note, plain, report_error
 from dpaudit.config import Config, formats
-from dpaudit.errors import UsageError
 from dpaudit.subjects.leaving import Hold, same_folder
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def chosen_outputs(
     config: Config, report: str | None, out: str | None, default: Sequence[str] | None
 ) -> tuple[tuple[str, ...], Path]:
     """The formats to write and their folder, both checked; no format where neither was asked for."""
-    from dpaudit.reports import all_formats, check_format
+    from dpaudit.reports.formats import check_formats
     from dpaudit.results.saving import check_folder
 
     stated = formats(report) if report is not None else config.report
@@ -43,13 +42,7 @@ def chosen_outputs(
     if stated is None and default is None and folder is None:
         return (), Path()
     chosen = stated if stated is not None else tuple(default or AUDIT_FORMATS)
-    known = ", ".join(all_formats())
-    if not chosen:
-        raise UsageError(f"report must name formats among {known}, got {report!r}.")
-    for name in chosen:
-        if name not in all_formats():
-            raise UsageError(f"report must name formats among {known}, got {name!r}.")
-        check_format(name)
+    check_formats("report", chosen)
     folder = folder if folder is not None else Path(DEFAULT_OUT)
     check_folder("out", folder)
     return chosen, folder
@@ -148,13 +141,6 @@ def output_console() -> Console:
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False)
-
-
-def print_json(value: Any) -> None:
-    """Print values as JSON."""
-    from dpaudit.results.saving import json_text
-
-    click.echo(json_text(value), nl=False)
 
 
 def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:

@@ -49,7 +49,7 @@ def plan_command(_: click.Context, given: Any) -> None:
     """
     from dpaudit.audits.planning import plan
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.reports.plan import excess, plan_blocks, share, shares
+    from dpaudit.reports.plan import excess, plan_blocks, share
 
     config = read_config()
     promise = as_claim(given.claim)
@@ -71,7 +71,8 @@ def plan_command(_: click.Context, given: Any) -> None:
     known = config.audit_options(stated)
     options = {name: known[name] for name in OF_AUDIT if name in known}
     try:
-        sought |= {"event_masses": shares(given.event_mass), "pilot": given.pilot, "seconds": given.seconds}
+        masses = [share("event-mass", part) for part in given.event_mass.split(",")]
+        sought |= {"event_masses": masses, "pilot": given.pilot, "seconds": given.seconds}
         with subject_output():
             planned = plan(subject, promise, pairs, **sought, **options)
     except UsageError as error:

@@ -140,12 +140,10 @@ def _saved_claim(saved: AuditResult, subject: Subject, trust_file: bool) -> Clai
 
 def _recorded(saved: AuditResult, pair: str | None) -> str | None:
     """Source of the pairs of the audit, if the result names it and does not hold the inputs of this one."""
-    from dpaudit.audits.replaying import why_not_held
+    from dpaudit.reports.replay_command import holds_inputs
 
     given = saved.options.get("pairs")
-    found = next((finding for finding in saved.findings if finding.id == pair), None)
-    is_held = found is not None and not any(why_not_held(found, name) for name in ("x", "x_prime"))
-    return given if isinstance(given, str) and not is_held else None
+    return given if isinstance(given, str) and not holds_inputs(saved, pair) else None
 
 
 def _inputs(subject: Subject, pairs: str | None, pair: str | None) -> Pair | None:

@@ -78,10 +78,16 @@ def report_command(ctx: click.Context, given: Any) -> None:
         if (value := getattr(given, name)) is not None:
             raise UsageError(f"{name.removeprefix('public_')} must be given with --verify, got {value!r} without.")
     if given.history is not None:
-        _history(given)
+        from dpaudit.reports.history import document, read_history
+
+        if results:
+            raise UsageError(f"history must stand without results, got {results[0]!r} too.")
+        title = "a redacted place" if given.redact else given.history
+        _written(document(read_history(given.history, given.redact), title), "history", given)
         return
     if not results:
         raise click.UsageError("Missing argument 'RESULT...'.")
+    from dpaudit.reports.difference import difference
     from dpaudit.reports.dossier import Dossier, kind_of, subject_of
     from dpaudit.reports.reading import read_dossier
     from dpaudit.reports.redaction import redacted
@@ -102,7 +108,9 @@ def report_command(ctx: click.Context, given: Any) -> None:
         dossier = redacted(dossier)
     dossier = dataclasses.replace(dossier, sign_off=signed)
     if given.compare:
-        _difference(dossier, given)
+        if len(dossier.sources) != 2:
+            raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
+        _written(difference(*dossier.sources), "difference", given)
         return
     chosen, folder = chosen_outputs(config, given.report, given.out, REPORT_FORMATS)
     if compliant:
@@ -190,25 +198,6 @@ def _deployment(config: Config, path: str | None) -> Deployment | None:
     if config.path is None or config.deployment is None:
         return None
     return deployment_of(config.deployment, config.path, "[tool.dpaudit.deployment]")
-
-
-def _history(given: Any) -> None:
-    """Print the history of releases; write it where a format or a folder is named."""
-    from dpaudit.reports.history import document, read_history
-
-    if given.results:
-        raise UsageError(f"history must stand without results, got {given.results[0]!r} too.")
-    title = "a redacted place" if given.redact else given.history
-    _written(document(read_history(given.history, given.redact), title), "history", given)
-
-
-def _difference(dossier: Dossier, given: Any) -> None:
-    """Print what changed; write it where a format or a folder is named."""
-    from dpaudit.reports.difference import difference
-
-    if len(dossier.sources) != 2:
-        raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
-    _written(difference(*dossier.sources), "difference", given)
 
 
 def _written(document: Document, stem: str, given: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import command, list_option, note, shared
-from dpaudit.cli.outputs import answer, write_reports, written_or_reported
+from dpaudit.cli.outputs import AUDIT_FORMATS, answer, write_reports, written_or_reported
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dpaudit.scores.result import ScoresResult
 
 OPTIONS = ("design", "confidence", "seed", "guesses", "assume", "store", "name")  # of the audit itself
-DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --report
 
 
 @command("scores")
@@ -57,7 +56,7 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
 @shared("table")
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")
-@list_option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
+@list_option("--report", help=f"Formats to write there, with commas.  [default: {','.join(AUDIT_FORMATS)}]")
 def scores_command(ctx: click.Context, given: Any) -> None:
     """Audit a training from the scores of canaries that were in it, and of canaries that were not.
 
@@ -69,13 +68,17 @@ def scores_command(ctx: click.Context, given: Any) -> None:
     Exit status as of `audit`: 1 a violation, 5 if so few canaries could not have shown one.
     """
     from dpaudit.reports import scores
+    from dpaudit.reports.formats import check_formats
+    from dpaudit.results.saving import check_folder
     from dpaudit.scores.auditing import audit_scores
 
     out, options = given.out, {name: getattr(given, name) for name in OPTIONS}
     if given.report is not None and out is None:
         raise UsageError(f"out must name a folder for the reports, got none with --report {given.report}.")
-    asked = formats(given.report) if given.report is not None else DEFAULT_FORMATS
-    chosen = scores.check_formats(asked, out) if out is not None else ()
+    asked = formats(given.report) if given.report is not None else AUDIT_FORMATS
+    if out is not None:
+        check_formats("report", asked)
+        check_folder("out", Path(out))
     if given.training is not None:
         result = _from_training(given, options)
     elif given.scores_in is None or given.scores_out is None:
@@ -92,7 +95,7 @@ def scores_command(ctx: click.Context, given: Any) -> None:
     written: Sequence[Path] = ()
     status = result.exit_status
     if out is not None:
-        written, status = written_or_reported(ctx, lambda: write_reports(result, Path(out), chosen, "scores"), status)
+        written, status = written_or_reported(ctx, lambda: write_reports(result, Path(out), asked, "scores"), status)
     answer(given.form, result.to_text, lambda: scores.brief(result))
     for path in written:
         note(f"Written: {path}", err=given.form == "json")

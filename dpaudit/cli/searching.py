@@ -117,13 +117,11 @@ def read_example(text: str) -> Any:
     A CSV or Parquet file is a DataFrame where pandas is installed, else a list of dictionaries. `UsageError` if it
     cannot be read, or Parquet is asked for without a library that reads it.
     """
-    from dpaudit.subjects.targets import is_python_pairs, load_target
+    from dpaudit.subjects.targets import is_python_pairs
 
     suffix = Path(text).suffix.lower()
     if suffix not in (".csv", ".parquet", ".json") and is_python_pairs(text):
-        value = load_target(text)
-        is_strategy = hasattr(value, "example") and hasattr(value, "map")
-        return value() if callable(value) and not is_strategy else value
+        return _loaded(text, "example")
     if suffix == ".json":
         value = read_json("example", text)
         first = value[0] if isinstance(value, list) and value else None
@@ -163,8 +161,8 @@ def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
 
 def read_domain(text: str, name: str = "search") -> Any:
     """Value of a SPEC: the object of module:attribute (called, if it is a function), or the domain of its JSON."""
-    from dpaudit.subjects.domains import Domain, domain_from_dict
-    from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
+    from dpaudit.subjects.domains import domain_from_dict
+    from dpaudit.subjects.targets import is_python_pairs
 
     if not is_python_pairs(text):
         is_json = text.lstrip().startswith("{")
@@ -173,9 +171,16 @@ def read_domain(text: str, name: str = "search") -> Any:
             return domain_from_dict(record)
         except UsageError as error:
             raise UsageError(f"{error} (at {name} {text[:60]!r})") from error
+    return _loaded(text, name)
+
+
+def _loaded(text: str, name: str) -> Any:
+    """The object of module:attribute; what it returns, if it is a function."""
+    from dpaudit.subjects.targets import load_target, what_raised
+
     value = load_target(text)
     is_strategy = hasattr(value, "example") and hasattr(value, "map")  # of hypothesis, which need not be installed
-    if isinstance(value, Domain | dict) or is_strategy or not callable(value):
+    if is_strategy or not callable(value):
         return value
     try:
         return value()

@@ -19,7 +19,7 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end: what interrupts a command, by another signal."""
 
 
-def interrupt_status(interrupt: KeyboardInterrupt) -> int:
+def interrupt_status(interrupt: BaseException) -> int:
     """The exit status of a command that was interrupted."""
     return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
 

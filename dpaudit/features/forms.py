@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.call_outcomes import Noted
-from dpaudit.subjects.foreign import is_standard
+from dpaudit.subjects.foreign import STANDARD
 
 NUMBERS = (int, float, np.number, np.bool_)
 
@@ -38,7 +38,7 @@ def class_name(item: Any) -> str:
     if issubclass(kind, Noted):
         return str(item.beside.get("class", kind.__mro__[1].__name__))
     if issubclass(kind, np.generic) and not issubclass(kind, np.float64):
-        return type(item.item()).__name__ if is_standard(item.dtype) else str(item.dtype)
+        return type(item.item()).__name__ if item.dtype in STANDARD else str(item.dtype)
     return "float" if kind is np.float64 else kind.__name__
 
 

@@ -111,7 +111,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A mechanism that ends the process ends it with a status that fails."""
+    """Fail a test whose known violation has expired; a mechanism that ends the process ends it with another status."""
+    _fail_if_expired(item)
     if not is_ours(item):
         return (yield)
     with reports_exit(item):
@@ -189,8 +190,6 @@ def pytest_runtest_makereport(
         vars(report)[checks.ATTRIBUTE] = record
     state = item.stash.get(STATE, None)
     if state is None:
-        if report.when == "call" and report.outcome == "passed":
-            _fail_if_expired(item, report)
         return report
     if report.when == "call" and report.outcome == "passed" and state.known is not None:
         verdicts = {record["verdict"] for record in state.records}
@@ -211,16 +210,15 @@ def pytest_runtest_makereport(
     return report
 
 
-def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
-    """A test with a known violation fails from its date on, also where it has audited nothing."""
+def _fail_if_expired(item: pytest.Item) -> None:
+    """A test with a known violation fails from its date on, before anything is drawn, also where it audits nothing."""
     listed = item.config.stash[PLAN].settings.project.known_violations if can_audit(item) else ()
     try:
         known = known_violation(item, listed)
     except UsageError as error:
-        report.outcome, report.longrepr = "failed", str(error)
-        return
+        pytest.fail(str(error), pytrace=False)
     if known is not None and known.is_expired:
-        report.outcome, report.longrepr = "failed", known.expired_text()
+        pytest.fail(known.expired_text(), pytrace=False)
 
 
 @pytest.hookimpl(trylast=True)

@@ -36,6 +36,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dpaudit.errors import UsageError
+from dpaudit.reports.words import some
 
 LISTS_AT_MOST = 0.5  # of the session's error rate, for lists of conformance checks
 RESERVED_AT_MOST = 0.5  # of the rest, for tests with a confidence of their own, where there are other tests
@@ -105,10 +106,9 @@ def split(
     kept = [(node_id, error) for node_id, error in reserved if node_id not in refused]
     taken = math.fsum(error for _, error in kept)
     if taken > limit:
-        names = ", ".join(node_id for node_id, _ in kept[:NAMED])
-        more = f" and {len(kept) - NAMED:,} more" if len(kept) > NAMED else ""
+        names = some([node_id for node_id, _ in kept], NAMED)
         text = f"confidence of marks dp_audit {opening} together, got {taken:.3g} in {len(kept)} tests"
-        refused |= {node_id: f"{text} ({names}{more}). {advice}" for node_id, _ in kept}
+        refused |= {node_id: f"{text} ({names}). {advice}" for node_id, _ in kept}
         kept, taken = [], 0.0
     even = max(0.0, rest - taken) / tests if tests else 0.0
     if test_error is not None and tests:

@@ -42,11 +42,10 @@ from dpaudit.pytest_plugin.texts import (
     notes_text,
     replay_line,
     share_sentence,
-    side_texts,
     weakness_text,
     witness_text,
 )
-from dpaudit.reports import wording
+from dpaudit.reports import asides, wording
 from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
@@ -68,7 +67,6 @@ def audit_in_test(
     except UsageError as error:  # without the traceback, which leads through dpaudit only
         given = {name for name, value in options.items() if value is not None}
         raise plan.settings.project.located(error, given).with_traceback(None) from cause(error)
-    call.fail_if_expired()
     call.replay()
     return call.audit()
 
@@ -181,12 +179,6 @@ class _Call:
         options = sorted((name, repr(value)) for name, value in self.options.items())
         return (self.subject.name, self.subject.fingerprint, str(self.claim), pairs, options, stated)
 
-    def fail_if_expired(self) -> None:
-        """Fail a test whose known violation has expired, before anything is drawn."""
-        __tracebackhide__ = True
-        if self.state.known is not None and self.state.known.is_expired:
-            pytest.fail(self.state.known.expired_text(), pytrace=False)
-
     def replay(self) -> None:
         """Fail at once if the witness that an earlier run saved breaks the promise on fresh draws.
 
@@ -233,7 +225,7 @@ class _Call:
             "leaks": leaks,
             "low_bits_rate": float(low_bits.error_rate) if low_bits is not None and low_bits.pairs else 0.0,
             "side": [[one.kind, one.status, float(one.error_rate or 0.0)] for one in result.side_findings],
-            "side_texts": side_texts(result),
+            "side_texts": [asides.line(one) for one in result.side_findings],
             "seed": int(result.seed),
             "confidence": float(result.confidence),
             "epsilon_lower": float(result.epsilon_lower),

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dpaudit.reports.words import plural
+
 if TYPE_CHECKING:
     from dpaudit.conformance.faces import BoundCheck
     from dpaudit.conformance.result import CheckResult
@@ -113,9 +115,7 @@ def counted(records: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter(record["check"]["status"] for record in records)
     lists = len({record["list"] for record in records})
     parts = [f"{counts[status]:,} {word}" for status, word in WORDS if counts[status]]
-    check = "check" if len(records) == 1 else "checks"
-    mechanism = "mechanism" if lists == 1 else "mechanisms"
-    return f"{len(records):,} {check} of {lists:,} {mechanism}: {', '.join(parts)}"
+    return f"{plural(len(records), 'check')} of {plural(lists, 'mechanism')}: {', '.join(parts)}"
 
 
 def described(subjects: Any) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
 from dpaudit.profiles import profile_named
 from dpaudit.pytest_plugin import witnesses
-from dpaudit.reports.progress import Clock, status_line, times_text
+from dpaudit.reports.progress import Clock, throttled
+from dpaudit.reports.wording import duration_text
 from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import PLAN_DRAWS, stream
@@ -65,20 +66,6 @@ def seconds_a_run(subject: Subject, data: Any, seed: int) -> float:
     except (Exception, SystemExit):  # the audit says what it is
         return 0.0
     return seconds
-
-
-def duration_text(seconds: float) -> str:
-    """A time in the unit that people count it in.
-
-    >>> duration_text(0.05), duration_text(42.4), duration_text(240), duration_text(10_000)
-    ('50 ms', '42 s', '4 min', '2 h 47 min')
-    """
-    if seconds < 1.0:
-        return f"{1000 * seconds:.2g} ms"
-    if seconds < 90.0:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def start_text(node_id: str, per_run: float, inputs: int, samples: int, quick: int) -> str:
@@ -195,15 +182,13 @@ class LongAudit:
         """The audit's `on_progress`: lines for people, and the caller's own."""
         if self.config.pluginmanager.getplugin("terminalreporter") is None:
             return self.own
-        clock, told = Clock(), [0.0]
+        clock, width = Clock(), self.config.get_terminal_writer().fullwidth - len("dpaudit: ")
+        label, write = self.node_id.rpartition("/")[2], lambda _, text: say(self.config, f"dpaudit: {text}")
+        show = throttled(label, clock, width, PATIENCE.between, write)
 
         def tell(state: Progress) -> None:
             clock.see(state)
-            if clock.seconds - told[0] >= PATIENCE.between:
-                told[0] = clock.seconds
-                width = self.config.get_terminal_writer().fullwidth - len("dpaudit: ")
-                label = self.node_id.rpartition("/")[2]
-                say(self.config, f"dpaudit: {status_line(label, state, times_text(clock, state), width)}")
+            show(state)
             if self.own is not None:
                 self.own(state)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from dpaudit.errors import DpauditError, UsageError
 from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
+from dpaudit.reports.words import plural, some
 
 if TYPE_CHECKING:
     from dpaudit.results.model import AuditResult
@@ -57,13 +59,10 @@ class Summary:
 
     def _check_report(self) -> None:
         """Tell before anything runs of a format that cannot be written, and of a folder that nothing fits in."""
-        from dpaudit.reports import all_formats, check_format
+        from dpaudit.reports.formats import check_formats
         from dpaudit.results.saving import check_folder
 
-        for name in self.settings.formats:
-            if name not in all_formats():
-                raise UsageError(f"dp_report must name formats among {', '.join(all_formats())}, got {name!r}.")
-            check_format(name)
+        check_formats("dp_report", self.settings.formats)
         check_folder("dp_out", self.settings.out)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -96,7 +95,7 @@ class Summary:
             parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
-            lines.append(f"{_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+            lines.append(f"{plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             told: dict[str, list[tuple[str, str]]] = {
                 "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
                 "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
@@ -115,9 +114,7 @@ class Summary:
         lines += [f"{'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         lines += [f"written {path}" for path in self.written]
         if self.earlier:
-            more = len(self.earlier) - EARLIER_SHOWN
-            shown = ", ".join(str(path) for path in self.earlier[:EARLIER_SHOWN])
-            shown += f" and {more:,} more" if more > 0 else ""
+            shown = some(list(map(str, self.earlier)), EARLIER_SHOWN)
             lines.append(f"of an earlier session, not of this one: {shown}")
         return [*lines, self.problem] if self.problem else lines
 
@@ -125,7 +122,7 @@ class Summary:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
         told = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
         more = len(told) - NAMED
-        return told[:NAMED] + ([f"and {_plural(more, 'more test')} with a saved witness"] if more > 0 else [])
+        return told[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
 
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:
@@ -141,13 +138,13 @@ class Summary:
                     notes[node_id].append(note)
         if not notes:
             return []
-        head = f"{_plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
+        head = f"{plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
         return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
 
     def store_text(self) -> str:
         """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
         kept = sum(bool(record.get("accumulates")) for _, record in self.records)
-        text = f"the evidence of {kept:,} of {_plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
+        text = f"the evidence of {kept:,} of {plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
         if kept == len(self.records):
             return text
         return f"{text}; a test must state its confidence for that: @pytest.mark.dp_audit(confidence=0.999, calls=1)"
@@ -160,11 +157,11 @@ class Summary:
         kinds = dict.fromkeys(kind.replace("_", " ") for _, one in self.records for kind, _, _ in one.get("side", ()))
         parts = []
         if any(low_bits):
-            looked = _plural(sum(rate > 0 for rate in low_bits), "audit")
+            looked = plural(sum(rate > 0 for rate in low_bits), "audit")
             text = f"low bits were looked at in {looked}: a false warning in at most {_rate(sum(low_bits))} of sessions"
             parts.append(text + (" (failures are within the confidence above)" if strict else ""))
         if side:
-            text = f"{_plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
+            text = f"{plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
             parts.append(text + f"a false one in at most {_rate(sum(side))} of sessions")
         return "Beside it " + "; ".join(parts) if parts else ""
 
@@ -202,7 +199,7 @@ class Summary:
         """
         from dpaudit.reports import file_name, write_report
         from dpaudit.results.model import to_json
-        from dpaudit.results.saving import json_text, write_whole
+        from dpaudit.results.saving import json_text, utf8, write_whole
 
         out = self.settings.out
         logs = []
@@ -234,60 +231,44 @@ class Summary:
             if logs:
                 files["session.sarif"] = one_log(logs)
             for name, content in files.items():
-                write_whole(staged / name, content.encode("utf-8", "backslashreplace"))
+                write_whole(staged / name, utf8(content))
             self.earlier = _earlier(out, _move_all(staged, out))
         return [out / name for name in files]
 
     def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
         """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
-        from dpaudit.reports.markdown import text
+        from dpaudit.reports.markdown import table, text
         from dpaudit.reports.wording import lower_text
+        from dpaudit.results.saving import utf8
 
-        head = ["# dpaudit", ""]
-        head += [f"* {text(line, 400)}" for line in self.lines()]
-        head += self._checks_markdown(text)
-        if not self.records:
-            return "\n".join(head) + "\n"
-        head += ["", "| test | claim | verdict | loss at least | seed | report |", "|" + " --- |" * 6]
-        rows = []
-        for verdict in ORDER:
-            for node_id, record in self.records:
-                if record["verdict"] != verdict:
-                    continue
-                lower = record.get("epsilon_lower")
-                cells = [
-                    text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
-                    text(record["claim"], 120),
-                    text(verdict.replace("_", " ") + (f" (known: {record['known']})" if record["known"] else ""), 200),
-                    "" if lower is None else lower_text(lower),
-                    str(record["seed"]),
-                    text(folders.get((node_id, record["call"]), ""), 120),
-                ]
-                rows.append(f"| {' | '.join(cells)} |")
-        size = sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in head)
-        shown = []
-        for row in rows:
-            size += len(row.encode("utf-8", "backslashreplace")) + 1
-            if size > MAX_MARKDOWN - 200:
-                break
-            shown.append(row)
-        if len(shown) < len(rows):
-            shown += ["", f"And {_plural(len(rows) - len(shown), 'more audit')}: see session.json."]
-        return "\n".join([*head, *shown]) + "\n"
-
-    def _checks_markdown(self, text: Callable[[str, int], str]) -> list[str]:
-        """A table of the conformance checks that failed or broke; nothing where none did."""
+        parts = ["# dpaudit", "\n".join(f"* {text(line, 400)}" for line in self.lines())]
         grave = [one for one in self.ordered_checks if one["check"]["status"] in checks.GRAVE]
-        if not grave:
-            return []
-        lines = ["", "| failed check | mechanism | what was seen |", "|" + " --- |" * 3]
-        for one in grave[:CHECKS_SHOWN]:
-            check = one["check"]
-            cells = (text(one["test"], 200), text(check["mechanism"], 80), text(check["message"], 400))
-            lines.append(f"| {' | '.join(cells)} |")
+        if grave:
+            told = ((one["test"], one["check"]["mechanism"], one["check"]["message"]) for one in grave[:CHECKS_SHOWN])
+            failed = [[text(test, 200), text(mechanism, 80), text(message, 400)] for test, mechanism, message in told]
+            parts.append(table(["failed check", "mechanism", "what was seen"], failed))
         if len(grave) > CHECKS_SHOWN:
-            lines += ["", f"And {_plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
-        return lines
+            parts.append(f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json.")
+        rows = []
+        for node_id, record in sorted(self.records, key=lambda one: ORDER.index(one[1]["verdict"])):
+            lower, word = record.get("epsilon_lower"), record["verdict"].replace("_", " ")
+            row = [
+                text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
+                text(record["claim"], 120),
+                text(word + (f" (known: {record['known']})" if record["known"] else ""), 200),
+                "" if lower is None else lower_text(lower),
+                str(record["seed"]),
+                text(folders.get((node_id, record["call"]), ""), 120),
+            ]
+            rows.append(row)
+        columns = ["test", "claim", "verdict", "loss at least", "seed", "report"]
+        sizes = itertools.accumulate(len(utf8(table(row, ()))) for row in rows)  # with more than its own line
+        room = MAX_MARKDOWN - sum(len(utf8(part)) + 2 for part in parts)
+        shown = rows[: sum(size < room - 500 for size in sizes)]
+        parts += [table(columns, shown)] if shown else []
+        if len(shown) < len(rows):
+            parts.append(f"And {plural(len(rows) - len(shown), 'more audit')}: see session.json.")
+        return "\n\n".join(parts) + "\n"
 
 
 def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
@@ -299,9 +280,8 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if not names:
         return []
     if is_short and len(names) > 1:
-        more = len(names) - NAMED_IN_LINE
-        shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
-        return [f"  {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
+        shown = some(names, NAMED_IN_LINE)
+        return [f"  {name}: {plural(len(names), 'test')} ({shown}); pytest -v has the details"]
     told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
     told = list(dict.fromkeys(told))
     more = len(told) - NAMED
@@ -312,15 +292,15 @@ def promise_text(plan: Mapping[str, Any]) -> str:
     """Promise of the session and split of the error rate, in one line."""
     parts = []
     if plan["tests"]:
-        parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
+        parts.append(f"{plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
     if plan["reserving"]:
-        own = _plural(plan["reserving"], "test")
+        own = plural(plan["reserving"], "test")
         whose = "its" if plan["reserving"] == 1 else "their"
         parts.append(f"{own} with a confidence of {whose} own, {_rate(plan['reserved'])} in all")
     if plan["lists"]:
         kept = plan["stated_list_error"] * plan["list_factor"]
         scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""
-        parts.append(f"{_plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
+        parts.append(f"{plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
     seeds = "fixed seeds" if plan["seed"] is None else f"seed {plan['seed']} for each audit that states none"
     if plan["session_seed"] is not None:
         seeds = f"repeated by --dp-session-seed {plan['session_seed']}"
@@ -407,7 +387,3 @@ def _slug(node_id: str, call: int) -> str:
 
 def _rate(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

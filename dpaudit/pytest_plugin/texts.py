@@ -11,7 +11,7 @@ from dpaudit.pytest_plugin.budget import SessionBudget
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 from dpaudit.pytest_plugin.planning import Plan
 from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
-from dpaudit.reports import asides, wording
+from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
@@ -65,11 +65,6 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
         f"The session's {session} leave {alarms} for false alarms, split over {split}: "
         f"this one may use {left}, so its confidence is {own}."
     )
-
-
-def side_texts(result: AuditResult) -> list[str]:
-    """Findings beside the claim, a line each."""
-    return [asides.line(one) for one in result.side_findings]
 
 
 def notes_text(result: AuditResult) -> str:

@@ -13,6 +13,7 @@ Silence is no repair: `fate` has the rule by which a witness that was not confir
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import hashlib
@@ -151,12 +152,10 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult, samples: i
         power = power.with_that_of(before.power)
     found = {"date": datetime.date.today().isoformat(), **dataclasses.asdict(power)}
     record = {"schema": SCHEMA, "test": node_id, "call": number, "found": found, "result": kept.to_dict()}
-    try:
+    with contextlib.suppress(DpauditError):
         content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
         write_whole(file_of(cache, node_id, number), content)
         keep_out(cache)
-    except DpauditError:
-        return
 
 
 def _without_records(finding: Finding) -> Finding:
@@ -190,10 +189,8 @@ def keep_out(cache: Path) -> None:
 
 def forget(cache: Path, node_id: str, number: int) -> None:
     """Remove what was saved of a call."""
-    try:
+    with contextlib.suppress(OSError):
         file_of(cache, node_id, number).unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def clear(cache: Path) -> None:
@@ -241,9 +238,7 @@ def replay_saved(
         named = dataclasses.replace(finding, id=pair.id, x_id=pair.x_id, x_prime_id=pair.x_prime_id)
         known = dataclasses.replace(found, confidence=confidence, findings=(named, *found.findings[1:]))
         return replay(known, subject, claim, inputs=pair, samples=size, seed=seed)
-    except DpauditError:
-        return None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError):  # a rule that was spoiled
+    except (DpauditError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):  # a spoiled rule too
         return None
 
 

@@ -16,7 +16,7 @@ import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.formats import (
@@ -30,12 +30,12 @@ from dpaudit.reports.formats import (
     format_of,
     other_reports,
 )
-from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
     from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
+    from dpaudit.results.model import AuditResult
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
 
@@ -83,13 +83,6 @@ def render(
     check_format(format)
     if profile not in PROFILES:
         raise UsageError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}.")
-    from dpaudit.scores.result import ScoresResult
-
-    if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import SCORE_FORMATS
-
-        if format not in SCORE_FORMATS:
-            raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
     own = OWN.get(format)
     write: Callable[..., str | bytes] = (
         getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
@@ -98,14 +91,11 @@ def render(
     )
     if own is not None and own.takes == "result":
         return write(result, profile)
+    from dpaudit.reports.compliance import document_of, dossier_of
+
     if own is not None and own.takes == "document":
-        from dpaudit.reports.compliance import document_of
-
         return write(document_of(result, profile, os.fspath(saved) if saved is not None else ""))
-    from dpaudit.reports.dossier import Dossier
-
-    one: Any = result
-    content = write(one if isinstance(one, Dossier) else Dossier.of(one))
+    content = write(dossier_of(result))
     if not isinstance(content, str | bytes):
         raise UsageError(f"format {format} must render str or bytes, got {type(content).__name__}.")
     return content
@@ -137,6 +127,8 @@ def write_report(
     ...     write_report(result, pathlib.Path(folder) / "audit.sarif").name
     'audit.sarif'
     """
+    from dpaudit.results.saving import write_whole
+
     target = Path(path)
     write_whole(target, render(result, format_of(target), profile, saved))
     return target

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.errors import UsageError
 from dpaudit.reports import asides
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
@@ -50,16 +49,14 @@ def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
     )
 
 
-def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
-    """Say what an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
-    plan = Plan.from_dict(record)
+def plan_attachment(name: str, digest: str, plan: Plan) -> Attachment:
+    """Say what an audit would cost and could find."""
     blocks = (Paragraph("It is a plan: nothing was found by it."), *plan_blocks(plan))
     return Attachment(name, digest, "plan", f"{clean(subject_of(plan.subject), 80)}: a plan", blocks)
 
 
-def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
+def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    finding = SideFinding.from_dict(record)
     table = Table("Looked at beside the claim", asides.COLUMNS, (tuple(asides.row(finding)),))
     return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
 
@@ -93,17 +90,10 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
 
 
-def check_record(schema: str, record: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """`UsageError` if a file of a schema lacks one of these keys."""
-    missing = next((key for key in keys if key not in record), None)
-    if missing is not None:
-        raise UsageError(f"result must follow {schema}, got one without {missing!r}.")
-
-
 def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
     """A certificate with its row and its chapter."""
     judged = _of_certificate(result)
-    subject = clean(judged.subject.get("name") or judged.subject.get("target") or "unnamed subject", 80)
+    subject = clean(subject_of(judged.subject), 80)
     facts = [
         ("Claim", judged.line.promised),
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),

@@ -14,7 +14,7 @@ from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.rows import NAMED
-from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, status_word
+from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
@@ -84,8 +84,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     blocks.append(Code(clean(line.line, 4000), "replay"))
     rows = [("", line.needs)] if line.needs else []
     if others:
-        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
-        rows.append(("also", ", ".join(name_text(other.id, 40) for other in others[:3]) + more))
+        rows.append(("also", some([name_text(other.id, 40) for other in others], 3)))
     return [*blocks, Facts(tuple(rows))] if rows else blocks
 
 

@@ -144,9 +144,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
 def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:
     """The least planted loss of which enough were found, by form and mass; else the general one of the hardest form."""
     if not power.is_planted:
-        return (
-            {HARDEST: [(power.event_mass, power.deciding)]} if power.learned and math.isfinite(power.deciding) else {}
-        )
+        is_known = power.learned and math.isfinite(power.deciding)
+        return {HARDEST: [(power.event_mass, power.deciding)]} if is_known else {}
     found: dict[str, dict[float, float]] = {}
     for cell in power.cells:
         if cell.suffices(power.probability):

@@ -14,15 +14,7 @@ from dpaudit.reports import all_pairs, asides, brief, by_form, curves, doubles, 
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.wording import (
-    clean,
-    name_text,
-    number_text,
-    plural,
-    rate_text,
-    status_word,
-    sure_text,
-)
+from dpaudit.reports.wording import clean, name_text, number_text, plural, rate_text, status_word, sure_text
 from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
@@ -102,14 +94,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if result.side_findings:
         rows = list(map(asides.row, result.side_findings))
         table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
-        yield Section(
-            "beside",
-            "Beside the claim",
-            (
-                Paragraph(asides.APART),
-                table,
-            ),
-        )
+        yield Section("beside", "Beside the claim", (Paragraph(asides.APART), table))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

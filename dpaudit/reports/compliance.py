@@ -52,15 +52,22 @@ def document_of(result: Any, profile: str = "plain", path: str = "") -> Document
     """The document of a result, which is saved at `path`: what every format for people shows."""
     if isinstance(result, Document):
         return result
-    if isinstance(result, ScoresResult):
-        return scores.document(result)
     if isinstance(result, AuditResult) and profile == "plain":
         return audit_document(result, path)
-    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
+    dossier = dossier_of(result)
     if path and len(dossier.sources) == 1:
         sources = (dataclasses.replace(dossier.sources[0], name=path),)
         dossier = dataclasses.replace(dossier, sources=sources)
-    return build(dossier, with_items=profile == "compliance")
+    page = build(dossier, with_items=profile == "compliance")
+    is_scores = isinstance(result, ScoresResult)  # whose bound is more telling than a count of one result
+    return dataclasses.replace(page, headline=scores.headline(result)) if is_scores else page
+
+
+def dossier_of(result: Any) -> Dossier:
+    """The dossier of a result in memory."""
+    if isinstance(result, Dossier):
+        return result
+    return scores.scores_dossier(result) if isinstance(result, ScoresResult) else Dossier.of(result)
 
 
 def build(dossier: Dossier, with_items: bool = True) -> Document:
@@ -79,7 +86,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *first,
             *chapters.chapters(dossier),
             *attachments.sections(dossier.attachments),
-            Section("method", METHOD, (Facts(methods(dossier)),)),
+            *([Section("method", METHOD, (Facts(how),))] if (how := methods(dossier)) else []),
             _provenance(dossier),
             *last,
         ),
@@ -189,8 +196,9 @@ def _provenance(dossier: Dossier) -> Section:
         if one.judged is not None:
             digests.append((clean(one.name, 120), one.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
+    made = Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))
     blocks: list[Block] = [
-        Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks)),
+        *([made] if rows else []),
         Table("Digests of these files", ("file", kind), tuple(digests)),
         Paragraph(f"This report was written {date_text()}. {UNDATED}"),
         Table("Versions and platforms", ("name", "value"), _environments(dossier)),
@@ -216,7 +224,10 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
 
 
 def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
-    found = [(clean(str(k), 40), clean(str(v), 80)) for s in dossier.sources for k, v in s.result.environment.items()]
+    results = [*dossier.results, *(one.result for one in dossier.attachments if one.result is not None)]
+    found = [
+        (clean(str(k), 40), clean(str(v), 80)) for one in results for k, v in vars(one).get("environment", {}).items()
+    ]
     return tuple(dict.fromkeys(found))[:60]
 
 

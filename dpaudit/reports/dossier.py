@@ -17,6 +17,7 @@ from dpaudit.reports.document import Block
 from dpaudit.reports.severity import Severity
 from dpaudit.reports.words import words
 from dpaudit.results.model import AuditResult, Verdict
+from dpaudit.results.saving import Saved
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.results.verdicts import gravest
 
@@ -256,6 +257,6 @@ def kind_of(result: Result) -> str:
     return "audit" if isinstance(result, AuditResult) else "check" if isinstance(result, CheckResult) else "utility"
 
 
-def digest_of(result: Result) -> str:
+def digest_of(result: Saved) -> str:
     """SHA-256 of the file that the result is saved as."""
     return hashlib.sha256(result.to_bytes()).hexdigest()

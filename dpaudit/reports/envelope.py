@@ -26,6 +26,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import LIMITS, parsed_json, parsing, read_bytes, read_text
+from dpaudit.reports.words import plural
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MISSING = "sign must have cryptography installed, got none. Use pip install 'dpaudit[sign]'."
@@ -86,8 +87,7 @@ def _tested(settings: dict[str, Any]) -> list[str]:
         said.append(f"Claim {settings['claim']}.")
     if pairs := settings.get("pairs"):
         first = ", ".join(map(str, pairs["first"]))
-        word = "pair" if pairs["count"] == 1 else "pairs"
-        said.append(f"{pairs['count']:,} {word}: {first}{', ...' * (pairs['count'] > len(pairs['first']))}.")
+        said.append(f"{plural(pairs['count'], 'pair')}: {first}{', ...' * (pairs['count'] > len(pairs['first']))}.")
     return said
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.reports.attachments import over
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import MISSING, clean, compared, number_text, plural, rate_text
 from dpaudit.reports.words import joined, said
@@ -23,21 +24,9 @@ DEPENDS = "inconclusive: draws depend on each other"
 LOOKS_SHOWN = 12  # sessions of a pair, in the explanation
 
 
-def evidence_document(subjects: Sequence[Mapping[str, Any]], scores: Sequence[Ledger] = ()) -> dict[str, Any]:
-    """The document of what `Store.subjects` and `dpaudit.scores.ledger.ledgers` give, as strict JSON values.
-
-    Examples
-    --------
-    >>> evidence_document([])
-    {'schema': 'dpaudit.evidence/1', 'subjects': []}
-    """
-    found = [*(_subject(subject) for subject in subjects), *(_scored(ledger) for ledger in scores)]
-    return {"schema": SCHEMA, "subjects": found}
-
-
 def store_document(store: Store) -> dict[str, Any]:
-    """The document of a store: its subjects, then its ledgers of scores."""
-    return evidence_document(store.subjects(), ledgers(store))
+    """The document of a store, as strict JSON values: its subjects, then its ledgers of scores."""
+    return {"schema": SCHEMA, "subjects": [*map(_subject, store.subjects()), *map(_scored, ledgers(store))]}
 
 
 def _scored(ledger: Ledger) -> dict[str, Any]:
@@ -218,10 +207,7 @@ def _sessions_text(subject: Mapping[str, Any]) -> str:
 
 
 def _ratio(pair: Mapping[str, Any]) -> float:
-    budget, lower = (float(pair[name]) for name in ("parameter_budget", "parameter_lower"))
-    if budget > 0.0:
-        return lower / budget
-    return math.inf if pair["violated"] else 0.0
+    return over(float(pair["parameter_lower"]), float(pair["parameter_budget"]))
 
 
 def _verdict(violated: bool, draws: int) -> str:

@@ -22,19 +22,7 @@ from numpy.typing import NDArray
 from dpaudit.reports import wording
 from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import (
-    Axis,
-    Drawing,
-    Figure,
-    Mark,
-    Plot,
-    Scale,
-    Series,
-    Table,
-    path,
-    swatch,
-    tag,
-)
+from dpaudit.reports.drawing import Axis, Drawing, Figure, Mark, Plot, Scale, Series, Table, path, swatch, tag
 from dpaudit.reports.wording import (
     at_least,
     clean,

@@ -6,7 +6,7 @@ import dataclasses
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -102,6 +102,15 @@ def check_format(format: str) -> None:
         date_text()
     if format == "pdf" and importlib.util.find_spec("reportlab") is None:
         raise UsageError(NO_REPORTLAB)
+
+
+def check_formats(argument: str, formats: Sequence[str]) -> None:
+    """`UsageError` if the argument names no format, or one that cannot be written: see `check_format`."""
+    for format in formats or ("none",):
+        if format not in all_formats():
+            got = repr(format) if formats else "none"
+            raise UsageError(f"{argument} must name formats among {', '.join(all_formats())}, got {got}.")
+        check_format(format)
 
 
 def file_name(stem: str, format: str) -> str:

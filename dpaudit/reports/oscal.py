@@ -8,10 +8,11 @@ own: times are those of the writing, and say so. A promise that is not refuted h
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpaudit.environment import __version__
@@ -33,7 +34,7 @@ RISKY = ("violated", "warning", "error", "xfail")
 
 def render(dossier: Dossier) -> str:
     """The document, with a line end."""
-    ids, now, rate = _Identifiers(results_digest(dossier)), iso_text(), together(dossier)
+    ids, now, rate = functools.partial(_identifier, results_digest(dossier)), iso_text(), together(dossier)
     subjects = dict.fromkeys(clean(name, 120) for name in dossier.subjects)
     common: dict[str, Any] = {name: ids(name) for name in ("tool", "plan", "document", "result")}
     common |= {"version": __version__, "source": SOURCE, "now": now, "undated": UNDATED}
@@ -67,14 +68,9 @@ def render(dossier: Dossier) -> str:
     return json_text(found)
 
 
-class _Identifiers:
-    """Identifiers (version 5) that are the same for the same results."""
-
-    def __init__(self, digest: str) -> None:
-        self._digest = digest
-
-    def __call__(self, *names: str) -> str:
-        return str(uuid.uuid5(SPACE, json.dumps([self._digest, *names], ensure_ascii=True)))
+def _identifier(*names: str) -> str:
+    """An identifier (version 5), the same for the same names: the digest of the results is the first."""
+    return str(uuid.uuid5(SPACE, json.dumps(names, ensure_ascii=True)))
 
 
 def control(key: str) -> str:
@@ -101,7 +97,7 @@ def _props(**values: str) -> list[dict[str, str]]:
 
 
 def _described(
-    ids: _Identifiers, key: tuple[str, ...], group: Sequence[Case], more: str, common: dict[str, Any]
+    ids: Callable[..., str], key: tuple[str, ...], group: Sequence[Case], more: str, common: dict[str, Any]
 ) -> dict[str, Any]:
     """The observation of a group of cases, the finding that rests on it, and the risk of what broke."""
     subject, claim, check, status = key
@@ -123,7 +119,7 @@ def _described(
     return {kind: filled(f"oscal.{kind}", **facts, risks=risks) for kind in kinds}
 
 
-def _resource(ids: _Identifiers, source: Source) -> dict[str, Any]:
+def _resource(ids: Callable[..., str], source: Source) -> dict[str, Any]:
     """A saved result: its name and digest, which is keyed and so no checksum where records are redacted."""
     line, links = line_of(source), []
     if not source.is_keyed and re.fullmatch("[0-9a-f]{64}", source.digest):

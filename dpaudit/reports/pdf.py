@@ -181,9 +181,8 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
     parts = [_block(block, width, most) for block in section.blocks]
     if section.level > 2 and parts and not any(parts):  # its figure was left out
         return []
-    if (
-        parts and parts[0] and isinstance(section.blocks[0], Figure)
-    ):  # one block with the drawing, so that no page parts them
+    if parts and parts[0] and isinstance(section.blocks[0], Figure):
+        # One block with the drawing, so that no page parts them.
         together, *rest = parts[0]
         return [KeepTogether([heading, *together._content]), *rest, *itertools.chain(*parts[1:])]
     room = 1.6 * ROOM if section.blocks and isinstance(section.blocks[0], Table) else ROOM  # for its own heading too
@@ -379,11 +378,8 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
         "strokeWidth": float(settings.get("stroke-width", "1")),
     }
     dashes = settings.get("stroke-dasharray", "none")
-    paint |= (
-        {}
-        if dashes == "none" or mark.name == "circle"
-        else {"strokeDashArray": [float(dash) for dash in dashes.split()]}
-    )
+    if dashes != "none" and mark.name != "circle":
+        paint["strokeDashArray"] = [float(dash) for dash in dashes.split()]
     if mark.name == "rect":
         return shapes.Rect(at["x"], at["y"], max(at["width"], 0.0), max(at["height"], 0.0), **paint)
     if mark.name == "circle":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.learned_power import probability_measured
+from dpaudit.reports import wording
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, sure_text, symbol
@@ -86,11 +87,6 @@ def excess(text: str) -> float:
     return value
 
 
-def shares(text: str) -> list[float]:
-    """Event masses with commas between them; `UsageError` if one is no share."""
-    return [share("event-mass", part) for part in text.split(",")]
-
-
 def _found(plan: Plan) -> Table:
     """Losses, the claim's own parameter where that is another number, and its ratio to the budget."""
     parameter = symbol(plan.budgets[0].parameter)
@@ -150,7 +146,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
         "plan.runs",
         runs=plan.runs,
         limit="" if plan.mode == "fixed" or plan.is_universe else ", at most,",
-        time=_seconds(plan.seconds),
+        time=wording.duration_text(plan.seconds),
         pace=short_count(int(min(plan.runs_per_second, 1e15))),
         pilot=plan.pilot_runs,
         seed=plan.seed,
@@ -196,16 +192,8 @@ def _mass(mass: float, is_estimate: bool) -> str:
 
 def _samples(needed: Needed) -> Sequence[str]:
     known, learned = (NONE if math.isinf(size) else short_count(int(size)) for size in (needed.known, needed.learned))
-    return known, learned, "" if math.isinf(needed.learned) else _seconds(needed.seconds)
+    return known, learned, "" if math.isinf(needed.learned) else wording.duration_text(needed.seconds)
 
 
 def _figure(value: float | None) -> str:
     return NONE if value is not None and math.isinf(value) else number_text(value, DIGITS)
-
-
-def _seconds(seconds: float) -> str:
-    """A time in words of the right size: below a minute in seconds, then minutes, hours, days."""
-    for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
-        if seconds >= size:
-            return f"{seconds / size:,.3g} {unit}"
-    return "<0.1 s" if seconds < 0.1 else f"{seconds:.2g} s"

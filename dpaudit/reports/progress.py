@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import importlib
 import json
 import os
@@ -206,9 +207,8 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
 def times_text(clock: Clock, state: Progress) -> str:
     """The time so far, and what is left of it where that is known."""
     left = clock.left(state)
-    seconds = map(int, (clock.seconds, left or 0.0))
-    gone, rest = (f"{one // 3600}:{one // 60 % 60:02}:{one % 60:02}" for one in seconds)
-    return gone if left is None else f"{gone}, {rest} left"
+    gone, rest = (datetime.timedelta(seconds=int(one)) for one in (clock.seconds, left or 0.0))
+    return str(gone) if left is None else f"{gone}, {rest} left"
 
 
 def _bar(console: Console) -> Bar:
@@ -216,7 +216,7 @@ def _bar(console: Console) -> Bar:
     return Bar(BarColumn(bar_width=BAR), text, console=console, transient=True)
 
 
-def _shown(label: str, clock: Clock, width: int, every: float, write: Callable[[Progress, str], None]) -> Show:
+def throttled(label: str, clock: Clock, width: int, every: float, write: Callable[[Progress, str], None]) -> Show:
     """An `on_progress` that writes a state with its line, at most once in `every` seconds."""
     last = [0.0]
 
@@ -236,7 +236,7 @@ def _live(bar: Bar, label: str, clock: Clock) -> Show:
     def write(state: Progress, text: str) -> None:
         bar.update(task, completed=state.draws, total=state.planned, description=text)
 
-    return _shown(label, clock, width, 0.0, write)
+    return throttled(label, clock, width, 0.0, write)
 
 
 def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
@@ -247,11 +247,11 @@ def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
     def write(state: Progress, text: str) -> None:
         cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
 
-    return _shown(label, clock, 200, CELL_SECONDS, write)
+    return throttled(label, clock, 200, CELL_SECONDS, write)
 
 
 def _plain(label: str, clock: Clock) -> Show:
-    return _shown(label, clock, shutil.get_terminal_size().columns, PLAIN_SECONDS, lambda _, text: _say(text))
+    return throttled(label, clock, shutil.get_terminal_size().columns, PLAIN_SECONDS, lambda _, text: _say(text))
 
 
 def _say(text: str) -> None:

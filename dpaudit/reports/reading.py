@@ -6,6 +6,7 @@ sessions together. Certificates, scores and what judges no promise become attach
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import os
@@ -16,15 +17,9 @@ from typing import Any
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
-from dpaudit.files import opened, parsed_json, read_bytes
+from dpaudit.files import opened, read_bytes
 from dpaudit.privacy.claims import Budget
-from dpaudit.reports.attachments import (
-    certificate_attachment,
-    check_record,
-    plan_attachment,
-    session_attachment,
-    side_attachment,
-)
+from dpaudit.reports.attachments import certificate_attachment, plan_attachment, session_attachment, side_attachment
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
@@ -34,7 +29,9 @@ from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
-from dpaudit.results.saving import read_saved
+from dpaudit.results.plan_result import Plan
+from dpaudit.results.saving import result_of
+from dpaudit.results.side_findings import SideFinding
 from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA
@@ -44,11 +41,10 @@ from dpaudit.symbolic.certificate import Certificate
 
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"
-SIDE_KEYS = {"kind", "status", "summary", "error_rate", "details"}
+SIDE_KEYS = {"kind", "status", "summary", "error_rate", "details"}  # of a file without a schema
 NO_POWER = "A store of evidence does not hold what it would have found, so that finding nothing is not judged."
-JUDGED = (CERTIFICATE_SCHEMA, SCORES_SCHEMA)
-OTHERS = dict.fromkeys((SESSION_SCHEMA, PLAN_SCHEMA, STORE_SCHEMA, *JUDGED), AuditResult.from_dict)  # named in messages
 Read = tuple[list[Source], list[Attachment]]
+Reader = Callable[[str, str, Mapping[str, Any]], Read]  # of the path, the digest and the record of a file
 
 
 def _check_of(record: Mapping[str, Any]) -> CheckResult:
@@ -57,13 +53,6 @@ def _check_of(record: Mapping[str, Any]) -> CheckResult:
     for mechanism in result.mechanisms:
         _ = mechanism["name"]
     return result
-
-
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
-    AUDIT_SCHEMA: AuditResult.from_dict,
-    CHECK_SCHEMA: _check_of,
-    UTILITY_SCHEMA: UtilityResult.from_dict,
-}
 
 
 def read_dossier(
@@ -112,35 +101,25 @@ def read_any(path: str) -> Read:
             raise UsageError(f"result must be a file, or a folder with the session.json of tests, got {folder!r}.")
     if _is_store(path):
         return _store(path), []
-    record, content = _peek(path)
-    schema = record.get("schema")
+    content = read_bytes("result", path)
     digest = hashlib.sha256(content).hexdigest()
-    try:
-        if schema == SESSION_SCHEMA:
-            return _session(path, digest, record)
-        if schema == PLAN_SCHEMA:
-            return [], [plan_attachment(path, digest, record)]
-        if schema in JUDGED:
-            return [], [_judged(path, schema)]
-        if schema == STORE_SCHEMA:
-            return _subjects(path, digest, record["subjects"]), []
-        if schema is None and SIDE_KEYS.issubset(record):
-            return [], [side_attachment(path, digest, record)]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(f"result must follow {schema or 'a side finding'}, got {error!r} at {path!r}.") from error
-    is_result = isinstance(schema, str) and schema in READERS
-    return [_saved(path, READERS if is_result else {**READERS, **OTHERS})], []
+    readers = {schema: functools.partial(read, path, digest) for schema, read in READERS.items()}
+    found: Read = result_of(content, path, readers)
+    return found
 
 
-def _judged(path: str, schema: str) -> Attachment:
-    """A certificate or an audit of scores; the verdict of a certificate must be that of its pairs."""
-    if schema == SCORES_SCHEMA:
-        result, content = read_saved(path, {SCORES_SCHEMA: ScoresResult.from_dict})
-        return scores_attachment(path, hashlib.sha256(content).hexdigest(), result)
-    result, content = read_saved(path, {CERTIFICATE_SCHEMA: _certificate_of})
-    return certificate_attachment(path, hashlib.sha256(content).hexdigest(), result)
+def _as_source(read: Callable[[Mapping[str, Any]], Result]) -> Reader:
+    return lambda path, digest, record: ([Source(path, digest, read(record))], [])
+
+
+def _attached(attachment: Callable[[str, str, Any], Attachment], read: Callable[[Mapping[str, Any]], Any]) -> Reader:
+    return lambda path, digest, record: ([], [attachment(path, digest, read(record))])
+
+
+def _side_finding(record: Mapping[str, Any]) -> SideFinding:
+    if not SIDE_KEYS.issubset(record):
+        raise UsageError(f"schema must be one of {', '.join(filter(None, READERS))}, got None.")
+    return SideFinding.from_dict(record)
 
 
 def _certificate_of(record: Mapping[str, Any]) -> Certificate:
@@ -167,36 +146,21 @@ def _is_store(path: str) -> bool:
         return False  # said where it is read
 
 
-def _peek(path: str) -> tuple[Mapping[str, Any], bytes]:
-    """The content of a file of JSON; an empty record where `read_saved` has to say what is wrong with it."""
-    try:
-        content = read_bytes("result", path)
-        record = parsed_json("result", content, repr(path))
-    except UsageError:
-        return {}, b""
-    return (record, content) if isinstance(record, dict) else ({}, content)
-
-
 def _session(path: str, digest: str, record: Mapping[str, Any]) -> Read:
     """The saved results of a session's tests, each once, and the session itself."""
-    check_record(SESSION_SCHEMA, record, ("session", "audits"))
     folder = Path(path).parent
-    sources, without = [], []
+    sources: list[Source] = []
+    without = []
     for audit in record["audits"]:
         place = folder / str(audit.get("folder") or "") / "audit.json"
         if audit.get("folder") and place.is_file():
-            sources.append(_saved(str(place)))
+            sources += read_any(str(place))[0]
         else:
             without.append(str(audit["test"]))
     for name in dict.fromkeys(str(check.get("folder") or "") for check in record.get("checks", ())):
         place = folder / name / "check.json"
-        sources += [_saved(str(place))] if name and place.is_file() else []
+        sources += read_any(str(place))[0] if name and place.is_file() else []
     return sources, [session_attachment(path, digest, record, without)]
-
-
-def _saved(path: str, readers: Mapping[str, Any] = READERS) -> Source:
-    result, content = read_saved(path, readers)
-    return Source(path, hashlib.sha256(content).hexdigest(), result)
 
 
 def _store(path: str) -> list[Source]:
@@ -274,3 +238,16 @@ def _finding(pair: Mapping[str, Any], claim: str) -> Finding:
 
 def _look(look: Mapping[str, Any]) -> Look:
     return Look(int(look["draws"]), as_float(look["log_wealth"]), as_float(look["parameter_lower"]))
+
+
+READERS: Mapping[str | None, Reader] = {
+    AUDIT_SCHEMA: _as_source(AuditResult.from_dict),
+    CHECK_SCHEMA: _as_source(_check_of),
+    UTILITY_SCHEMA: _as_source(UtilityResult.from_dict),
+    SESSION_SCHEMA: _session,
+    PLAN_SCHEMA: _attached(plan_attachment, Plan.from_dict),
+    STORE_SCHEMA: lambda path, digest, record: (_subjects(path, digest, record["subjects"]), []),
+    CERTIFICATE_SCHEMA: _attached(certificate_attachment, _certificate_of),
+    SCORES_SCHEMA: _attached(scores_attachment, ScoresResult.from_dict),
+    None: _attached(side_attachment, _side_finding),
+}

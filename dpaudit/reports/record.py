@@ -52,12 +52,11 @@ def _file(one: Source | Attachment, kind: str, result: Saved) -> dict[str, Any]:
     return {**facts, "result": result.to_dict()}
 
 
-def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes:
-    """The file, in UTF-8: of one result, and of scores, the result as it is saved; else a dossier's record."""
-    if isinstance(result, ScoresResult):
-        return result.to_text()
+def render(result: Result | Dossier | ScoresResult, profile: str) -> bytes:
+    """The file, in UTF-8: of one result the result as it is saved; else a dossier's record."""
     alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
     if profile == "plain" and not isinstance(alone, Dossier):
         return alone.to_bytes()
-    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
-    return utf8(json_text(record_of(dossier)))
+    from dpaudit.reports.compliance import dossier_of
+
+    return utf8(json_text(record_of(dossier_of(result))))

@@ -17,7 +17,7 @@ from dpaudit.conformance.faces import ERROR_RATE, SAMPLES
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.reports.wording import clean, escaped
+from dpaudit.reports.wording import clean, printable
 from dpaudit.results.model import AuditResult
 
 STAND_IN = "audit.json"  # for the file of a result, where it is not known
@@ -37,7 +37,7 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
     `low_bits`: the witness is that of the floating-point finding, whose budget is the saved one: no claim is needed.
     """
     pairs, claim = (_text(result, name) for name in ("pairs", "claim"))
-    is_held, own = _holds_inputs(result, pair), result.subject.get("states")
+    is_held, own = holds_inputs(result, pair, saved=True), result.subject.get("states")
     states = own if isinstance(own, list | tuple) else ("claim", "pairs")  # older files do not say: as they hoped
     needs_claim = not (low_bits or "claim" in states or is_readable(result.claim))
     missing = []
@@ -99,9 +99,10 @@ def _from_python(result: AuditResult, pair: str, path: str, low_bits: bool, miss
     return Again(f"{function}({', '.join(arguments)})", needs)
 
 
-def _holds_inputs(result: AuditResult, pair: str) -> bool:
+def holds_inputs(result: AuditResult, pair: str | None, saved: bool = False) -> bool:
+    """Tell whether a result holds the inputs of a pair; `saved`: whether its file does or will."""
     finding = next((finding for finding in result.findings if finding.id == pair), None)
-    return finding is not None and not any(why_not_held(finding, name, saved=True) for name in ("x", "x_prime"))
+    return finding is not None and not any(why_not_held(finding, name, saved) for name in ("x", "x_prime"))
 
 
 def _text(result: AuditResult | CheckResult, name: str) -> str:
@@ -122,11 +123,11 @@ def is_readable(claim: str) -> bool:
 
 
 def _word(text: str) -> str:
-    return shlex.quote(text) if all(char.isprintable() for char in text) else _quoted(text)
+    return shlex.quote(text) if text.isprintable() else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    if all(char.isprintable() for char in text):
+    if text.isprintable():
         return "'" + text.replace("'", "'\"'\"'") + "'"
     shown = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(char if char.isprintable() else escaped(char) for char in shown) + "'"
+    return f"$'{printable(shown)}'"

@@ -11,14 +11,13 @@ import ast
 import dataclasses
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from dpaudit.environment import __version__
-from dpaudit.reports.cases import Case, cases, grouped
+from dpaudit.reports.cases import Case, counts, grouped
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.wording import status_word
 from dpaudit.reports.words import filled, form
@@ -38,7 +37,7 @@ def render(dossier: Dossier) -> str:
         rules=[filled("sarif.rule", **rule) for rule in rules.values()],
         results=[_result(*group) for group in groups],
         verdict=dossier.verdict,
-        cases=dict(Counter(case.status for case in cases(dossier))),
+        cases=counts(dossier),
     )
     return json_text(log)
 
@@ -121,9 +120,7 @@ def _line(file: Path, attribute: str) -> int:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
             return node.lineno
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
+        targets = getattr(node, "targets", [getattr(node, "target", None)])  # of an assignment, plain or annotated
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             return node.lineno
     return 1

@@ -5,24 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Sequence
-from pathlib import Path
 
-from dpaudit.environment import __version__
-from dpaudit.errors import UsageError
 from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
-from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line
-from dpaudit.reports.formats import check_format
+from dpaudit.reports.document import Block, Facts, Paragraph, Table
+from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line, digest_of
 from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import (
-    UNDATED,
     at_least,
     clean,
     compared,
-    date_text,
     lower_text,
     number_text,
     percent_text,
@@ -34,28 +27,9 @@ from dpaudit.reports.wording import (
     upper_text,
 )
 from dpaudit.reports.words import said
-from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import IndependentBound, ScoresResult
-
-SCORE_FORMATS = ("json", "html", "md", "pdf")
-
-
-def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
-    """Formats of a report of scores, checked together with their folder.
-
-    `UsageError` if one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be
-    written.
-    """
-    for name in names:
-        if name not in SCORE_FORMATS:
-            raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got {name!r}.")
-        check_format(name)
-    if not names:
-        raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got none.")
-    check_folder("out", Path(out))
-    return tuple(names)
 
 
 def headline(result: ScoresResult) -> str:
@@ -110,12 +84,13 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
     lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    return [Paragraph(headline(result)), _answers(result), Facts(tuple(facts(result))), *map(Paragraph, lines)]
+    first = (Paragraph(headline(result)), answers(scores_dossier(result), most=NAMED))
+    return [*first, Facts(tuple(facts(result))), *map(Paragraph, lines)]
 
 
-def _answers(result: ScoresResult) -> Facts:
-    """The five answers, of the result by itself."""
-    return answers(Dossier((), attachments=(scores_attachment("scores.json", "", result),)), most=NAMED)
+def scores_dossier(result: ScoresResult, name: str = "scores.json") -> Dossier:
+    """The dossier of one audit of scores, of a file of this name."""
+    return Dossier((), attachments=(scores_attachment(name, digest_of(result), result),))
 
 
 def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
@@ -129,7 +104,9 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
-    blocks += assumptions(result)
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
+    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
     title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
     return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
 
@@ -170,27 +147,3 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
     text = said("plan.one_run", delta=number_text(plan.delta))
     head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
     return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
-
-
-def document(result: ScoresResult) -> Document:
-    """The whole report."""
-    drawn = trade_off_figure(result.trade_off, result.confidence)
-    provenance = (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))
-    return Document(
-        kicker=f"Audit from scores. Written {date_text()}.",
-        headline=headline(result),
-        verdict=result.verdict,
-        sections=(
-            Section("assumed", "What the bounds rest on", assumptions(result)),
-            Section("provenance", "Provenance", provenance),
-        ),
-        footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=(_answers(result), Facts(tuple(facts(result))), drawn),
-    )
-
-
-def assumptions(result: ScoresResult) -> tuple[Block, ...]:
-    """Say what the bounds rest on, and what else is to be known of them."""
-    assumed = tuple((clean(text, 400),) for text in result.assumptions)
-    notes = (Paragraph(f"Note: {clean(text, 400)}") for text in result.notes)
-    return (Table("Assumptions of the design", ("assumption",), assumed), *notes)

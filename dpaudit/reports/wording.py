@@ -26,6 +26,9 @@ from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reports.words import joined, said
+from dpaudit.reports.words import plural as plural
+from dpaudit.reports.words import printable as printable
+from dpaudit.reports.words import some as some
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -48,7 +51,7 @@ def clean(value: Any, width: int = 120) -> str:
     Control characters, marks that change the direction of writing and lone surrogates become visible escapes.
     """
     text = value if isinstance(value, str) else short_form(value, width=4 * width)
-    shown = "".join(map(_printable, text[: width + 1]))
+    shown = printable(text[: width + 1])
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
@@ -63,21 +66,9 @@ def name_text(value: Any, width: int = 120) -> str:
     shown = value if isinstance(value, str) else short_form(value, width=4 * width)
     if len(shown) <= width:
         return clean(shown, width)
-    tail = "".join(map(_printable, shown[-width // 3 :]))[-(width // 3) :]
-    head = "".join(map(_printable, shown[:width]))[: width - 1 - len(tail)]
+    tail = printable(shown[-width // 3 :])[-(width // 3) :]
+    head = printable(shown[:width])[: width - 1 - len(tail)]
     return f"{head}…{tail}"
-
-
-def _printable(char: str) -> str:
-    return char if char.isprintable() else escaped(char)
-
-
-def escaped(char: str) -> str:
-    """A character that cannot be printed, as an escape that can."""
-    if char in "\n\r\t":
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def is_weaker(finding: Finding) -> bool:
@@ -151,18 +142,6 @@ def upper_text(value: float | None, digits: int = 4) -> str:
 def nats_text(value: float) -> str:
     """A loss with its unit."""
     return number_text(float(value)) + (" nat" if value == 1.0 else " nats")
-
-
-def plural(count: int, noun: str) -> str:
-    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-def some(names: Sequence[str], most: int, noun: str = "") -> str:
-    """The first names, and how many more: "a, b and 2 more"."""
-    rest = len(names) - most
-    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
-    return ", ".join(names[:most]) + more
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -333,12 +312,9 @@ def power_sentence(result: AuditResult) -> str:
     """Say what would have been found of the pair that was tested least well, or, of a table, for how many pairs."""
     if result.universe is not None:
         count = result.universe.count
-        judged, unclear, others = (
-            count("not_refuted"),
-            count("inconclusive"),
-            "Of the others, a" * bool(count("violated")),
-        )
-        known = said("power.judged", others=others or "A", judged=plural(judged, "pair"))
+        judged, unclear = count("not_refuted"), count("inconclusive")
+        others = "Of the others, a" if count("violated") else "A"
+        known = said("power.judged", others=others, judged=plural(judged, "pair"))
         weak = said("power.unclear", unclear=plural(unclear, "pair"))
         return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
     weakest = least_powerful(result)
@@ -489,6 +465,18 @@ def short_count(count: int) -> str:
         if count >= 0.9995 * size:
             return f"{count / size:.3g}{suffix}"
     return str(count)
+
+
+def duration_text(seconds: float) -> str:
+    """A time in the unit that people count it in.
+
+    >>> duration_text(0.05), duration_text(42.4), duration_text(240), duration_text(10_000)
+    ('50 ms', '42.4 s', '4 min', '2.78 h')
+    """
+    for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= size:
+            return f"{seconds / size:,.3g} {unit}"
+    return f"{1_000.0 * seconds:.2g} ms"
 
 
 def date_text() -> str:

@@ -1,4 +1,4 @@
-"""Sentences of the reports, and the forms of those that programs read: files of `templates/`, by their names.
+"""Words of the reports, and the forms of those that programs read: files of `templates/`, by their names.
 
 A sentence has places in braces, which are filled as they are: what stands in a value is never read as a place.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,23 @@ def words(name: str) -> Any:
         return tomllib.loads((TEMPLATES / "words.toml").read_text(encoding="utf-8"))
     table, _, key = name.rpartition(".")
     return words(table)[key]
+
+
+def plural(count: int, noun: str) -> str:
+    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def some(names: Sequence[str], most: int, noun: str = "") -> str:
+    """The first names, and how many more: "a, b and 2 more"."""
+    rest = len(names) - most
+    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
+    return ", ".join(names[:most]) + more
+
+
+def printable(text: str) -> str:
+    """A text with an escape (`\\u202e`) for each character that cannot be printed; a line end is one of these."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def said(name: str, /, **values: object) -> str:

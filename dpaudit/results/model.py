@@ -25,8 +25,6 @@ from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import Saved, read_saved, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
-    FLOATING_POINT_VERDICTS,
-    SIDE_STATUSES,
     FloatingPointFinding,
     FloatingPointPair,
     FloatingPointVerdict,
@@ -38,10 +36,8 @@ from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdi
 
 __all__ = [
     "EXIT_STATUS",
-    "FLOATING_POINT_VERDICTS",
     "SAME_INPUT",
     "SCHEMA",
-    "SIDE_STATUSES",
     "VERDICTS",
     "AuditResult",
     "Finding",
@@ -593,7 +589,7 @@ def _line(text: Any, width: int = 120) -> str:
     """One line of a text that somebody else wrote, without what cannot be printed."""
     begun = str(text)[:width]
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begun)
-    return f"{shown}…" if len(str(text)) > width else shown
+    return shown + "…" * (len(str(text)) > width)
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

@@ -194,19 +194,23 @@ def read_saved(
 
     `UsageError` if there is no such file, it is of none of these schemas, or a field is of another type.
     """
-    name = os.fspath(path)
     content = read_bytes("result", path)
+    return result_of(content, os.fspath(path), readers), content
+
+
+def result_of(content: bytes, name: str, readers: Mapping[Any, Callable[[Mapping[str, Any]], Any]]) -> Any:
+    """The result of the content of a file of this name; as `read_saved`. A reader of None takes what has no schema."""
     record = parsed_json("result", content, repr(name))
     if not isinstance(record, dict):
         raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {name!r}.")
     schema = record.get("schema")
-    if not isinstance(schema, str) or schema not in readers:
-        known = ", ".join(readers)
+    if not isinstance(schema, str | None) or schema not in readers:
+        known = ", ".join(filter(None, readers))
         raise UsageError(
             f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {_shown(repr(schema))} at {name!r}."
         )
     try:
-        result = readers[schema](record)
+        return readers[schema](record)
     except UsageError as error:
         raise UsageError(f"{_shown(error)} (at {name!r})") from error
     except KeyError as error:
@@ -215,4 +219,3 @@ def read_saved(
         raise UsageError(f"result must be JSON of a depth that can be read, got {name!r}.") from error
     except (AttributeError, OverflowError, TypeError, ValueError) as error:
         raise UsageError(f"result must follow {schema}, got another: {_shown(error)} (at {name!r}).") from error
-    return result, content

@@ -14,9 +14,7 @@ from dpaudit.privacy.claims import Budget
 from dpaudit.results.codec import Form
 
 FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
-FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
 SideStatus = Literal["found", "nothing_found", "not_applicable"]
-SIDE_STATUSES: tuple[SideStatus, ...] = ("found", "nothing_found", "not_applicable")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,17 +19,6 @@ from dpaudit.subjects.callables import Around, Subject, as_subject
 BY_OUTPUTS = "with what calls warn of, log and print, "  # in front of the interface of results
 
 
-class _Records(logging.Handler):
-    """Keeps the messages of log records."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.NOTSET)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(f"{record.name} {record.levelname}: {record.getMessage()}")
-
-
 @dataclasses.dataclass(frozen=True)
 class _WithByOutputs(Around):
     """Calls the subject once, and listens."""
@@ -37,7 +26,10 @@ class _WithByOutputs(Around):
     dpaudit_calls = BY_OUTPUTS
 
     def __call__(self, data: Any, rng: Any) -> dict[str, Any]:
-        printed, records, root = io.StringIO(), _Records(), logging.getLogger()
+        printed, records, root = io.StringIO(), logging.Handler(), logging.getLogger()
+        logged: list[str] = []
+        keep = lambda record: logged.append(f"{record.name} {record.levelname}: {record.getMessage()}")  # noqa: E731
+        vars(records)["emit"] = keep
         level, handlers, disabled = root.level, root.handlers, root.manager.disable
         root.handlers = [records]
         root.setLevel(logging.NOTSET)  # with what loggers remember of levels
@@ -55,7 +47,7 @@ class _WithByOutputs(Around):
             root.setLevel(level)
             logging.disable(disabled)
         texts = [f"{one.category.__name__}: {one.message}" for one in said]
-        return {"output": output, "warnings": texts, "log": records.messages, "printed": printed.getvalue()}
+        return {"output": output, "warnings": texts, "log": logged, "printed": printed.getvalue()}
 
 
 def with_by_outputs(mechanism: Any, target: str | None = None, name: str | None = None) -> Subject:

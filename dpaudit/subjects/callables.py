@@ -5,6 +5,7 @@ Every subject is asked in one way, `sample(data, size, rng)`, whatever its own s
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -13,7 +14,6 @@ import inspect
 import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CellType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -403,14 +403,8 @@ class CallError(SubjectError):
         super().__init__(f"{name}: a call for {size} outputs must return them, got {error}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_call_error, (self.subject_name, self.size, self.error, self.traceback))
-
-
-def _call_error(name: str, size: int, error: str, traceback: str) -> CallError:
-    """A `CallError` from another process."""
-    found = CallError(name, size, error, traceback)
-    found.__cause__ = MechanismTraceback.of(traceback)
-    return found
+        cause = {"__cause__": MechanismTraceback.of(self.traceback)}
+        return (CallError, (self.subject_name, self.size, self.error, self.traceback), cause)
 
 
 def as_subject(mechanism: Any, target: str | None = None, name: str | None = None) -> Subject:
@@ -494,8 +488,10 @@ def _described(mechanism: Any) -> str:
     if inspect.ismethod(mechanism):
         parameters = _described(mechanism.__self__)
     elif inspect.isfunction(mechanism):
-        enclosed = [cell for cell in mechanism.__closure__ or () if _is_filled(cell)]
-        values = [cell.cell_contents for cell in enclosed]
+        values = []
+        for cell in mechanism.__closure__ or ():
+            with contextlib.suppress(ValueError):  # it has no value yet
+                values.append(cell.cell_contents)
         parameters = _printed((mechanism.__defaults__, mechanism.__kwdefaults__, values))
     elif inspect.isroutine(mechanism):
         parameters = ""
@@ -514,15 +510,6 @@ def _source(kind: Any) -> str:
         return inspect.getsource(kind)
     except (OSError, TypeError):
         return ""
-
-
-def _is_filled(cell: CellType) -> bool:
-    """Tell whether a variable that a function closes over has a value yet."""
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
 
 
 def _printed(value: Any) -> str:

@@ -125,9 +125,6 @@ class WorkingCopies:
     def __reduce__(self) -> tuple[Any, ...]:
         return (WorkingCopies, ())
 
-    def __deepcopy__(self, _: Any) -> WorkingCopies:
-        return WorkingCopies()
-
 
 def copied_output(output: Any) -> Any:
     """An output for whoever needs the object itself: as `copied`, and what else it holds copied deeply.
@@ -207,7 +204,8 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
     if kind is float and first == second:
         return math.copysign(1.0, first) == math.copysign(1.0, second)
     if kind is np.ndarray and not first.dtype.hasobject:
-        return first.shape == second.shape and first.dtype == second.dtype and _have_same_bits(first, second)
+        is_alike = first.shape == second.shape and first.dtype == second.dtype
+        return bool(is_alike and first.tobytes() == second.tobytes())
     if kind in MAPPINGS:
         same = list(first) == list(second)
         if same and _are_same_values(list(first.values()), list(second.values())):
@@ -242,14 +240,6 @@ def _are_same_sets(first: Any, second: Any) -> bool:
     if not isinstance(first, set | frozenset) or not all(type(item) in FIXED for item in first | second):
         return False
     return sorted(map(repr, first)) == sorted(map(repr, second))
-
-
-def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    if first.nbytes == 0:
-        return True
-    unit = np.uint64 if first.nbytes % 8 == 0 else np.uint8
-    one, other = (np.ascontiguousarray(side).reshape(-1).view(np.uint8).view(unit) for side in (first, second))
-    return bool(np.array_equal(one, other))
 
 
 def _may_change(value: NDArray[Any]) -> bool:

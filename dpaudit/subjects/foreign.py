@@ -24,7 +24,7 @@ from dpaudit.subjects.call_outcomes import Opaque
 
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})  # they hold nothing that changes
 OWN = AS_THEY_ARE | {list, tuple, dict, set, frozenset, np.ndarray}  # most outputs are of these: nothing to do
-STANDARD = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_, np.complex128)))  # as Python's are
+STANDARD = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_, np.complex128)))  # count as Python's own
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -59,17 +59,6 @@ def own(value: Any) -> Any:
     return value if array is None else array
 
 
-def is_standard(dtype: np.dtype[Any]) -> bool:
-    """Tell whether numbers of a type count as Python's own: they become these on their way from a worker.
-
-    Examples
-    --------
-    >>> is_standard(np.dtype(np.int64)), is_standard(np.dtype(np.float32))
-    (True, False)
-    """
-    return dtype in STANDARD
-
-
 def attributes_of(value: Any) -> Mapping[str, Any] | None:
     """The attributes of an object by their names, with the fields of a dataclass; None where it has none.
 
@@ -98,9 +87,7 @@ def _slots(kind: type) -> Iterator[str]:
 
 def own_batch(outputs: Any) -> Any:
     """A batch of outputs as an array where another library made it, whose rows are the outputs; else as it is."""
-    if type(outputs) in OWN:
-        return outputs
-    array = _array(outputs)
+    array = None if type(outputs) in OWN else _array(outputs)
     return outputs if array is None else array
 
 

@@ -95,9 +95,8 @@ def _whole(value: Any, depth: int, left: list[int]) -> Any:
     if isinstance(value, Sequence | Mapping | Set):
         _check_is_there(value)
     # A file is one too, of what is left to read: it is read by what it holds, or not at all.
-    return (
-        _pieces(value, depth + 1, left) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
-    )
+    is_read = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
+    return _pieces(value, depth + 1, left) if is_read else value
 
 
 def _check_is_there(value: Any) -> None:

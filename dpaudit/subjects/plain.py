@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
-from dpaudit.subjects.foreign import AS_THEY_ARE, attributes_of, is_standard, own
+from dpaudit.subjects.foreign import AS_THEY_ARE, STANDARD, attributes_of, own
 from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
@@ -225,7 +225,7 @@ class Planer:
                 self.spend(array.nbytes)
                 return noted(array.copy(), beside)
             return noted(self.plain(array.tolist(), depth), {"type": str(array.dtype), **beside})
-        if array.dtype.kind in KEPT_KINDS and not is_standard(array.dtype):
+        if array.dtype.kind in KEPT_KINDS and array.dtype not in STANDARD:
             return value
         item = array.tolist()
         if isinstance(item, np.generic):  # a number that is no Python number: a longer float

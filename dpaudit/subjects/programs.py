@@ -411,7 +411,10 @@ class _Program:
         self.is_open = False
         os.close(self.stdin)
         if patience:
-            _wait_for_end(self.pid, patience)
+            with contextlib.suppress(AttributeError, OSError):  # no child of this process, and pidfds are of Linux
+                handle = os.pidfd_open(self.pid)  # type: ignore[attr-defined, unused-ignore]
+                select.select([handle], [], [], patience)
+                os.close(handle)
         with contextlib.suppress(ForkServerLost):
             status, _ = self.fork_server.end(at_once=not patience)
             code = os.waitstatus_to_exitcode(status)
@@ -487,11 +490,3 @@ class _Program:
     def _stderr(self) -> str:
         text = self.errors.decode("utf-8", "replace").strip()
         return f" The last of its stderr: {text}" if text else ""
-
-
-def _wait_for_end(pid: int, seconds: float) -> None:
-    """Wait until a process that is no child of this one has ended, for some seconds at most (Linux)."""
-    with contextlib.suppress(AttributeError, OSError):
-        handle = os.pidfd_open(pid)  # type: ignore[attr-defined, unused-ignore]
-        select.select([handle], [], [], seconds)
-        os.close(handle)

@@ -56,9 +56,7 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
     """
     of = {name: as_subject(_behind_data(sampler)) for name, sampler in ((FIRST, first), (SECOND, second))}
     subject = as_subject(_Samplers(of, as_claim(tolerance)), name=" and ".join(one.name for one in of.values()))
-    are_batches, replayable = (
-        all(getattr(one, what) for one in of.values()) for what in ("is_vectorised", "replayable")
-    )
+    are_batches, replayable = (all(getattr(one, it) for one in of.values()) for it in ("is_vectorised", "replayable"))
     return dataclasses.replace(subject, one_by_one=not are_batches, replayable=replayable)
 
 

@@ -100,18 +100,13 @@ def is_users(file: str) -> bool:
     return not file.startswith(NOT_USERS)
 
 
-def _cut_own(told: traceback.TracebackException, error: BaseException) -> None:
+def _cut_own(told: traceback.TracebackException | None, error: BaseException | None) -> None:
     """Cut the exceptions that led to this one at dpaudit's own: calls are made while it handles those of others."""
-    chain: list[tuple[traceback.TracebackException | None, BaseException | None]] = [(told, error)]
-    while chain:
-        told_one, one = chain.pop()
-        if told_one is None or one is None:
-            continue
-        if isinstance(one.__cause__, DpauditError):
-            told_one.__cause__ = None
-        if isinstance(one.__context__, DpauditError):
-            told_one.__context__ = None
-        chain += [(told_one.__cause__, one.__cause__), (told_one.__context__, one.__context__)]
+    if told is not None and error is not None:
+        for name in ("__cause__", "__context__"):
+            if isinstance(getattr(error, name), DpauditError):
+                setattr(told, name, None)
+            _cut_own(getattr(told, name), getattr(error, name))
 
 
 def _behind_own(begin: TracebackType | None) -> TracebackType | None:

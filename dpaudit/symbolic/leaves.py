@@ -27,7 +27,7 @@ from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.features.unread import MAX_PARTS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import attributes_of, is_standard
+from dpaudit.subjects.foreign import STANDARD, attributes_of
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.dependence import MORE, UNSURE
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
@@ -134,7 +134,7 @@ def held(output: Any) -> Iterator[Any]:
     while waiting and len(kept) < MAX_PARTS:
         value = waiting.pop()
         kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
-        is_usual = issubclass(kind, np.generic) and is_standard(np.dtype(kind))
+        is_usual = issubclass(kind, np.generic) and np.dtype(kind) in STANDARD
         yield type(kind(0).item()) if is_usual else kind
         if isinstance(value, np.ndarray):
             yield value.dtype.str, value.shape

@@ -11,7 +11,8 @@ import reference_pages
 
 import dpaudit
 from dpaudit import errors
-from dpaudit.cli.group import BROKEN_PIPE, INTERRUPTED
+from dpaudit.cli.group import BROKEN_PIPE
+from dpaudit.cli.terminating import INTERRUPTED
 from dpaudit.results.model import EXIT_STATUS
 
 

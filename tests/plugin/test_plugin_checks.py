@@ -4,8 +4,7 @@ import json
 import xml.etree.ElementTree
 
 from dpaudit.conformance.registry import CHECKS
-from dpaudit.reports.reading import READERS, read_dossier
-from dpaudit.results.saving import read_saved
+from dpaudit.reports.reading import read_any, read_dossier
 
 # A release that changes its input in place fails `input_unchanged`, without chance: no error rate.
 CHECKED = """
@@ -44,7 +43,7 @@ def test_checks_that_fail_are_in_every_file_of_a_session_without_an_audit(pytest
         "The test did not call the check."
     }
     folder = out / failed["folder"]
-    saved, _ = read_saved(folder / "check.json", READERS)
+    saved = read_any(str(folder / "check.json"))[0][0].result
     assert saved.verdict == "violated" and len(saved.records) == len(CHECKS)
     assert "Release" in (folder / "check.md").read_text()
     suite = xml.etree.ElementTree.parse(folder / "check.junit.xml").getroot()
@@ -80,5 +79,5 @@ def test_a_mechanism_that_cannot_be_checked_is_an_error_in_the_files(pytester, w
         "input_unchanged": "error", "claim_audit": "skipped",
     }  # fmt: skip
     (folder,) = {one["folder"] for one in session["checks"]}
-    saved, _ = read_saved(pytester.path / "out" / folder / "check.json", READERS)
+    saved = read_any(str(pytester.path / "out" / folder / "check.json"))[0][0].result
     assert saved.mechanisms[0]["name"] == "Release" and saved.mechanisms[0]["claim"] is None

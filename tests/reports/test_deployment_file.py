@@ -19,7 +19,7 @@ SECOND = '{name = "2026", date = 2026-01-31, spent = %s}'
 
 
 def test_the_template_has_every_key_and_declares_nothing(project):
-    assert CliRunner().invoke(main, ["init", "deployment"]).output.strip() == "deployment.toml"
+    assert CliRunner().invoke(main, ["init", "deployment"]).output.strip() == "Written: deployment.toml"
     text = (project / "deployment.toml").read_text()
     assert all(line.startswith("#") or not line for line in text.splitlines())
     empty = read_deployment("deployment.toml")

@@ -130,7 +130,7 @@ def test_every_report_of_an_audit_answers_five_questions_before_anything_else(sy
 def test_reports_of_other_results_answer_them_too(synthetic):
     results = (synthetic.check(),), (synthetic.utility(),), (synthetic.check(), synthetic.utility())
     found = [compliance.build(Dossier.of(*of), with_items=False).first[0] for of in results]
-    found += [scores.document(synthetic.scores()).first[0], scores.brief(synthetic.scores())[1]]
+    found += [compliance.document_of(synthetic.scores()).first[0], scores.brief(synthetic.scores())[1]]
     found.append(check_blocks(synthetic.check())[-1])
     assert all(tuple(question for question, _ in one.rows) == QUESTIONS for one in found)
 

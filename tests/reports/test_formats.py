@@ -180,3 +180,9 @@ def test_no_module_of_the_reports_imports_itself_through_others():
         for name in free:
             del left[name]
     assert not left
+
+
+@pytest.mark.parametrize("format", ["junit", "sarif", "oscal", "md", "json"])
+def test_scores_have_every_format(synthetic, format):
+    text = reports.render(synthetic.scores(), format)
+    assert "rho=0.5" in (text if isinstance(text, str) else text.decode("utf-8"))

@@ -6,18 +6,19 @@ import copy
 import dataclasses
 import json
 from importlib import resources
+from typing import get_args
 
 import jsonschema
 import pytest
 
 from dpaudit.results.model import (
-    FLOATING_POINT_VERDICTS,
     SCHEMA,
     VERDICTS,
     AuditResult,
     Finding,
     FloatingPointFinding,
     FloatingPointPair,
+    FloatingPointVerdict,
     Power,
     SideFinding,
     WitnessRecord,
@@ -39,7 +40,7 @@ def test_the_schema_has_the_name_of_the_results(validator):
     assert validator.schema["properties"]["schema"]["const"] == SCHEMA == validator.schema["title"]
     assert validator.schema["$defs"]["verdict"]["enum"] == list(VERDICTS)
     doubles = validator.schema["$defs"]["floating_point"]["properties"]["verdict"]["enum"]
-    assert doubles == list(FLOATING_POINT_VERDICTS)
+    assert doubles == list(get_args(FloatingPointVerdict))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,13 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
     if not isinstance(kind, str) or kind not in kinds:
         raise UsageError(f"kind of a domain must be one of {', '.join(kinds)}, got {kind!r}.")
     values = {key: value for key, value in record.items() if key != "kind"}
-    _check_names(kind, kinds[kind], values)
+    parameters = dict(inspect.signature(kinds[kind]).parameters)
+    parameters.pop("adjacent", None)  # a function: JSON has none
+    check_names(f"a domain of kind {kind!r}", values, parameters)
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in values:
+            given = ", ".join(values) or "nothing"
+            raise UsageError(f"{name} must be given for a domain of kind {kind!r}, got {given}.")
     for name in ("special", "values", "inputs", "examples"):
         if name in values:
             if not isinstance(values[name], list | tuple):
@@ -53,17 +59,6 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
     if kind == "vector":  # what JSON has, so that a saved pair is the input that was audited
         values.setdefault("as_list", True)
     return kinds[kind](**values)
-
-
-def _check_names(kind: str, make: Callable[..., Domain], values: Mapping[str, Any]) -> None:
-    """Check that the parameters of a JSON object are those that its kind takes, and that none is missing."""
-    parameters = dict(inspect.signature(make).parameters)
-    parameters.pop("adjacent", None)  # a function: JSON has none
-    check_names(f"a domain of kind {kind!r}", values, parameters)
-    for name, parameter in parameters.items():
-        if parameter.default is parameter.empty and name not in values:
-            given = ", ".join(values) or "nothing"
-            raise UsageError(f"{name} must be given for a domain of kind {kind!r}, got {given}.")
 
 
 def _named(value: Any) -> Any:

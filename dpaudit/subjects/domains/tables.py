@@ -23,16 +23,7 @@ from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.differences import is_frame, row_key
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.datasets import DatasetDomain, telling_places
-from dpaudit.subjects.domains.domain import (
-    RELATIONS,
-    Domain,
-    Inputs,
-    Relation,
-    Start,
-    distinct,
-    is_number,
-    spread,
-)  # fmt: skip
+from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct, is_number, spread
 
 MAX_VALUES = 40  # of a column
 MAX_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
@@ -299,6 +290,5 @@ def _key(row: Row) -> Row:
 
 
 def _is_missing(value: Any) -> bool:
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
+    is_nan = isinstance(value, float) and value != value
+    return is_nan or value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -81,8 +81,7 @@ class ForkServer:
                 os._exit(0)  # whatever happens: this copy of the auditor must not go on
         theirs.close()
         self._control.settimeout(ANSWER_SECONDS)
-        self._owner = os.getpid()
-        self._close = weakref.finalize(self, _close, self._control, self.pid, self._owner)
+        self.close = weakref.finalize(self, _close, self._control, self.pid, os.getpid())  # it and its worker, once
 
     def start(self) -> tuple[int, socket.socket, int]:
         """A new worker: its process id, its channel, and the reading end of what it prints."""
@@ -109,10 +108,6 @@ class ForkServer:
             raise ForkServerLost from error
         status, others = ENDED.unpack(content)
         return status, others
-
-    def close(self) -> None:
-        """End the fork server and its worker."""
-        self._close()
 
 
 def _close(control: socket.socket, pid: int, owner: int) -> None:

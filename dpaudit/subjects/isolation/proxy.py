@@ -156,11 +156,15 @@ class WorkerProxy:
                         how = OUTPUT_LIMIT
                 elif handle == process.handle:
                     how = how or "end"
-                elif not self._receive(process, content):
-                    poll.unregister(handle)
-                    process.is_deaf = True
-                    if process.handle < 0:
-                        how = how or "end"
+                else:
+                    part = b""
+                    with contextlib.suppress(OSError):
+                        part = process.channel.recv(1 << 20)
+                    content += part
+                    if not part:
+                        poll.unregister(handle)
+                        process.is_deaf = True
+                        how = how or ("end" if process.handle < 0 else "")
             if self._is_whole(content):
                 break
             if _is_false(content, self.isolation.output):
@@ -207,15 +211,6 @@ class WorkerProxy:
         if any(name in answer.seen for name in GOES_ON):
             self.recycle()
         return answer
-
-    def _receive(self, process: Process, content: bytearray) -> bool:
-        """Read what there is; False where the channel is closed."""
-        try:
-            part = process.channel.recv(1 << 20)
-        except OSError:
-            return False
-        content += part
-        return bool(part)
 
     @staticmethod
     def _is_whole(content: bytearray) -> bool:

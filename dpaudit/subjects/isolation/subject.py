@@ -73,6 +73,9 @@ class SharedState:
         self.serial = 0
         self.density_ended = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (SharedState, ())  # in another process, one of its own
+
 
 @dataclasses.dataclass(frozen=True)
 class IsolatedSubject(Subject):
@@ -81,12 +84,6 @@ class IsolatedSubject(Subject):
     is_contained: ClassVar[bool] = True
     isolation: Isolation = dataclasses.field(default_factory=Isolation)
     shared: SharedState = dataclasses.field(default_factory=SharedState, compare=False, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "shared": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "shared": SharedState()})
 
     def __enter__(self) -> IsolatedSubject:
         return self

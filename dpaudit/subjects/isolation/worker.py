@@ -260,8 +260,8 @@ class Worker:  # pragma: no cover (in the worker)
         """{key: 1} if a call changed its input, as far as a pickle shows it."""
         if is_fixed(data):
             return {}
-        try:
-            return {} if pickle.dumps(data, protocol=5) == _again(self.inputs[key]) else {key: 1}
+        try:  # against the pickle of a copy that no call has seen: a first pickle may differ from it
+            return {} if pickle.dumps(data, protocol=5) == pickle.dumps(self.data(key), protocol=5) else {key: 1}
         except BaseException:
             return {key: 1}
 
@@ -273,11 +273,6 @@ class Worker:  # pragma: no cover (in the worker)
             return (None if values is None else values.tobytes()), {}
         except BaseException:
             return None, {}
-
-
-def _again(content: bytes) -> bytes:  # pragma: no cover (in the worker)
-    """The pickle of an input that no call has seen: a first pickle may differ from that of its copy."""
-    return pickle.dumps(pickle.loads(content), protocol=5)
 
 
 def _single(outputs: Any) -> Any:  # pragma: no cover (in the worker)

@@ -78,7 +78,9 @@ def subject(
         raise UsageError(f"measurement must be an OpenDP measurement, got {type(measurement).__name__}.")
     library_claim = stated_claim(measurement, d_in, order=order)
     promised = functools.partial(_promised, measurement, d_in, order)
-    adjacency, steps = _adjacency(measurement, d_in), functools.partial(_steps, measurement, d_in)
+    relation = RELATIONS.get(str(measurement.input_metric.type).split("<")[0], "given")
+    adjacency: Adjacency = relation if d_in == 1 else "given"  # also where the metric is none of datasets
+    steps = functools.partial(_steps, measurement, d_in)
     convert = _converter(str(measurement.input_carrier_type))
     # What it promises tells its scale, which OpenDP does not print.
     text = f"{measurement!r} d_in={d_in!r} promises {library_claim}"
@@ -179,12 +181,6 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
     if kind in UNORDERED:
         return steps_between(Counter(map(row_key, first)), Counter(map(row_key, second)), RELATIONS[kind])
     return steps_between(first, second, RELATIONS[kind])
-
-
-def _adjacency(measurement: Any, d_in: Any) -> Adjacency:
-    """The neighbouring relation of the input metric; "given" where it is none of datasets."""
-    kind = str(measurement.input_metric.type).split("<")[0]
-    return RELATIONS.get(kind, "given") if d_in == 1 else "given"
 
 
 def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
