@@ -233,7 +233,7 @@ class State:
             return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
         if kind is functools._lru_cache_wrapper:
             self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
-            return [(name, value.__wrapped__), *self._of_instance(value)]
+            return [*((name, part) for part in _kept_by(value)), *self._of_instance(value)]
         if isinstance(value, types.BuiltinFunctionType):
             own = value.__self__
             if not isinstance(own, types.ModuleType) and own is not None:
@@ -296,7 +296,7 @@ class State:
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
         if not is_python or not _is_own(module):
             self._doubt_if(not _is_listed(module), f"it holds {module}.{name}()")
-            return found
+            return found + attributes
         found += attributes
         self.functions.append(function)
         self.codes.update((code.co_filename, code.co_firstlineno) for code in _nested(function.__code__))
@@ -321,7 +321,7 @@ class State:
         for hook in HOOKS:
             is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
             self._doubt_if(is_own and not is_plain, f"{name} has a {hook}")
-        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))] if is_own else []
+        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
@@ -410,6 +410,15 @@ def _cells(function: types.FunctionType) -> dict[str, Any]:
     """The variables that a function has from around it."""
     found = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: part for name, cell in found for part in gc.get_referents(cell)}
+
+
+def _kept_by(cache: Any) -> list[Any]:
+    """The function behind a cache, arguments and results; a table of these has links, which hold nothing else."""
+    found = [part for part in gc.get_referents(cache) if not isinstance(part, type)]
+    links = "_lru_list_elem"
+    return [
+        one for one in found if type(one) is not dict or all(type(item).__name__ != links for item in one.values())
+    ]
 
 
 def _subclasses(kind: type) -> set[type]:
