@@ -4,8 +4,8 @@ Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(
 is made, the functions of the user's files call others instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
 tracebacks stay, too. Calls of `str`, `repr` and `set` tell whether what they give is the same in every process, and
-those of `getattr` whether a program may name that (`dpaudit.symbolic.dependence`). Functions of numpy that make arrays
-(`BEFORE_DTYPE`) guard the symbols in them.
+those of `getattr` and `hasattr` whether a program may ask for that (`dpaudit.symbolic.dependence`). Functions of numpy
+that make arrays (`BEFORE_DTYPE`) guard the symbols in them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr
+from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.faces import Face
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -43,8 +44,8 @@ def _keeping(kind: type) -> Callable[..., Any]:
 
 
 def keep_type(*arguments: Any, **options: Any) -> Any:
-    """`type`, which gives the class of what a symbol, or an array of them, stands for."""
-    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray):
+    """`type`, which gives the class of what a symbol, an array of them or a face stands for."""
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | Face):
         return arguments[0].__class__
     return type(*arguments, **options)
 
@@ -80,6 +81,7 @@ CALLED: Mapping[str, Callable[..., Any]] = {
     **{kind.__name__: _keeping(kind) for kind in (int, float)},
     "type": keep_type,
     "getattr": checked_getattr,
+    "hasattr": checked_hasattr,
     **{function.__name__: checked(function) for function in (str, repr, set, frozenset)},
 }
 KEPT = {name: f"dpaudit {name}" for name in CALLED}

@@ -64,9 +64,9 @@ HARMFUL = {
 }
 FILES = ("scipy.io", "scipy.datasets", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "numpy.lib.format")
 _BUILTINS = (
-    "abs all any bin bool bytearray bytes callable classmethod complex dict divmod enumerate filter float hasattr "
+    "abs all any bin bool bytearray bytes callable classmethod complex dict divmod enumerate filter float "
     "hex int isinstance issubclass iter len list map max min next oct ord pow print property range reversed round "
-    "slice sorted staticmethod sum super tuple type zip Ellipsis NotImplemented"
+    "slice sorted staticmethod sum super tuple zip Ellipsis NotImplemented"
 )
 BUILTINS = frozenset(_BUILTINS.split())
 _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
@@ -233,7 +233,7 @@ class State:
             return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
         if kind is functools._lru_cache_wrapper:
             self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
-            return [(name, value.__wrapped__), *self._of_instance(value)]
+            return [*((name, part) for part in _kept_by(value)), *self._of_instance(value)]
         if isinstance(value, types.BuiltinFunctionType):
             own = value.__self__
             if not isinstance(own, types.ModuleType) and own is not None:
@@ -294,9 +294,9 @@ class State:
         attributes = self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True) if is_python else ()
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
-        if not is_python or not _is_own(module):
+        if not is_python or not _is_of_own(function.__globals__):
             self._doubt_if(not _is_listed(module), f"it holds {module}.{name}()")
-            return found
+            return found + [(name, part) for key, part in vars(function).items() if not _is_hidden(key)]
         found += attributes
         self.functions.append(function)
         self.codes.update((code.co_filename, code.co_firstlineno) for code in _nested(function.__code__))
@@ -304,7 +304,7 @@ class State:
         for variable, place in _globals_of(function.__code__, function.__globals__):
             read = functools.partial(_global, place, variable)
             # No code that is asked for its names gives one of a library another value.
-            if _is_own(place.get("__name__")):
+            if _is_of_own(place):
                 self._hold(f"the global {variable}", read)
             found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
         return found
@@ -321,7 +321,16 @@ class State:
         for hook in HOOKS:
             is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
             self._doubt_if(is_own and not is_plain, f"{name} has a {hook}")
-        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))] if is_own else []
+        matched = vars(kind).get("__match_args__", ())
+        is_shown = not isinstance(matched, tuple) or not any(type(one) is str and _is_hidden(one) for one in matched)
+        self._doubt_if(is_own and not is_shown, f"{name} matches what is not to be named")
+        if not is_own:
+            # What functions of its own module hold is the library's; what stands on them may be a program's.
+            place = vars(sys.modules.get(kind.__module__, types))
+            plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
+            found = [(label, part) for label, part in found if not any(part is one for one in plain)]
+            found += [(name, part) for one in plain for key, part in vars(one).items() if not _is_hidden(key)]
+        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
@@ -364,7 +373,15 @@ def _is_own(module: Any) -> bool:
     module = str(module)  # of some classes in C it is a descriptor
     top = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return top not in MODULES and top not in sys.stdlib_module_names and top != "builtins" and is_users(file)
+    if top in sys.stdlib_module_names:  # a file of the user's may stand where one of Python's would be
+        return bool(file) and is_users(file)
+    return top not in MODULES and is_users(file)
+
+
+def _is_of_own(place: Mapping[str, Any]) -> bool:
+    """Tell whether variables are those of an own module, or of none: any may have a library's name."""
+    name = str(place.get("__name__", ""))
+    return _is_own(name) or vars(sys.modules.get(name, types)) is not place
 
 
 def _is_seen(kind: type) -> bool:
@@ -410,6 +427,13 @@ def _cells(function: types.FunctionType) -> dict[str, Any]:
     """The variables that a function has from around it."""
     found = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: part for name, cell in found for part in gc.get_referents(cell)}
+
+
+def _kept_by(cache: Any) -> list[Any]:
+    """The function behind a cache, arguments and results; a table of these has links, which hold nothing else."""
+    found = [part for part in gc.get_referents(cache) if not isinstance(part, type)]
+    links = "_lru_list_elem"
+    return [one for one in found if type(one) is not dict or all(type(item).__name__ != links for item in one.values())]
 
 
 def _subclasses(kind: type) -> set[type]:
@@ -532,7 +556,7 @@ class Dependence:
         if (code.co_filename, code.co_firstlineno) in self.state.works:
             self.working.add(id(code))
             self.state.note_work("call", None)
-        if _is_own(str(frame.f_globals.get("__name__", ""))) and is_users(code.co_filename):
+        if is_users(code.co_filename) and _is_of_own(frame.f_globals):
             if not self._is_found(code):  # Validity: it has not begun, and what ran before does not reach beyond
                 self.state.look_at_process()
             own = frame.f_locals if code.co_freevars else {}
@@ -622,6 +646,8 @@ class Code:
         if kind in LOADED | SETTING:
             is_hidden = _is_hidden(name) or (kind in SETTING and name in DUNDERS)
             return f"it names the attribute {name}" if is_hidden else ""
+        if kind == "LOAD_CONST" and after and after[0].opname == "MATCH_CLASS":
+            return next((f"it names the attribute {part}" for part in name if _is_hidden(part)), "")
         if kind == "IMPORT_NAME":
             following = itertools.takewhile(lambda other: other.opname.startswith(("IMPORT_FROM", "STORE_")), after)
             taken = [other.argval for other in following if other.opname == "IMPORT_FROM"]
@@ -643,9 +669,10 @@ class Code:
         for name in names[1:]:
             if not isinstance(value, types.ModuleType):
                 break
-            if not _is_own(value.__name__) and not _is_listed(value.__name__):
+            is_known = _is_own(value.__name__) or _is_listed(value.__name__)
+            if not is_known or type(value) is not types.ModuleType or name not in vars(value):  # nor of a function
                 return said
-            value = getattr(value, name, None)
+            value = vars(value)[name]
         is_made = value is np.ndarray and not is_asked  # of memory as it is found
         return "" if not is_made and not isinstance(value, types.ModuleType) and _is_harmless(value) else said
 
@@ -668,13 +695,22 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
     """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
     found = getattr(owner, name, *default)
-    if type(owner) is types.ModuleType or _is_hidden(name):
-        UNSURE.append(f"it names the attribute {name}")
+    if issubclass(type(owner), types.ModuleType) or type(name) is not str or _is_hidden(name):
+        UNSURE.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
+    return found
+
+
+def checked_hasattr(owner: Any, name: str) -> bool:
+    """`hasattr`; notes where what stands for a generator or a number is another answer than that."""
+    found, kind = hasattr(owner, name), owner.__class__
+    if type(owner) is not kind and found != any(name in vars(one) for one in kind.__mro__):
+        UNSURE.append(f"it asks for the attribute {name}")
     return found
 
 
 def _is_hidden(name: str) -> bool:
-    return name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
+    is_own = name.startswith("_dpaudit_")  # of what stands for a generator
+    return is_own or name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -195,20 +195,25 @@ class Face:
     """A generator on a source; a copy of it is lost, and so is one on which a program keeps something."""
 
     def __init__(self, source: Source, *of_kind: Any) -> None:
-        self._source = source
+        self._dpaudit_source = source
         super().__init__(*of_kind)
-        self._is_ready = True  # the constructor may seed
+        self._dpaudit_is_ready = True  # the constructor may seed
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_is_ready" in vars(self) and name != "gauss_next":  # which Python sets where it seeds
-            self._source.lose("an attribute of the generator is set")
+        if "_dpaudit_is_ready" in vars(self) and name != "gauss_next":  # which Python sets where it seeds
+            self._dpaudit_source.lose("an attribute of the generator is set")
         super().__setattr__(name, value)
 
+    @property  # type: ignore[misc]
+    @abc.abstractmethod
+    def __class__(self) -> Any:
+        """The class that it stands for, so that no program tells it from that."""
+
     def __reduce__(self) -> Any:
-        return type(self), (self._source.lose("the generator is copied or sent elsewhere"),)
+        return type(self), (self._dpaudit_source.lose("the generator is copied or sent elsewhere"),)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)(self._source.lose("the generator is copied or sent elsewhere"))
+        return type(self)(self._dpaudit_source.lose("the generator is copied or sent elsewhere"))
 
     __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
 
@@ -219,14 +224,18 @@ class NumpyFace(Face, np.random.Generator):
     def __init__(self, source: Source, stream: np.random.BitGenerator | None = None) -> None:
         super().__init__(source, BENEATH if stream is None else stream)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.random.Generator
+
     @property
     def bit_generator(self) -> np.random.BitGenerator:
         """The stream of the source."""
-        return self._source.bits()
+        return self._dpaudit_source.bits()
 
     def spawn(self, n_children: int) -> Any:
         """Faces of the source's children."""
-        return [NumpyFace(child) for child in self._source.children(n_children)]
+        return [NumpyFace(child) for child in self._dpaudit_source.children(n_children)]
 
 
 class OldNumpyFace(Face, np.random.RandomState):
@@ -234,6 +243,10 @@ class OldNumpyFace(Face, np.random.RandomState):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, OLD_BENEATH)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.random.RandomState  # by its name, for which another class stands in recorded runs
 
 
 class PythonFace(Face, random.Random):
@@ -245,29 +258,33 @@ class PythonFace(Face, random.Random):
     def __init__(self, source: Source) -> None:
         super().__init__(source, 0)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return random.Random
+
     def random(self) -> Any:
-        return self._source.draw("random", "random", {})
+        return self._dpaudit_source.draw("random", "random", {})
 
     def uniform(self, a: float, b: float) -> Any:
-        return self._source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
+        return self._dpaudit_source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return self._source.draw("random", "normal", {"loc": mu, "scale": abs(sigma)})  # as Python has it, too
+        return self._dpaudit_source.draw("random", "normal", {"loc": mu, "scale": abs(sigma)})  # as Python has it, too
 
     normalvariate = gauss
 
     def expovariate(self, lambd: float = 1.0) -> Any:
         rate = 1.0 / lambd
-        drawn = self._source.draw("random", "exponential", {"scale": abs(rate)})
+        drawn = self._dpaudit_source.draw("random", "exponential", {"scale": abs(rate)})
         return drawn if rate > 0.0 else -drawn
 
     def getrandbits(self, k: int) -> int:
         if k < 0:
             raise ValueError("number of bits must be non-negative")
-        return self._source.below(1 << k)
+        return self._dpaudit_source.below(1 << k)
 
     def _randbelow(self, n: int) -> int:
-        return self._source.below(n)
+        return self._dpaudit_source.below(n)
 
 
 PYTHON_METHODS = tuple(
@@ -280,7 +297,7 @@ NUMPY_METHODS = tuple(name for name in dir(np.random.Generator) if not name.star
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        return self._source.draw("numpy", *named(name, args, keywords))
+        return self._dpaudit_source.draw("numpy", *named(name, args, keywords))
 
     method.__name__ = name
     return method
@@ -301,8 +318,8 @@ _LOST = dict.fromkeys(("get_state", "set_state", "getstate", "setstate"), "the s
 
 def _losing(name: str, reason: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        if hasattr(self, "_is_ready"):
-            self._source.lose(reason)
+        if hasattr(self, "_dpaudit_is_ready"):
+            self._dpaudit_source.lose(reason)
         return real(self) if name.startswith("get") else None
 
     return method

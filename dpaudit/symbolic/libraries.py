@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.symbolic.faces import Face
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import number_of
@@ -51,7 +52,8 @@ def replacements(tape: Tape) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     loaded = sys.modules
     if "scipy.stats" in loaded:
         for name, method in SCIPY.items():
-            yield getattr(loaded["scipy.stats"], name), "rvs", functools.partial(_rvs, NoiseDraws(tape), method)
+            law = getattr(loaded["scipy.stats"], name)
+            yield law, "rvs", functools.partial(_rvs, law.rvs, NoiseDraws(tape), method)
     if "diffprivlib" in loaded:
         mechanisms = loaded["diffprivlib"].mechanisms
         adding = {mechanisms.Laplace: ("laplace", _laplace_scale)}
@@ -110,9 +112,11 @@ def _numbers(listed: Iterable[tuple[str, Any]]) -> Shown:
     return [(name, value) for name, value in listed if isinstance(value, float | int)]
 
 
-def _rvs(draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
-    """As of a law of scipy."""
+def _rvs(real: Callable[..., Any], draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
+    """As of a law of scipy; with a seed or another generator its own."""
     given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
+    if not isinstance(given.get("random_state"), Face | None):
+        return real(*args, **keywords)
     loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size", 1)
     size = None if size == 1 and np.ndim(loc) == 0 and np.ndim(scale) == 0 else size
     if method == "uniform":

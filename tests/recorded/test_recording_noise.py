@@ -1,5 +1,6 @@
 """Recorded noise: what is proved, what is only implied, what is refused; against closed forms and plain runs."""
 
+import copy
 import ctypes
 import itertools
 import math
@@ -315,6 +316,23 @@ def test_scipy_is_followed():
 
     result = of(lambda x: x + stats.laplace.rvs(scale=0.5))
     assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("state", [0, np.random.RandomState(7), np.random.default_rng(7)], ids=["seed", "old", "new"])
+def test_noise_of_scipy_from_a_seed_is_no_noise(state):
+    from scipy import stats
+
+    result = of(lambda x: x + stats.laplace.rvs(scale=1.0, random_state=copy.deepcopy(state)), claim="eps=1.1")
+    assert result.grade != "same"
+
+
+def test_noise_of_scipy_from_the_generator_that_is_given_is_followed():
+    from scipy import stats
+
+    def release(x, rng):
+        return x + stats.laplace.rvs(scale=1.0, random_state=rng)
+
+    assert dpaudit.record_noise(release, [(0, 1)], "eps=1.1", seed=1).grade == "same"
 
 
 def test_diffprivlib_is_followed():

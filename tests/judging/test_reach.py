@@ -1,0 +1,243 @@
+"""Programs that reach more than they name, or that tell a run with symbols from a real one, have no proof.
+
+Each leaks too seldom for the real runs that a certificate is held against.
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import fractions
+import functools
+import itertools
+import operator
+import types
+
+import numpy as np
+import pytest
+from dependent_programs import honest, of
+
+import dpaudit
+
+SELDOM = 1e-6
+COIN, CALLS = np.random.default_rng(1), 0
+
+
+def holder():
+    return 0
+
+
+class Function(abc.ABC):  # noqa: B024
+    """A class of functions, whose globals a pattern may name."""
+
+
+class Matching(abc.ABC):  # noqa: B024
+    """The same, with a pattern of its own."""
+
+    __match_args__ = ("__globals__",)
+
+
+Function.register(types.FunctionType)
+Matching.register(types.FunctionType)
+
+
+class Sly(str):
+    """A text that no check of its beginning finds."""
+
+    __slots__ = ()
+
+    def startswith(self, *_):
+        return False
+
+
+NAME = Sly("__globals__")
+
+
+def list_of_a_librarys_class(monkeypatch):
+    monkeypatch.setattr(fractions.Fraction, "calls", [0], raising=False)
+
+    def is_due():
+        fractions.Fraction.calls[0] += 1
+        return fractions.Fraction.calls[0] % 1_000_000 == 0
+
+    return of(is_due)
+
+
+def generator_of_a_librarys_class(monkeypatch):
+    monkeypatch.setattr(fractions.Fraction, "coin", np.random.default_rng(1), raising=False)
+    return of(lambda: fractions.Fraction.coin.random() < SELDOM)
+
+
+def property_of_a_librarys_class(monkeypatch):
+    tosses = iter(np.random.default_rng(1).random, 2.0)
+    monkeypatch.setattr(fractions.Fraction, "coin", property(functools.partial(next, tosses)), raising=False)
+    half = fractions.Fraction(1, 2)
+    return of(lambda: half.coin < SELDOM)
+
+
+def list_of_a_librarys_function(monkeypatch):
+    monkeypatch.setattr(copy.copy, "calls", [0], raising=False)
+
+    def is_due():
+        copy.copy.calls[0] += 1
+        return copy.copy.calls[0] % 1_000_000 == 0
+
+    return of(is_due)
+
+
+def generator_of_numpys_function(monkeypatch):
+    monkeypatch.setattr(np.mean, "coin", np.random.default_rng(1), raising=False)
+    return of(lambda: np.mean.coin.random() < SELDOM)
+
+
+def generator_in_a_cache(monkeypatch):
+    make = functools.lru_cache(lambda: np.random.default_rng(1))
+    make()
+    return of(lambda: make().random() < SELDOM)
+
+
+def generator_in_a_large_cache(monkeypatch):
+    make = functools.cache(lambda: np.random.default_rng(1))
+    make()
+    return of(lambda: make().random() < SELDOM)
+
+
+def property_of_a_module(monkeypatch):
+    class Kind(types.ModuleType):
+        calls = property(functools.partial(next, itertools.count(1)))
+
+    monkeypatch.setitem(globals(), "LAZY", Kind("lazy"))
+    return of(lambda: LAZY.calls % 1_000_000 == 0)  # noqa: F821
+
+
+def function_of_a_module(monkeypatch):
+    module = types.ModuleType("lazy")
+    module.__getattr__ = functools.partial(next, itertools.count(1))
+    monkeypatch.setitem(globals(), "LAZY", module)
+    return of(lambda: LAZY.calls % 1_000_000 == 0)  # noqa: F821
+
+
+def globals_by_a_pattern(monkeypatch):
+    def is_due():
+        match holder:
+            case Function(__globals__=found):
+                found["CALLS"] += 1
+                return found["CALLS"] % 1_000_000 == 0
+
+    return of(is_due)
+
+
+def globals_by_a_pattern_of_a_class(monkeypatch):
+    def is_due():
+        match holder:
+            case Matching(found):
+                found["CALLS"] += 1
+                return found["CALLS"] % 1_000_000 == 0
+
+    return of(is_due)
+
+
+def globals_by_a_text_of_an_own_class(monkeypatch):
+    def is_due():
+        found = getattr(holder, NAME)
+        found["CALLS"] += 1
+        return found["CALLS"] % 1_000_000 == 0
+
+    return of(is_due)
+
+
+def code_under_the_name_of_a_library(monkeypatch):
+    own = {"__name__": "copy"}
+    exec("calls = [0]\ndef count():\n    calls[0] += 1\n    return calls[0]", own)
+    count = own["count"]
+    return of(lambda: count() % 1_000_000 == 0)
+
+
+def sees_the_class_itself(monkeypatch):
+    def release(x, rng):
+        is_real = next(map(type, [rng])) is np.random.Generator
+        return x + 10 if is_real and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+def sees_an_attribute(monkeypatch):
+    def release(x, rng):
+        is_real = not hasattr(rng, "__dict__")
+        return x + 10 if is_real and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+def asks_for_an_attribute(monkeypatch):
+    def release(x, rng):
+        try:
+            is_real = rng._dpaudit_source is None
+        except AttributeError:
+            is_real = True
+        return x + 10 if is_real and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+def sees_the_class(monkeypatch):
+    def release(x, rng):
+        return x + 10 if type(rng) is np.random.Generator and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+def sees_the_class_as_an_attribute(monkeypatch):
+    def release(x, rng):
+        return x + 10 if rng.__class__ is np.random.Generator and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+def sees_the_bases(monkeypatch):
+    def release(x, rng):
+        return x + 10 if len(type(rng).mro()) == 2 and rng.random() < SELDOM else honest(x, rng)
+
+    return release
+
+
+HIDING = [
+    list_of_a_librarys_class, generator_of_a_librarys_class, property_of_a_librarys_class, list_of_a_librarys_function,
+    generator_of_numpys_function, generator_in_a_cache, generator_in_a_large_cache, property_of_a_module,
+    function_of_a_module, globals_by_a_pattern, globals_by_a_pattern_of_a_class, globals_by_a_text_of_an_own_class,
+    code_under_the_name_of_a_library, sees_the_class_itself, sees_an_attribute, asks_for_an_attribute,
+]  # fmt: skip
+SHOWN = [sees_the_class, sees_the_class_as_an_attribute, sees_the_bases]  # as a face passes for what it stands for
+
+
+@pytest.mark.parametrize(
+    ("make", "verdict"), [*((make, "open") for make in HIDING), *((make, "violated") for make in SHOWN)]
+)
+def test_what_reaches_more_than_it_names_is_not_proved(make, verdict, monkeypatch):
+    assert dpaudit.certify(make(monkeypatch), "eps=1.1", [(0, 1)], seconds=2.0).verdict == verdict
+    (found,) = dpaudit.record_noise(make(monkeypatch), [(0, 1)], "eps=1.1", seed=1).pairs
+    assert found.grade != "same" or found.unproved or found.doubt
+
+
+class Scaled:
+    """A mechanism with what honest ones hold: numbers of libraries, a filled cache, a pattern, a class that it asks."""
+
+    share = fractions.Fraction(3, 4)
+
+    def __call__(self, x, rng):
+        if type(rng) is not np.random.Generator or not hasattr(rng, "random"):
+            raise TypeError
+        match x:
+            case int(value) if value in (0, 1):
+                other = operator.sub(1, value)
+        return x if rng.random() < float(self.share) * _half(2) else other
+
+
+@functools.cache
+def _half(value):
+    return value / 2
+
+
+def test_what_honest_programs_hold_keeps_its_proof():
+    _half(2)
+    assert dpaudit.certify(Scaled(), "eps=1.1", [(0, 1)], seconds=2.0).verdict == "kept"
