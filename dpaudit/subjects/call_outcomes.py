@@ -30,6 +30,9 @@ class Failed:
     held: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False, kw_only=True)
     is_whole: bool = dataclasses.field(default=True, compare=False, repr=False, kw_only=True)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, self.message, self.place, self.traceback)  # not its class, which may be anything
+
     @property
     def token(self) -> str:
         """Token that all outcomes of this kind share."""
