@@ -101,7 +101,7 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     if store is not None:  # the verdict is that of all sessions, and stays after a repair that the fingerprint misses
         draws = f"{labelled} in all sessions, {runs} of the mechanism in this one"
         kept = [
-            ("store", f"session {clean(result.options.get('session'))} of the evidence in {clean(store)}"),
+            ("store", f"session {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
             ("", "A repair outside of the subject's own source is not seen: then use"),
             ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
         ]

@@ -18,6 +18,7 @@ import dpaudit
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.running import playing
+from dpaudit.reports.brief import finding_facts
 from dpaudit.running.store import Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
@@ -83,6 +84,8 @@ def check_whole(path):
 def test_each_session_goes_on_where_the_last_one_stopped(path):
     results = [session_of(path) for _ in range(3)]
     assert [result.options["night"] for result in results] == [1, 2, 3]
+    shown = [dict(finding_facts(result, result.findings[0]))["store"] for result in results]
+    assert [text[: len("session 1 of")] for text in shown] == ["session 1 of", "session 2 of", "session 3 of"]
     assert [result.options["went_on"] for result in results] == [False, True, True]
     assert [result.options["stream"] for result in results] == ["1/0", "1/1", "1/2"]
     assert [result.findings[0].samples for result in results] == [200, 376, 576]  # 24 of the first are the pilot's
