@@ -17,8 +17,8 @@ from support.samplers import response
 import dpaudit
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
-from dpaudit.running import playing
 from dpaudit.reports.brief import finding_facts
+from dpaudit.running import playing
 from dpaudit.running.store import Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
