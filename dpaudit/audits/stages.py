@@ -334,14 +334,8 @@ class GreyBoxStage(Stage):
 
 EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), Plants())
 BESIDE: tuple[Stage, ...] = (
-    BandStage(),
-    LowBits(),
-    Independence(),
-    Timing(),
-    Containment(),
-    SearchReport(),
-    GreyBoxStage(),
-)
+    BandStage(), LowBits(), Independence(), Timing(), Containment(), SearchReport(), GreyBoxStage()
+)  # fmt: skip
 STAGES = (*EVIDENCE, *BESIDE)
 
 

@@ -63,8 +63,6 @@ class Betting(Test):
         value = just_above(self.claim.value)
         return 1, growth(table, *self._inequalities.bets(value, table).factors(value)) * self.draws
 
-    # --- the draws that are counted ---
-
     def update(self) -> None:
         budget = just_above(self.claim.value)
         if self._lower < budget and self.log_wealth >= -math.log(self.level):  # a NaN rejects nothing
@@ -129,8 +127,6 @@ class Betting(Test):
         logs = np.nan_to_num(np.concatenate([first[own], second[own]]), neginf=-1e6)
         return bool(np.mean(counts @ logs >= -math.log(self.level)) >= SIZES.simulations_found)
 
-    # --- the witness ---
-
     def _budget_bets(self, one: Round) -> Bets:
         """The bets of a round against the budget."""
         return self._inequalities.bets(just_above(self.claim.value), one.predicted)
@@ -184,8 +180,6 @@ class Betting(Test):
     def thresholds(self) -> tuple[float, float]:
         tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
         return self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
-
-    # --- evidence that goes on in a later session ---
 
     def saved(self, origin: str) -> dict[str, Any]:
         """The state as JSON values; `origin` names the streams of the draws that are counted now."""

@@ -38,7 +38,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.exact.response import loss_on_claim
-from dpaudit.inference.tables import Predicted, bins_of
+from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 
 
@@ -208,13 +208,18 @@ def growth(table: Predicted, first: FloatArray, second: FloatArray) -> float:
 def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
     """The bets of largest predicted growth against a claim at one parameter value.
 
-    A stake in each cell is worked out for all cells; a choice among bets looks at bins alone, in which cells are alike.
+    A stake in each cell is worked out for all cells. Of more cells than there are bins, a choice among bets looks at
+    the bins alone that have cells, in which these are alike: a stake on any other bin would have its price.
     """
     is_renyi = claim.claim.family == "renyi"
     has_choice = is_renyi or claim.claim.anchored or bool(claim.lines(value)[1].any())
-    bins = table.by_bins() if has_choice else table
+    bins, own = table, np.arange(len(table.q))
+    if has_choice and len(table.q) > N_BINS:
+        own = np.unique(bins_of(table.q), return_inverse=True)[1]
+        mass = np.bincount(own, table.mass + 1e-12).astype(float)  # a cell may have none
+        bins = Predicted(np.bincount(own, (table.mass + 1e-12) * table.q) / mass, mass)
     bets = _best_renyi(claim, value, bins) if is_renyi else _best_lines(claim, value, bins)
-    return bets if bins is table else dataclasses.replace(bets, bins=bins_of(table.q))
+    return bets if bins is table else dataclasses.replace(bets, bins=own)
 
 
 def _best_lines(claim: Inequalities, value: float, table: Predicted) -> LineBets:

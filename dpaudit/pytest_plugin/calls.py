@@ -148,8 +148,8 @@ class _Call:
         """Tell whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
 
         Only where the test says its confidence, so that it is the same in every session: the store's is for all
-        sessions together. Then no session raises a false alarm with more than the call's share. Not
-        in modes that keep no evidence, nor isolated.
+        sessions together. Then no session raises a false alarm with more than the call's share. Not in modes that keep
+        no evidence, nor isolated.
         """
         stated = confidence is not None or self.state.mark.confidence is not None
         if self.options.get("store") is not None:
@@ -208,11 +208,11 @@ class _Call:
     def audit(self) -> AuditResult:
         """Audit, record what was found, and let the test fail, warn or go on."""
         __tracebackhide__ = True
-        self.long.begin(self.subject, self.pairs, self.options["seed"], self.samples)
+        if self.options.get("isolation") in (None, False, "off"):  # else nothing is called in this process
+            self.long.begin(self.subject, self.pairs, self.options["seed"], self.samples)
         try:
-            result = self.long.run(
-                functools.partial(auditing.audit, self.subject, self.claim, self.pairs), self.options
-            )
+            audit = functools.partial(auditing.audit, self.subject, self.claim, self.pairs)
+            result = self.long.run(audit, self.options)
         except UsageError as error:
             raise self.settings.project.located(error, self.given).with_traceback(None) from cause(error)
         except SubjectError as error:

@@ -67,9 +67,9 @@ def test_no_file_holds_a_fact_of_the_inputs(step, change, scale_of, pytester, mo
     saved = json.loads((folder / "o" / "audit.json").read_text())
     (pair,) = saved["floating_point"]["pairs"]
     (table,) = pair["rule"]["tables"]
-    assert (table["feature"]["fact"], table["feature"]["scale_of"]) == ("sums", scale_of)
+    assert (table["view"]["fact"], table["view"]["scale_of"]) == ("sums", scale_of)
     assert "the sum of x" in pair["description"]
-    assert set(table["feature"]) == {"kind", "sampler", "fact", "column", "scale_of", "epsilon"}
+    assert set(table["view"]) == {"kind", "sampler", "fact", "column", "scale_of", "epsilon"}
     plain = [name for name in reports.FORMATS if name != "pdf"]
     run("report", "o/audit.json", "--out", "p", "--report", ",".join(plain), "--profile", "compliance")
     run("report", "o/audit.json", "--redact", "--out", "r", "--report", "json,html,md")

@@ -42,14 +42,14 @@ def test_figures_that_are_no_numbers_are_not_said():
     learned = tuple(dataclasses.replace(one, loss=math.nan) for one in finding.power.learned)
     finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
     text = wording.power_sentence(dataclasses.replace(result, findings=(finding,)))
-    assert "finds too few in the hardest form, whatever their loss." in text and "nan" not in text
+    assert "of no loss is it promised that it does, in the hardest form." in text and "nan" not in text
 
 
 def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
     result = audited()
     assert by_form.learned(result)
-    table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
+    table = types.SimpleNamespace(count={"not_refuted": 7, "inconclusive": 2, "violated": 0}.get)
     universe = dataclasses.replace(result, universe=table)
     assert by_form.learned(universe) is None and by_form.blocks(universe) == []
     text = wording.power_sentence(universe)
-    assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text
+    assert "A loss not far above the budget would have been noticed in 7 pairs, by a test that knows the event" in text
