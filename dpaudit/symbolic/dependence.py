@@ -328,7 +328,8 @@ class State:
             # What functions of its own module hold is the library's; what stands on them may be a program's.
             place = vars(sys.modules.get(kind.__module__, types))
             plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
-            found = [(label, part) for label, part in found if not any(part is one for one in plain)]
+            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
+            found = [(label, part) for label, part in found if not any(part is one for one in passed)]
             found += [(name, part) for one in plain for key, part in vars(one).items() if not _is_hidden(key)]
         return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
 
