@@ -16,6 +16,7 @@ from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 import dpaudit
 from dpaudit import MetricDP, Pair, UsageError, judge
 from dpaudit.domains import DatasetDomain, NumberDomain
+from dpaudit.errors import OutOfTimeError
 from dpaudit.judgements import Judgement, judging, load_judgement
 from dpaudit.judgements.judging import ERROR_RATE, _Judging
 from dpaudit.privacy.metrics import AbsoluteMetric
@@ -134,7 +135,10 @@ def test_half_of_the_noise_is_refuted_and_all_of_it_is_not(track):
 
 @pytest.mark.slow
 def test_an_audit_that_decides_nothing_leaves_what_is_proved_of_the_worst_pairs(monkeypatch):
-    monkeypatch.setattr(_Judging, "_by_draws", lambda self, pairs: self._too_slow())
+    def too_slow(self, pairs):
+        raise OutOfTimeError
+
+    monkeypatch.setattr(_Judging, "_audited", too_slow)
     found = judge(mechanism(FUNCTIONS[0], "exponential", 1), CLAIMS["exponential"], domain=domain(1), seed=1)
     assert (found.verdict, found.by) == ("not_refuted", "certificate"), found.text()
     assert "of other pairs nothing is proved" in found.statement and "--seconds" in found.next_step
