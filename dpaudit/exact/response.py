@@ -19,7 +19,7 @@ from dpaudit.privacy.pair_budgets import has_own_line
 from dpaudit.privacy.renyi_lines import RenyiLines
 
 LAST_ANCHOR = 8.0  # nats: the farthest line of a free family that power is stated for
-FIRST_LINES = np.expm1(np.linspace(0.0, math.log1p(40.0), 200))  # anchors; of steps the loss is 1.1% too high at most
+FIRST_LINES = np.expm1(np.linspace(0.0, math.log1p(40.0), 200))  # nats; in steps losses are 1.1% too high at most
 CLOSER = 3  # times that they are laid anew about the best one: each time a hundredth as far apart
 MAX_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
 MAX_VALUE = 1e6
