@@ -290,8 +290,8 @@ class Settings:
         given = self.from_command_line("session-seed")
         if one is not None and given is not None:
             raise UsageError(
-                f"session_seed must be given where no seed is stated for all audits, got {given!r} at "
-                f"--dp-session-seed and {one[0]!r} at {one[1]}."
+                f"session_seed must not be given with one seed for all audits, got {given!r} at --dp-session-seed and "
+                f"{one[0]!r} at {one[1]}."
             )
         if one is not None:
             return None
