@@ -22,7 +22,7 @@ from dpaudit.inference.saved import State, StateError, claim_digest, joined, pai
 from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, numbered
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
@@ -63,7 +63,7 @@ class AccumulatingAudit:
         self.claims, self.pairs = claims, pairs
         self.samples, self.mode, self.confidence, self.worker_pool = samples, mode, confidence, worker_pool
         self._runs_of_batches = 0
-        self.keys = _numbered(
+        self.keys = numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
@@ -128,7 +128,7 @@ class AccumulatingAudit:
         # Validity: where an outcome may depend on when a call is made, pairs share no draws (`audits.one_audit`).
         find = inputs_apart if subject.draws_together else distinct_inputs
         self.data, self.positions = find(self.pairs)
-        self.input_keys = _numbered([input_key(x) for x in self.data])
+        self.input_keys = numbered([input_key(x) for x in self.data])
         generation = next_generation(known)
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
@@ -290,13 +290,3 @@ class AccumulatingAudit:
 
 def _rounds(state: State) -> list[str]:
     return [one["name"] for one in state["uses"][0]["table"]["rounds"]]
-
-
-def _numbered(keys: Sequence[str]) -> list[str]:
-    """Keys with a number behind those that came before."""
-    seen: dict[str, int] = {}
-    result = []
-    for key in keys:
-        seen[key] = seen.get(key, 0) + 1
-        result.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
-    return result
