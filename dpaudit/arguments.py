@@ -32,6 +32,8 @@ MONOTONE = ("density", "value")  # numbers of an output that a likelihood ratio 
 
 def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
     """`value` as a float, or one clear `UsageError` that names the argument, the condition and what was given."""
+    if not isinstance(value, numbers.Real) and getattr(value, "shape", None) == ():
+        value = value.item()  # an array without axes, as numpy.where gives of a number
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise UsageError(f"{name} must be {condition}, got {value!r}.")
     try:
