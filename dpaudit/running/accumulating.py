@@ -7,9 +7,10 @@ anything shown: what a kill loses, nobody has seen, and its stream is used up.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpaudit.campaign.campaign import Progress
@@ -150,7 +151,8 @@ class AccumulatingAudit:
         self._saved = {key: known[key] for key in self.keys if key in known}
         old = {key: pair for key, pair in self._pairs().items() if key in known}
         for key, pair in old.items():
-            self._restore(pair, known[key].state)
+            with self._reading():
+                restored(known[key].state, pair)
         if old:
             game.go_on(self._kept_of({i for pair in old.values() for i in pair.inputs}))
         if len(old) == len(game.pairs):
@@ -167,7 +169,10 @@ class AccumulatingAudit:
         for key, own in wanted.items():
             there = self._saved[key]
             pairs[key].start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(own.state):  # another session has let it in since: to be joined
+            rounds = [
+                [one["name"] for one in state["uses"][0]["table"]["rounds"]] for state in (there.state, own.state)
+            ]
+            if rounds[0] != rounds[1]:  # another session has let it in since: to be joined
                 self._saved[key] = dataclasses.replace(there, revision=-1)
 
     def _kept_of(self, inputs: set[int]) -> dict[int, Outcomes]:
@@ -176,10 +181,8 @@ class AccumulatingAudit:
         for i in inputs:
             data = self.store.outputs_of(self.session, self.input_keys[i])
             if data is not None:
-                try:
+                with self._reading():
                     kept[i] = outcomes_from_bytes(data)
-                except ValueError as error:
-                    raise self._unreadable(error) from error
                 self._kept[self.input_keys[i]] = len(kept[i])
         return kept
 
@@ -206,18 +209,16 @@ class AccumulatingAudit:
     def _state(self, pair: PairGame) -> State:
         return {**pair_state(pair, self.session.origin), "one_by_one": self.subject.one_by_one}
 
-    def _restore(self, pair: PairGame, state: State) -> None:
-        """Let a pair go on from a state of its claim."""
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """For a while what cannot be read is a fault of the store."""
         try:
-            restored(state, pair)
-        except StateError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> UsageError:
-        return UsageError(
-            f"store must have states that this version reads, got another one of {self.subject.name} ({error}) "
-            f"at {str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
-        )
+            yield
+        except ValueError as error:
+            raise UsageError(
+                f"store must have states that this version reads, got another one of {self.subject.name} ({error}) at "
+                f"{str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
+            ) from error
 
     def _after_round(self, on_progress: Callable[[Progress], None] | None) -> None:
         # Validity: what was not saved is not shown, so nobody breaks off a session by what it is about to lose.
@@ -263,7 +264,8 @@ class AccumulatingAudit:
                 f"store must not be written by two versions of dpaudit at a time, got both ({error})"
             ) from error
         bounds = [{**use, "lower": of["lower"]} for use, of in zip(state["uses"], there["uses"], strict=True)]
-        self._restore(pair, {**state, "level": there["level"], "uses": bounds})
+        with self._reading():
+            restored({**state, "level": there["level"], "uses": bounds}, pair)
         pair.labelled_before = pair.labelled - own
         # What was seen of the outcomes of this session; and of those of the other one, where that has changed.
         of_others = None if pair.change == change else pair.change
@@ -286,7 +288,3 @@ class AccumulatingAudit:
             if data is not None:
                 chosen[key] = len(outcomes), data
         return chosen
-
-
-def _rounds(state: State) -> list[str]:
-    return [one["name"] for one in state["uses"][0]["table"]["rounds"]]

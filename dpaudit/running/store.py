@@ -63,7 +63,6 @@ create table looks (
     pair integer not null references pairs, night integer not null references nights, labelled integer not null,
     log_wealth real, lower real not null, primary key (pair, night));
 """)  # fmt: skip
-LOOK = ("pairs.key", "seed", "number", "started", "looks.labelled", "looks.log_wealth", "looks.lower")  # as listed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,9 +234,8 @@ class Store:
     def _check_layout(self, execute: Any) -> None:
         """`UsageError` if our tables have other SQL than ours, or there is any that runs by itself: a store is data."""
         found, ours = layout_of(execute), TABLES.layout
-        wrong = [name for name, own in ours.items() if found.get(name) != own]
-        wrong += [name for name, (kind, table, _) in found.items() if kind in ("trigger", "view") or table in ours]
-        if wrong := [name for name in wrong if found.get(name) != ours.get(name)]:
+        looked_at = [name for name, (kind, table, _) in found.items() if kind in ("trigger", "view") or table in ours]
+        if wrong := [name for name in [*ours, *looked_at] if found.get(name) != ours.get(name)]:
             raise UsageError(
                 f"store must have the tables of layout {LAYOUT} to the letter, got another {wrong[0]!r:.80} at "
                 f"{str(self.path)!r}."
@@ -384,9 +382,9 @@ class Store:
             for subject in found:
                 subject["nights"] = TABLES.rows(execute, "nights", subject=subject["id"])
                 subject["pairs"] = list(self._pairs_at(execute, subject["id"], subject["life"]).values())
-                query = f"select {', '.join(LOOK)} from looks join pairs on looks.pair = pairs.id join nights on "
-                query += "looks.night = nights.id where pairs.subject = ? and pairs.life = ? order by nights.id"
-                subject["looks"] = TABLES.read(execute(query, (subject["id"], subject["life"])), LOOK)
+                query = "select key, seed, number, started, looks.* from looks join pairs on pair = pairs.id "
+                query += "join nights on night = nights.id where pairs.subject = ? and pairs.life = ? order by night"
+                subject["looks"] = TABLES.read(execute(query, (subject["id"], subject["life"])))
         return found
 
     def forget(self, digests: Sequence[str]) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.errors import UsageError
@@ -17,7 +16,6 @@ MAX_TABLES = 100  # and indices that are looked at
 MAX_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
 KINDS: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
 Row = dict[str, Any]
-Layout = dict[str, tuple[str, str, str | None]]
 
 
 class Tables:
@@ -28,7 +26,7 @@ class Tables:
         with contextlib.closing(sqlite3.connect(":memory:")) as empty:
             self.make(empty.execute)
             self.layout = layout_of(empty.execute)
-            tables = [name for name, (kind, *_) in self.layout.items() if kind == "table"]
+            tables = (name for name, (kind, *_) in self.layout.items() if kind == "table")
             self.columns = {table: columns_of(empty.execute, table) for table in tables}
         found = re.findall(r"(\w+) (integer|real|text|blob)( not null| primary key)?", sql)
         self.types = {name: (*KINDS[kind], *(() if bound else (type(None),))) for name, kind, bound in found}
@@ -42,11 +40,11 @@ class Tables:
         """The rows of a table that have these values, in the order in which they came."""
         columns, chosen = self.columns[table], " and ".join(f"{name} = ?" for name in which) or "1"
         query = f"select {', '.join(columns)} from {table} where {chosen} order by rowid"
-        return self.read(execute(query, tuple(which.values())), columns)
+        return self.read(execute(query, tuple(which.values())))
 
-    def read(self, rows: Any, columns: Sequence[str]) -> list[Row]:
+    def read(self, rows: Any) -> list[Row]:
         """Rows by the names of their columns, checked."""
-        names = [column.rpartition(".")[2] for column in columns]
+        names = [name for name, *_ in rows.description]
         found = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
         for name, value in (cell for row in found for cell in row.items()):
             if bytes not in self.types[name] and isinstance(value, str | bytes) and len(value) > MAX_TEXT:
@@ -67,7 +65,7 @@ def put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool =
     return int(execute(f"{way} into {table} ({', '.join(row)}) values ({marks})", tuple(row.values())).lastrowid)
 
 
-def layout_of(execute: Any) -> Layout:
+def layout_of(execute: Any) -> dict[str, tuple[str, str, str | None]]:
     """The kind, the table and the SQL of all that a file has, to the letter, by name."""
     query = "select name, type, tbl_name, sql from sqlite_master limit ?"
     return {row[0]: tuple(row[1:]) for row in execute(query, (MAX_TABLES,)).fetchall()}
