@@ -32,13 +32,14 @@ MONOTONE = ("density", "value")  # numbers of an output that a likelihood ratio 
 
 def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
     """`value` as a float, or one clear `UsageError` that names the argument, the condition and what was given."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    if not isinstance(value, numbers.Real) and getattr(value, "shape", None) == ():
+        value = value.item()  # an array without axes, as numpy.where gives of a number
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
-        result = float(value) + 0.0  # -0.0 becomes 0.0, so that equal claims print alike
+        result = float(value) + 0.0 if is_number else 0.0  # -0.0 becomes 0.0, so that equal claims print alike
     except OverflowError:
         raise UsageError(f"{name} must be {condition}, got a number above the largest double.") from None
-    if not is_good(result):
+    if not (is_number and is_good(result)):
         raise UsageError(f"{name} must be {condition}, got {value!r}.")
     return result
 
@@ -117,9 +118,8 @@ def unknown_option(function: str, name: str, known: Iterable[str]) -> UnknownOpt
 def check_names(function: str, options: Iterable[str], known: Iterable[str]) -> None:
     """Raise `unknown_option` for the first of some options that a function does not have."""
     names = list(known)
-    for name in options:
-        if name not in names:
-            raise unknown_option(function, name, names)
+    if unknown := [name for name in options if name not in names]:
+        raise unknown_option(function, unknown[0], names)
 
 
 def with_near_names(function: F) -> F:

@@ -87,9 +87,10 @@ class Bits(Claim):
 
 @dataclasses.dataclass(frozen=True)
 class Slack(Claim):
-    """The total variation as the parameter: the delta of the line whose epsilon is 0."""
+    """The delta at one epsilon as the parameter: a total variation at epsilon 0."""
 
     slack: float
+    at: float = 0.0
     parameter = "slack"
     value = property(lambda self: self.slack)
 
@@ -100,10 +101,10 @@ class Slack(Claim):
         return f"slack={self.slack:g}"
 
     def epsilon_at(self, delta):
-        return 0.0 if delta >= self.slack else math.inf
+        return self.at if delta >= self.slack else math.inf
 
     def lines(self, values, anchor):
-        return np.zeros(len(values)), np.minimum(values, 1.0)
+        return np.full(len(values), self.at), np.minimum(values, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import canonical
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.isolation.worker import global_state
 
 SIZE = 8
 SIZES = (0, 1, 2, 7)
@@ -52,19 +53,15 @@ def global_generators_unchanged(case: Case) -> str | None:
         raise CheckSkipped("the mechanism has randomness of its own, which may be the global generators")
     # From a state that no mechanism leaves behind: one that sets a seed of its own has done so in earlier checks.
     with _global_generators(UNUSUAL_SEED):
-        before = _global_states()
+        before = global_state()
         for k, data in enumerate(case.inputs):
             case.draw(data, SIZE, "global_generators_unchanged", k)
-        after = _global_states()
-    changed = [name for name, a, b in zip(("numpy.random", "random"), before, after, strict=True) if a != b]
+        after = global_state()
+    changed = [name for name, a in before.items() if after[name] != a]
     if changed:
         fail(f"generators of the process must be left alone, got another state of {' and '.join(changed)} after a "
              "call. Draw from rng.")  # fmt: skip
     return None
-
-
-def _global_states() -> tuple[Any, ...]:
-    return canonical(list(np.random.get_state())), random.getstate()  # noqa: NPY002
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from dpaudit.arguments import did_you_mean, number, whole_number
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive
 from dpaudit.conformance.registry import CheckSpec, all_checks, check_names
 from dpaudit.errors import DpauditInconclusiveWarning, UsageError
+from dpaudit.privacy.pairs import numbered
 
 if TYPE_CHECKING:
     from dpaudit.conformance.case import Case
@@ -202,13 +203,8 @@ def instances(mechanism: Any) -> list[Any]:
 
 def named(mechanisms: Iterable[Any], name: str | None) -> list[tuple[Any, str]]:
     """Every instance with a name: of its class or function, numbered from the second on; never an address."""
-    found: list[tuple[Any, str]] = []
-    counts: dict[str, int] = {}
-    for one in (instance for mechanism in mechanisms for instance in instances(mechanism)):
-        own = name or _name(one)
-        counts[own] = counts.get(own, 0) + 1
-        found.append((one, own if counts[own] == 1 else f"{own}#{counts[own]}"))
-    return found
+    found = [instance for mechanism in mechanisms for instance in instances(mechanism)]
+    return list(zip(found, numbered([name or _name(one) for one in found]), strict=True))
 
 
 def _name(mechanism: Any) -> str:

@@ -5,16 +5,14 @@ q are one pair. An outcome that neither input has counts for nothing; one that o
 infinite. Everything is in nats and in double precision: the quantities are exact formulas up to rounding, which grows
 with the number of outcomes times 2**-53; only `zcdp_rho` contains a search, and it rounds outwards.
 
-Sources: Balle, Barthe and Gaboardi (2018), arXiv:1807.01647 (hockey-stick divergence and profile); Neyman and Pearson
-(1933) and Dong, Roth and Su (2019), arXiv:1905.02383 (trade-off function); van Erven and Harremoes (2014),
-arXiv:1206.2459 (Renyi divergence); Bun and Steinke (2016), arXiv:1605.02065 (zCDP).
+Sources: Balle, Barthe and Gaboardi (2018), arXiv:1807.01647 (hockey-stick divergence and profile); van Erven and
+Harremoes (2014), arXiv:1206.2459 (Renyi divergence); Bun and Steinke (2016), arXiv:1605.02065 (zCDP).
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy
@@ -121,53 +119,6 @@ def privacy_profile(p: ArrayLike, q: ArrayLike, epsilon: float) -> float:
     return max(hockey_stick_divergence(p, q, epsilon), hockey_stick_divergence(q, p, epsilon))
 
 
-def trade_off_function(p: ArrayLike, q: ArrayLike, type_one_error: ArrayLike) -> FloatArray:
-    """Least type II error of a test of p against q at each type I error, one direction.
-
-    A test rejects "the law is p" on an event, with randomisation; its type I error is the probability of rejection
-    under p, its type II error that of no rejection under q. The function is convex, decreasing and piecewise linear,
-    with corners at the likelihood-ratio tests (Neyman and Pearson).
-
-    Parameters
-    ----------
-    p, q : array_like of float, shape (outcomes,)
-        As in `privacy_loss`.
-    type_one_error : array_like of float
-        In [0, 1], of any shape.
-
-    Returns
-    -------
-    numpy.ndarray of float
-        Of the shape of `type_one_error`, in [0, 1].
-
-    Raises
-    ------
-    UsageError
-        As in `privacy_loss`, or if a type I error is out of range.
-
-    References
-    ----------
-    Dong, Roth and Su (2019), definition 2.1.
-
-    Examples
-    --------
-    >>> trade_off_function([0.75, 0.25], [0.25, 0.75], [0.0, 0.25, 1.0]).tolist()
-    [1.0, 0.25, 0.0]
-    """
-    p, q = _pair(p, q)
-    errors = np.asarray(type_one_error, dtype=float)
-    if not ((errors >= 0.0) & (errors <= 1.0)).all():
-        raise UsageError(f"type_one_error must be in [0, 1], got {errors[~((errors >= 0.0) & (errors <= 1.0))][0]}.")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(np.where(p + q > 0.0, q / p, 0.0), kind="stable")[::-1]  # most likely under q first
-    rejected = np.concatenate([[0.0], np.cumsum(p[order])])
-    missed = np.concatenate([[1.0], 1.0 - np.cumsum(q[order])])
-    # Several corners may have one type I error (outcomes that p never has): the last has the least type II error.
-    corners, last = np.unique(rejected[::-1], return_index=True)
-    values = np.interp(errors, corners, missed[::-1][last])
-    return np.asarray(np.clip(values, 0.0, 1.0))
-
-
 def renyi_divergence(p: ArrayLike, q: ArrayLike, renyi_order: float) -> float:
     """Renyi divergence of p from q, one direction: log(sum of p^r q^(1-r)) / (r - 1) for an order r.
 
@@ -243,31 +194,6 @@ def zcdp_rho(p: ArrayLike, q: ArrayLike, relative_gap: float = 1e-6) -> float:
         return math.inf
     support = p > 0.0
     return max(_largest_rho(p[support], q[support], gap), _largest_rho(q[support], p[support], gap))
-
-
-def over_pairs(mechanism: ArrayLike, quantity: Callable[[FloatArray, FloatArray], float]) -> FloatArray:
-    """A quantity of p and q for every ordered pair of inputs of a mechanism, shape (inputs, inputs).
-
-    Entry (i, j) is quantity(row i, row j); the diagonal is 0. Its maximum is the quantity of the whole mechanism where
-    all inputs are adjacent.
-
-    Parameters
-    ----------
-    mechanism : array_like of float, shape (inputs, outcomes)
-        Each row as p in `privacy_loss`.
-    quantity : callable
-        Such as `zcdp_rho`, or `lambda p, q: hockey_stick_divergence(p, q, 1.0)`.
-
-    Examples
-    --------
-    >>> response = [[0.75, 0.25], [0.25, 0.75]]
-    >>> float(over_pairs(response, lambda p, q: hockey_stick_divergence(p, q, 0.0)).max())
-    0.5
-    """
-    rows = _stochastic(mechanism)
-    count = len(rows)
-    entries = [[quantity(rows[i], rows[j]) if i != j else 0.0 for j in range(count)] for i in range(count)]
-    return np.array(entries, dtype=float)
 
 
 def _stochastic(mechanism: ArrayLike) -> FloatArray:

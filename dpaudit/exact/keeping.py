@@ -137,6 +137,25 @@ def measured(p: FloatArray, q: FloatArray, claim: Claim) -> tuple[str, float, fl
     return ("a rho", zcdp_rho(p, q), claim.value) if isinstance(claim, ZeroConcentratedDP) else None
 
 
+def trade_off_corners(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The corners of the trade-off of p against q: type I and type II errors of the likelihood-ratio tests.
+
+    It is linear between them (Neyman and Pearson), so they decide whether it lies above a convex function.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in trade_off_corners(np.array([0.75, 0.25]), np.array([0.25, 0.75]))]
+    [[0.0, 0.25, 1.0], [1.0, 0.25, 0.0]]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(np.where(p + q > 0.0, q / p, 0.0), kind="stable")[::-1]
+    # Both errors are sums of the small end, so that neither is a difference from 1.
+    kept = np.concatenate([np.cumsum(q[order][::-1])[::-1], [0.0]])
+    kept = kept / kept[0]  # a row that sums to 1 but for rounding is no loss at a type I error of 0
+    rejected = np.concatenate([[0.0], np.cumsum(p[order])])
+    return rejected / rejected[-1], kept
+
+
 def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
     if claim.is_vacuous:
         return True
@@ -152,7 +171,7 @@ def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
 
 def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
     """Say whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1)."""
-    rejected, kept = _corners(p, q)
+    rejected, kept = trade_off_corners(p, q)
     with np.errstate(divide="ignore"):
         least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
         return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))
@@ -160,19 +179,5 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
 
 def _is_harder(p: FloatArray, q: FloatArray, curve: TradeOffProfile) -> bool:
     """Say whether the trade-off of p against q lies above a convex function."""
-    rejected, kept = _corners(p, q)
+    rejected, kept = trade_off_corners(p, q)
     return bool(np.all(kept >= curve.at(rejected) - ROUNDING))
-
-
-def _corners(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The corners of the trade-off of p against q: type I and type II errors.
-
-    It is linear between them, so they decide whether it lies above a convex function.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(np.where(p + q > 0.0, q / p, 0.0), kind="stable")[::-1]
-    # Both errors are sums of the small end, so that neither is a difference from 1.
-    kept = np.concatenate([np.cumsum(q[order][::-1])[::-1], [0.0]])
-    kept = kept / kept[0]  # a row that sums to 1 but for rounding is no loss at a type I error of 0
-    rejected = np.concatenate([[0.0], np.cumsum(p[order])])
-    return rejected / rejected[-1], kept

@@ -28,7 +28,6 @@ from dpaudit.laws.mixing import mixture as mixture
 from dpaudit.laws.nasty import NASTY as NASTY
 from dpaudit.laws.nasty import NASTY_FUNCTIONS as NASTY_FUNCTIONS
 from dpaudit.laws.nasty import NastyFunction as NastyFunction
-from dpaudit.laws.processing import AffineProjection as AffineProjection
 from dpaudit.laws.processing import BoxProjection as BoxProjection
 from dpaudit.laws.processing import post_processing as post_processing
 from dpaudit.laws.processing import projection as projection

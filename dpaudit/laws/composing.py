@@ -19,7 +19,6 @@ from dpaudit.laws.derived import (
     density_of,
     draw,
     draw_chosen,
-    is_same_input,
     joined,
     matched,
     merged,
@@ -29,6 +28,7 @@ from dpaudit.laws.derived import (
 )
 from dpaudit.laws.listed import MAX_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject, as_subject
@@ -249,7 +249,8 @@ class PiecesMetric(Metric):
     def __call__(self, x: Any, x_prime: Any) -> float:
         both = (_pieces(self.split, data, len(self.claims)) for data in (x, x_prime))
         pieces = zip(self.claims, *both, strict=True)
-        return sum((0.0 if is_same_input(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
+        costs = (claim.for_pair(u, v).value for claim, u, v in pieces if identity_of(u) != identity_of(v))
+        return sum(costs, start=0.0)
 
 
 def parallel_composition(

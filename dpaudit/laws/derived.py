@@ -176,20 +176,6 @@ def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Se
     return None
 
 
-def is_same_input(a: Any, b: Any) -> bool:
-    """Tell whether two inputs are equal, by type and value; where that cannot be said, whether they are one object."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    try:
-        if isinstance(a, list | tuple):  # item by item: numpy would first give all items of a list one type
-            return len(a) == len(b) and all(is_same_input(u, v) for u, v in zip(a, b, strict=True))
-        return bool(a.dtype == b.dtype and np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
-    except Exception:  # an equality of the user's own may do anything; different inputs cost more, never less
-        return False
-
-
 def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Outputs:
     """`size` outputs of one part, checked to be so many; what it raises is raised as it is."""
     try:

@@ -11,10 +11,11 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import checked, group_claim
-from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, is_same_input, pairs_of
+from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, pairs_of
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
+from dpaudit.privacy.inputs import Inputs, identity_of, inputs_of
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.subjects.callables import as_subject
@@ -55,8 +56,9 @@ class ChainMetric(Metric):
         return self.budgets[self._position("x", x)][self._position("x_prime", x_prime)]
 
     def _position(self, name: str, value: Any) -> int:
+        own = identity_of(value)
         for position, known in enumerate(self.inputs):
-            if is_same_input(value, known):
+            if identity_of(known) == own:
                 return position
         raise UsageError(f"{name} must be an input of the pairs that the chains are made of, got {short_form(value)}.")
 
@@ -117,39 +119,22 @@ def group_privacy(
     ends = [(i, j) for i, j in zip(*np.nonzero(np.triu(is_far, 1)), strict=True)]
     if not ends:
         raise UsageError(f"pairs must join two inputs that are {count} steps apart, got {len(known)} without any.")
-    far = tuple(Pair(inputs[i][0], inputs[j][0], x_id=inputs[i][1], x_prime_id=inputs[j][1]) for i, j in ends)
+    data, ids = inputs.data, inputs.ids
+    far = tuple(Pair(data[i], data[j], x_id=ids[i], x_prime_id=ids[j]) for i, j in ends)
     derived = Grouped((subject,), count, known_pairs=far)
     if isinstance(promise, MetricDP):
-        table = tuple(map(tuple, budgets.tolist()))
-        return derived, MetricDP(ChainMetric(tuple(data for data, _ in inputs), table))
+        return derived, MetricDP(ChainMetric(tuple(data), tuple(map(tuple, budgets.tolist()))))
     return derived, group_claim(promise, count)
 
 
-def _chains(pairs: Sequence[Pair], claim: Claim) -> tuple[list[tuple[Any, str]], FloatArray, FloatArray]:
-    """The inputs of the pairs (with their ids), the least number of pairs between any two, and their least budget."""
-    inputs: list[tuple[Any, str]] = []
-    places: dict[int, int] = {}  # by identity first: the pairs of many inputs name each of them many times
-    ends: list[tuple[int, int]] = []
-    for pair in pairs:
-        here = []
-        for data, name in ((pair.x, pair.x_id), (pair.x_prime, pair.x_prime_id)):
-            if id(data) not in places:
-                places[id(data)] = _placed(inputs, data, name)
-            here.append(places[id(data)])
-        ends.append((here[0], here[1]))
-    steps = np.full((len(inputs), len(inputs)), np.inf)
+def _chains(pairs: Sequence[Pair], claim: Claim) -> tuple[Inputs, FloatArray, FloatArray]:
+    """The inputs of the pairs, the least number of pairs between any two, and their least budget."""
+    inputs = inputs_of(pairs)
+    steps = np.full((len(inputs.data), len(inputs.data)), np.inf)
     np.fill_diagonal(steps, 0.0)
     budgets = steps.copy()
-    for pair, (i, j) in zip(pairs, ends, strict=True):
-        steps[i, j] = steps[j, i] = min(steps[i, j], 1.0)
-        if isinstance(claim, MetricDP):
+    steps[inputs.first, inputs.second] = steps[inputs.second, inputs.first] = 1.0
+    if isinstance(claim, MetricDP):
+        for pair, i, j in zip(pairs, inputs.first.tolist(), inputs.second.tolist(), strict=True):
             budgets[i, j] = budgets[j, i] = min(budgets[i, j], claim.for_pair(pair.x, pair.x_prime).value)
     return inputs, shortest_paths(steps), shortest_paths(budgets)
-
-
-def _placed(inputs: list[tuple[Any, str]], data: Any, name: str) -> int:
-    for position, (known, _) in enumerate(inputs):
-        if is_same_input(data, known):
-            return position
-    inputs.append((data, name))
-    return len(inputs) - 1

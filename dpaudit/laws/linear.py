@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, refuse
-from dpaudit.laws.processing import equalities
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 
@@ -177,7 +177,7 @@ def linear_conditioning(
     promise = checked(claim)
     if noise == "laplace" and not isinstance(promise, PureDP | MetricDP):
         raise refuse(promise, "laplace noise keeps on linear equalities")
-    a, b = equalities(matrix, values)
+    a, b = _equalities(matrix, values)
     width = number("scale", scale, "in (0, inf)", lambda value: 0.0 < value < math.inf)
     known = None if pairs is None else tuple(as_pairs(pairs))
     rows = tuple(map(tuple, a.tolist()))
@@ -186,3 +186,20 @@ def linear_conditioning(
     if free == 0 or (noise == "laplace" and free > MAX_FREE):
         raise UsageError(f"matrix must leave from 1 to {MAX_FREE} free dimensions, got {free}.")
     return derived, promise
+
+
+def _equalities(matrix: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution."""
+    try:
+        a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"matrix and values must be numbers, got {matrix!r:.40} and {values!r:.40}.") from error
+    if a.ndim != 2 or b.ndim != 1 or a.size == 0 or len(a) != len(b):
+        raise UsageError(f"values must be one number a row of matrix, got shapes {b.shape} and {a.shape}.")
+    if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
+        raise UsageError("matrix and values must be finite, got an infinity or NaN.")
+    residual = a @ (np.linalg.pinv(a) @ b) - b
+    # 1e-9 of the size of the terms: pinv itself cuts singular values at 1e-15 of the largest.
+    if np.abs(residual).max() > 1e-9 * (1.0 + np.abs(b).max()):
+        raise UsageError(f"values must have a solution of matrix @ z = values, got {b.tolist()} with none.")
+    return a, b

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import is_number
@@ -124,54 +123,9 @@ def projection(
     mechanism, claim, pairs
         As in `post_processing`.
     nearest : callable
-        A batch of outputs to their nearest points: `AffineProjection`, `BoxProjection`, or one's own.
+        A batch of outputs to their nearest points: `BoxProjection`, or one's own.
     """
     return post_processing(mechanism, claim, nearest, pairs=pairs)
-
-
-@dataclasses.dataclass(frozen=True)
-class AffineProjection:
-    """The nearest point z with A z = b in the Euclidean norm: y - A^+ (A y - b). Outputs of shape (size, columns).
-
-    Parameters
-    ----------
-    matrix : tuple of tuple of float
-        A, shape (equalities, columns).
-    values : tuple of float
-        b, shape (equalities,). There must be a solution.
-
-    Raises
-    ------
-    UsageError
-        If the shapes do not fit, an entry is not finite, or A z = b has no solution.
-
-    Examples
-    --------
-    >>> AffineProjection(((1.0, 1.0),), (2.0,))(np.array([[0.0, 0.0]])).round(12).tolist()
-    [[1.0, 1.0]]
-    """
-
-    matrix: tuple[tuple[float, ...], ...]
-    values: tuple[float, ...]
-    name: str = "projection on linear equalities"
-
-    def __post_init__(self) -> None:
-        a, b = equalities(self.matrix, self.values)
-        object.__setattr__(self, "matrix", tuple(map(tuple, a.tolist())))
-        object.__setattr__(self, "values", tuple(b.tolist()))
-
-    def __call__(self, outputs: Any) -> FloatArray:
-        a, b = np.array(self.matrix), np.array(self.values)
-        points = np.asarray(outputs, dtype=float)
-        if points.ndim != 2 or points.shape[1] != a.shape[1]:
-            raise UsageError(f"outputs must be of shape (size, {a.shape[1]}), got shape {points.shape}.")
-        inverse = np.linalg.pinv(a)
-        along, offset = np.eye(a.shape[1]) - inverse @ a, inverse @ b
-        result = np.tile(offset, (len(points), 1))
-        # Validity: one column after the other, so that every row is added up in the same order, whatever the batch is.
-        for column in range(a.shape[1]):
-            result += points[:, column, None] * along[:, column]
-        return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,23 +154,6 @@ class BoxProjection:
 
     def _clipped(self, rows: FloatArray) -> FloatArray:
         return np.clip(rows, self.low, self.high)
-
-
-def equalities(matrix: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution."""
-    try:
-        a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"matrix and values must be numbers, got {matrix!r:.40} and {values!r:.40}.") from error
-    if a.ndim != 2 or b.ndim != 1 or a.size == 0 or len(a) != len(b):
-        raise UsageError(f"values must be one number a row of matrix, got shapes {b.shape} and {a.shape}.")
-    if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
-        raise UsageError("matrix and values must be finite, got an infinity or NaN.")
-    residual = a @ (np.linalg.pinv(a) @ b) - b
-    # 1e-9 of the size of the terms: pinv itself cuts singular values at 1e-15 of the largest.
-    if np.abs(residual).max() > 1e-9 * (1.0 + np.abs(b).max()):
-        raise UsageError(f"values must have a solution of matrix @ z = values, got {b.tolist()} with none.")
-    return a, b
 
 
 def _takes_generator(function: Callable[..., Any]) -> bool:

@@ -118,7 +118,7 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
                 f"pairs must have unique ids, got {pair.id!r} at positions {given[pair.id]} and {position}."
             )
     own = [position for position, pair in enumerate(result) if pair.id not in given]
-    for position, name in zip(own, _numbered([result[k].id for k in own], given), strict=True):
+    for position, name in zip(own, numbered([result[k].id for k in own], given), strict=True):
         if result[position].id != name:
             result[position] = dataclasses.replace(result[position], id=name)
     return result
@@ -170,7 +170,7 @@ class AllPairs(Sequence[Pair]):
     def __init__(self, inputs: Sequence[Any], ids: Sequence[str] | None = None) -> None:
         names = input_names(inputs, ids)
         if ids is None:  # short forms may coincide: the later ones get a number
-            names = _numbered(names)
+            names = numbered(names)
         self.inputs, self.ids = tuple(inputs), tuple(names)
 
     def __len__(self) -> int:
@@ -202,7 +202,7 @@ class AllPairs(Sequence[Pair]):
         return Pair(self.inputs[i], self.inputs[j], x_id=self.ids[i], x_prime_id=self.ids[j])
 
 
-def _numbered(names: list[str], given: Collection[str] = ()) -> list[str]:
+def numbered(names: Sequence[str], given: Collection[str] = ()) -> list[str]:
     """The names, each later duplicate with its number: 'a', 'a#2'; none is one of `given`."""
     taken = set(names)
     result, used = [], set(given)

@@ -7,9 +7,10 @@ anything shown: what a kill loses, nobody has seen, and its stream is used up.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpaudit.campaign.campaign import Progress
@@ -22,7 +23,7 @@ from dpaudit.inference.saved import State, StateError, claim_digest, joined, pai
 from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, numbered
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
@@ -63,7 +64,7 @@ class AccumulatingAudit:
         self.claims, self.pairs = claims, pairs
         self.samples, self.mode, self.confidence, self.worker_pool = samples, mode, confidence, worker_pool
         self._runs_of_batches = 0
-        self.keys = _numbered(
+        self.keys = numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
@@ -128,7 +129,7 @@ class AccumulatingAudit:
         # Validity: where an outcome may depend on when a call is made, pairs share no draws (`audits.one_audit`).
         find = inputs_apart if subject.draws_together else distinct_inputs
         self.data, self.positions = find(self.pairs)
-        self.input_keys = _numbered([input_key(x) for x in self.data])
+        self.input_keys = numbered([input_key(x) for x in self.data])
         generation = next_generation(known)
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
@@ -150,7 +151,8 @@ class AccumulatingAudit:
         self._saved = {key: known[key] for key in self.keys if key in known}
         old = {key: pair for key, pair in self._pairs().items() if key in known}
         for key, pair in old.items():
-            self._restore(pair, known[key].state)
+            with self._reading():
+                restored(known[key].state, pair)
         if old:
             game.go_on(self._kept_of({i for pair in old.values() for i in pair.inputs}))
         if len(old) == len(game.pairs):
@@ -167,7 +169,10 @@ class AccumulatingAudit:
         for key, own in wanted.items():
             there = self._saved[key]
             pairs[key].start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(own.state):  # another session has let it in since: to be joined
+            rounds = [
+                [one["name"] for one in state["uses"][0]["table"]["rounds"]] for state in (there.state, own.state)
+            ]
+            if rounds[0] != rounds[1]:  # another session has let it in since: to be joined
                 self._saved[key] = dataclasses.replace(there, revision=-1)
 
     def _kept_of(self, inputs: set[int]) -> dict[int, Outcomes]:
@@ -176,10 +181,8 @@ class AccumulatingAudit:
         for i in inputs:
             data = self.store.outputs_of(self.session, self.input_keys[i])
             if data is not None:
-                try:
+                with self._reading():
                     kept[i] = outcomes_from_bytes(data)
-                except ValueError as error:
-                    raise self._unreadable(error) from error
                 self._kept[self.input_keys[i]] = len(kept[i])
         return kept
 
@@ -206,18 +209,16 @@ class AccumulatingAudit:
     def _state(self, pair: PairGame) -> State:
         return {**pair_state(pair, self.session.origin), "one_by_one": self.subject.one_by_one}
 
-    def _restore(self, pair: PairGame, state: State) -> None:
-        """Let a pair go on from a state of its claim."""
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """For a while what cannot be read is a fault of the store."""
         try:
-            restored(state, pair)
-        except StateError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> UsageError:
-        return UsageError(
-            f"store must have states that this version reads, got another one of {self.subject.name} ({error}) "
-            f"at {str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
-        )
+            yield
+        except ValueError as error:
+            raise UsageError(
+                f"store must have states that this version reads, got another one of {self.subject.name} ({error}) at "
+                f"{str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
+            ) from error
 
     def _after_round(self, on_progress: Callable[[Progress], None] | None) -> None:
         # Validity: what was not saved is not shown, so nobody breaks off a session by what it is about to lose.
@@ -263,7 +264,8 @@ class AccumulatingAudit:
                 f"store must not be written by two versions of dpaudit at a time, got both ({error})"
             ) from error
         bounds = [{**use, "lower": of["lower"]} for use, of in zip(state["uses"], there["uses"], strict=True)]
-        self._restore(pair, {**state, "level": there["level"], "uses": bounds})
+        with self._reading():
+            restored({**state, "level": there["level"], "uses": bounds}, pair)
         pair.labelled_before = pair.labelled - own
         # What was seen of the outcomes of this session; and of those of the other one, where that has changed.
         of_others = None if pair.change == change else pair.change
@@ -286,17 +288,3 @@ class AccumulatingAudit:
             if data is not None:
                 chosen[key] = len(outcomes), data
         return chosen
-
-
-def _rounds(state: State) -> list[str]:
-    return [one["name"] for one in state["uses"][0]["table"]["rounds"]]
-
-
-def _numbered(keys: Sequence[str]) -> list[str]:
-    """Keys with a number behind those that came before."""
-    seen: dict[str, int] = {}
-    result = []
-    for key in keys:
-        seen[key] = seen.get(key, 0) + 1
-        result.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
-    return result

@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,18 +33,16 @@ from dpaudit.inference.saved import FORMAT, State, StateError, at_level, joined
 from dpaudit.running.journal import open_private
 from dpaudit.running.plain_data import inflated
 from dpaudit.running.streams import EVIDENCE
+from dpaudit.running.tables import Row, Tables, layout_of, put
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
-MAX_TABLES = 100  # and indices that are looked at
 MAX_VALUE = 128 << 20  # bytes of one value, or row
-MAX_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
-STATES = ("state", "outputs")  # columns of compressed content
 PATIENCE = 60.0  # seconds to wait for another writer
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first session
 FAILED = "failed"  # of a session in which a call raised for a whole batch
 FORGOTTEN = -1  # the life of sessions that were forgotten in a store that was merged
-TABLES = """
+TABLES = Tables("""
 create table subjects (
     id integer primary key, digest text not null unique, fingerprint text not null, name text not null, target text,
     claim text not null, confidence real not null, life integer not null, created text not null);
@@ -65,15 +62,7 @@ create table inputs (
 create table looks (
     pair integer not null references pairs, night integer not null references nights, labelled integer not null,
     log_wealth real, lower real not null, primary key (pair, night));
-"""
-LOOK = ("pairs.key", "seed", "number", "started", "looks.labelled", "looks.log_wealth", "looks.lower")  # as listed
-Row = dict[str, Any]
-KINDS: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
-# What each column may hold: SQLite keeps a text in a column of numbers where it is none.
-TYPES = {
-    name: (*KINDS[kind], *(() if bound else (type(None),)))
-    for name, kind, bound in re.findall(r"(\w+) (integer|real|text|blob)( not null| primary key)?", TABLES)
-}
+""")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,23 +157,6 @@ def share_of(generation: int) -> float:
     return FIRST_SHARE if generation == 0 else (1.0 - FIRST_SHARE) * 6.0 / (math.pi * generation) ** 2
 
 
-def _layout(execute: Any) -> dict[str, tuple[str, str, str | None]]:
-    """The kind, the table and the SQL of all that a file has, to the letter, by name."""
-    query = "select name, type, tbl_name, sql from sqlite_master limit ?"
-    return {row[0]: tuple(row[1:]) for row in execute(query, (MAX_TABLES,)).fetchall()}
-
-
-with contextlib.closing(sqlite3.connect(":memory:")) as _empty:
-    for _statement in TABLES.split(";"):  # as a new store is made
-        _empty.execute(_statement)
-    OURS = _layout(_empty.execute)
-    COLUMNS = {
-        name: [column for (column,) in _empty.execute("select name from pragma_table_info(?) order by cid", (name,))]
-        for name, (kind, *_) in OURS.items()
-        if kind == "table"
-    }
-
-
 class StoreError(DpauditError):
     """The store cannot be read or written (exit status 3); what was committed before stays."""
 
@@ -246,8 +218,7 @@ class Store:
             layout = execute("pragma user_version").fetchone()[0]
             tables = execute("select count(*) from sqlite_master").fetchone()[0]
             if tables == 0 and application == 0:
-                for statement in TABLES.split(";"):
-                    execute(statement)
+                TABLES.make(execute)
                 execute(f"pragma application_id = {APPLICATION}")
                 execute(f"pragma user_version = {LAYOUT}")
             elif application != APPLICATION:
@@ -262,10 +233,9 @@ class Store:
 
     def _check_layout(self, execute: Any) -> None:
         """`UsageError` if our tables have other SQL than ours, or there is any that runs by itself: a store is data."""
-        found = _layout(execute)
-        wrong = [name for name, ours in OURS.items() if found.get(name) != ours]
-        wrong += [name for name, (kind, table, _) in found.items() if kind in ("trigger", "view") or table in OURS]
-        if wrong := [name for name in wrong if found.get(name) != OURS.get(name)]:
+        found, ours = layout_of(execute), TABLES.layout
+        looked_at = [name for name, (kind, table, _) in found.items() if kind in ("trigger", "view") or table in ours]
+        if wrong := [name for name in [*ours, *looked_at] if found.get(name) != ours.get(name)]:
             raise UsageError(
                 f"store must have the tables of layout {LAYOUT} to the letter, got another {wrong[0]!r:.80} at "
                 f"{str(self.path)!r}."
@@ -303,11 +273,11 @@ class Store:
         """
         with self.transaction() as execute:
             about = {name: as_text(value) for name, value in dataclasses.asdict(identity).items() if value is not None}
-            row: Row = {"digest": identity.digest, **about, "confidence": confidence, "life": 0, "created": _now()}
-            _put(execute, "subjects", row, keeps=True)
+            row: Row = {"digest": identity.digest, **about, "confidence": confidence, "life": 0, "created": now()}
+            put(execute, "subjects", row, keeps=True)
             change = "update subjects set name = ?, target = coalesce(?, target) where digest = ?"
             execute(change, (about["name"], about.get("target"), identity.digest))
-            (row,) = _rows(execute, "subjects", digest=identity.digest)
+            (row,) = TABLES.rows(execute, "subjects", digest=identity.digest)
             if row["confidence"] != confidence:
                 raise UsageError(
                     f"confidence must be {row['confidence']:g}, as on the first session of this evidence, got "
@@ -320,12 +290,12 @@ class Store:
                     f"{failed}. Let it return one output a call, or forget its evidence and begin anew."
                 )
             self._check_format(execute, row)
-            earlier = _rows(execute, "nights", subject=subject, seed=str(seed))
+            earlier = TABLES.rows(execute, "nights", subject=subject, seed=str(seed))
             number = max((session["number"] for session in earlier), default=-1) + 1
-            session = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": _now()}
+            session = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": now()}
             first = {"status": "started", "samples": samples, "runs": 0, "version": __version__}
-            id_ = _put(execute, "nights", {**session, **first})
-            ordinal = len(_rows(execute, "nights", subject=subject, life=life))
+            id_ = put(execute, "nights", {**session, **first})
+            ordinal = len(TABLES.rows(execute, "nights", subject=subject, life=life))
         return Session(subject, id_, life, seed, number, identity.digest, ordinal)
 
     def pairs_of(self, session: Session) -> dict[str, SavedPair]:
@@ -391,30 +361,30 @@ class Store:
                 pair = saved[key] = dataclasses.replace(there, state=state, revision=there.revision + 1)
                 _write(execute, session.subject, session.life, pair)
                 look = {"labelled": pair.labelled, "log_wealth": _not_nan(pair.log_wealth), "lower": pair.lower}
-                _put(execute, "looks", {"pair": row, "night": session.id, **look})
+                put(execute, "looks", {"pair": row, "night": session.id, **look})
             for key, (count, data) in outputs.items():
                 about = {"subject": session.subject, "life": session.life, "key": key, "count": count}
-                _put(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
+                put(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
             execute("update nights set runs = ? where id = ?", (runs, session.id))
         return saved
 
     def end(self, session: Session, status: str) -> None:
         """Note how a session ended: "finished", or `FAILED`."""
         with self.transaction() as execute:
-            execute("update nights set ended = ?, status = ? where id = ?", (_now(), status, session.id))
+            execute("update nights set ended = ?, status = ? where id = ?", (now(), status, session.id))
 
     # --- what is there ---
 
     def subjects(self) -> list[Row]:
         """Every subject with its sessions, and what is known of its pairs."""
         with self.transaction() as execute:
-            found = _rows(execute, "subjects")
+            found = TABLES.rows(execute, "subjects")
             for subject in found:
-                subject["nights"] = _rows(execute, "nights", subject=subject["id"])
+                subject["nights"] = TABLES.rows(execute, "nights", subject=subject["id"])
                 subject["pairs"] = list(self._pairs_at(execute, subject["id"], subject["life"]).values())
-                query = f"select {', '.join(LOOK)} from looks join pairs on looks.pair = pairs.id join nights on "
-                query += "looks.night = nights.id where pairs.subject = ? and pairs.life = ? order by nights.id"
-                subject["looks"] = _read(execute(query, (subject["id"], subject["life"])), LOOK)
+                query = "select key, seed, number, started, looks.* from looks join pairs on pair = pairs.id "
+                query += "join nights on night = nights.id where pairs.subject = ? and pairs.life = ? order by night"
+                subject["looks"] = TABLES.read(execute(query, (subject["id"], subject["life"])))
         return found
 
     def forget(self, digests: Sequence[str]) -> int:
@@ -425,7 +395,7 @@ class Store:
         """
         forgotten = 0
         with self.transaction() as execute:
-            for subject in (row for digest in digests for row in _rows(execute, "subjects", digest=digest)):
+            for subject in (row for digest in digests for row in TABLES.rows(execute, "subjects", digest=digest)):
                 row = subject["id"], subject["life"]
                 query = "delete from looks where pair in (select id from pairs where subject = ? and life = ?)"
                 execute(query, row)
@@ -453,8 +423,8 @@ class Store:
                 subject["inputs"] = other._inputs_at(execute, subject["id"], subject["life"])
         with self.transaction() as execute:
             for subject in theirs:
-                _put(execute, "subjects", {**_own(subject, "subjects"), "life": 0}, keeps=True)
-                (own,) = _rows(execute, "subjects", digest=subject["digest"])
+                put(execute, "subjects", {**TABLES.own(subject, "subjects"), "life": 0}, keeps=True)
+                (own,) = TABLES.rows(execute, "subjects", digest=subject["digest"])
                 here = {"subject": own["id"], "life": own["life"]}
                 if own["confidence"] != subject["confidence"]:
                     raise UsageError(
@@ -466,7 +436,7 @@ class Store:
                 for session in subject["nights"]:
                     of_life = own["life"] if session["life"] == subject["life"] else FORGOTTEN
                     try:
-                        _put(execute, "nights", {**_own(session, "nights"), **here, "life": of_life}, adds=True)
+                        put(execute, "nights", {**TABLES.own(session, "nights"), **here, "life": of_life}, adds=True)
                     except sqlite3.IntegrityError as error:
                         raise UsageError(
                             f"stores must have no stream in common, got {session['seed']}/{session['number']} of "
@@ -485,7 +455,7 @@ class Store:
                     # else the whole subject is new here, and its levels are those that it had
                     _write(execute, own["id"], own["life"], pair)
                 for row in subject["inputs"]:
-                    _put(execute, "inputs", {**row, **here}, keeps=True)
+                    put(execute, "inputs", {**row, **here}, keeps=True)
         return sum(len(one["nights"]) for one in theirs), sum(len(one["pairs"]) for one in theirs)
 
     # --- rows ---
@@ -495,7 +465,7 @@ class Store:
         row, life = subject["id"], subject["life"]
         if all(pair.state.get("format") == FORMAT for pair in self._pairs_at(execute, row, life).values()):
             return
-        sessions = _rows(execute, "nights", subject=row, life=life)
+        sessions = TABLES.rows(execute, "nights", subject=row, life=life)
         by = sessions[-1]["version"] if sessions else "of another version"
         raise UsageError(
             f"store must have evidence that this version goes on from, got that of dpaudit {by} for "
@@ -504,7 +474,7 @@ class Store:
         )
 
     def _check_may_add(self, execute: Any, session: Session) -> None:
-        (subject,) = _rows(execute, "subjects", id=session.subject)
+        (subject,) = TABLES.rows(execute, "subjects", id=session.subject)
         if subject["life"] != session.life:
             raise StoreError("evidence must not be forgotten while an audit adds to it, got a new life of its subject.")
         # As in `begin`; also of a session that was under way when the batch of another one raised.
@@ -518,7 +488,7 @@ class Store:
     def _pairs_at(self, execute: Any, subject: int, life: int, **which: Any) -> dict[str, SavedPair]:
         """The pairs of a life, by their keys."""
         found = {}
-        for row in _rows(execute, "pairs", subject=subject, life=life, **which):
+        for row in TABLES.rows(execute, "pairs", subject=subject, life=life, **which):
             data = self._checked(row["state"], row["digest"], f"the state of pair {row['name']}")
             try:
                 state = json.loads(inflated(data))
@@ -531,7 +501,7 @@ class Store:
 
     def _inputs_at(self, execute: Any, subject: int, life: int, **which: Any) -> list[Row]:
         """The outputs that are kept of inputs."""
-        found = _rows(execute, "inputs", subject=subject, life=life, **which)
+        found = TABLES.rows(execute, "inputs", subject=subject, life=life, **which)
         for row in found:
             self._checked(row["outputs"], row["digest"], f"the outputs of input {row['key'][:12]}")
         return found
@@ -540,37 +510,6 @@ class Store:
         if _digest(blob) != digest:
             raise self._said(sqlite3.DatabaseError(f"{what} that is damaged"))
         return blob
-
-
-def _rows(execute: Any, table: str, **which: Any) -> list[Row]:
-    """The rows of a table that have these values, in the order in which they came."""
-    columns, chosen = COLUMNS[table], " and ".join(f"{name} = ?" for name in which) or "1"
-    query = f"select {', '.join(columns)} from {table} where {chosen} order by rowid"
-    return _read(execute(query, tuple(which.values())), columns)
-
-
-def _read(rows: Any, columns: Sequence[str]) -> list[Row]:
-    """Rows by the names of their columns, checked: no column's name has two types."""
-    names = [column.rpartition(".")[2] for column in columns]
-    found = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
-    for name, value in (cell for row in found for cell in row.items()):
-        if name not in STATES and isinstance(value, str | bytes) and len(value) > MAX_TEXT:
-            raise UsageError(f"store must have texts of at most {MAX_TEXT:,} characters, got more in {name}.")
-        if type(value) not in TYPES[name]:
-            raise UsageError(f"store must have values of the types of its columns, got {value!r:.40} in {name}.")
-    return found
-
-
-def _put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:
-    """Put a row into a table, in the place of one with its keys, unless that one is kept or must not be there."""
-    way = "insert or ignore" if keeps else "insert" if adds else "insert or replace"
-    marks = ", ".join("?" * len(row))
-    return int(execute(f"{way} into {table} ({', '.join(row)}) values ({marks})", tuple(row.values())).lastrowid)
-
-
-def _own(row: Row, table: str) -> Row:
-    """The columns of a row of another store without its number there."""
-    return {name: row[name] for name in COLUMNS[table] if name != "id"}
 
 
 def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
@@ -584,7 +523,7 @@ def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
         "state": blob,
         "digest": _digest(blob),
     }
-    _put(execute, "pairs", {"subject": subject, "life": life, **row}, keeps=True)
+    put(execute, "pairs", {"subject": subject, "life": life, **row}, keeps=True)
     where = "where subject = ? and life = ? and key = ?"
     changed = ", ".join(f"{name} = ?" for name in row)
     execute(f"update pairs set {changed} {where}", (*row.values(), subject, life, pair.key))
@@ -595,13 +534,13 @@ def _failed_session(execute: Any, subject: int, life: int, besides: int | None =
 
     Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
     """
-    sessions = enumerate(_rows(execute, "nights", subject=subject, life=life), 1)
+    sessions = enumerate(TABLES.rows(execute, "nights", subject=subject, life=life), 1)
     return next((k for k, session in sessions if session["status"] == FAILED and session["id"] != besides), None)
 
 
 def _check_goes_on(execute: Any, own: Row, subject: Row) -> None:
     """Refuse a product with evidence that ends with a batch that raised; alone it is taken over as it is."""
-    here = [session["status"] for session in _rows(execute, "nights", subject=own["id"], life=own["life"])]
+    here = [session["status"] for session in TABLES.rows(execute, "nights", subject=own["id"], life=own["life"])]
     there = [session["status"] for session in subject["nights"] if session["life"] == subject["life"]]
     for which, sessions in (("first", here), ("second", there)):
         if here and there and FAILED in sessions:
@@ -639,5 +578,5 @@ def as_text(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def _now() -> str:
+def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

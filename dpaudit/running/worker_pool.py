@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import random
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, open_workers, outcome
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.isolation.worker import global_state
 from dpaudit.subjects.leaving import end_of_time, until
 from dpaudit.subjects.plain import Seen
 
@@ -45,10 +45,7 @@ def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[],
     """
 
     def state() -> Any:
-        if subject.replayable:
-            return rng.bit_generator.state
-        _, keys, *rest = np.random.get_state()  # noqa: NPY002
-        return keys.tobytes(), *rest, random.getstate()  # type: ignore[attr-defined]
+        return rng.bit_generator.state if subject.replayable else global_state()
 
     before = state()
     return lambda: bool(state() != before)

@@ -31,7 +31,6 @@ import hashlib
 import math
 import sqlite3
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -39,24 +38,21 @@ import numpy as np
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.running.store import Store
+from dpaudit.running.store import FORGOTTEN, Store, as_text, now
+from dpaudit.running.tables import Row, Tables, columns_of, put
 from dpaudit.scores.bets import WAY
 from dpaudit.scores.designs import BEYOND_DOUBT
 
-COLUMNS = {
-    "score_ledgers": (
-        "id integer primary key", "digest text not null unique", "name text not null", "claim text not null",
-        "parameter text not null", "budget real not null", "confidence real not null", "seed text not null",
-        "life integer not null", "created text not null",
-    ),
-    "score_nights": (
-        "id integer primary key", "ledger integer not null", "life integer not null", "digest text not null",
-        "started text not null", "ended text", "version text not null", "count_in integer not null",
-        "count_out integer not null", "scores_in blob not null", "scores_out blob not null", "log_wealth real",
-        "lower real", "violated integer",
-    ),
-}  # fmt: skip
-FORGOTTEN = -1  # the life of sessions that were forgotten in a store that was merged
+TABLES = Tables("""
+create table score_ledgers (
+    id integer primary key, digest text not null unique, name text not null, claim text not null,
+    parameter text not null, budget real not null, confidence real not null, seed text not null,
+    life integer not null, created text not null);
+create table score_nights (
+    id integer primary key, ledger integer not null, life integer not null, digest text not null,
+    started text not null, ended text, version text not null, count_in integer not null, count_out integer not null,
+    scores_in blob not null, scores_out blob not null, log_wealth real, lower real, violated integer);
+""")  # fmt: skip
 TOLD_AT = (1e-2, 1e-5, 1e-8)  # deltas at which a claim's epsilon tells it from others of the same text
 
 
@@ -127,19 +123,19 @@ def enter(
     UsageError
         If confidence or seed are not those of the first session, or the scores cannot be added (module docstring).
     """
-    name = name.encode("utf-8", "backslashreplace").decode()  # what a database can hold
+    name = as_text(name)
     given_in, given_out = canonical(scores_in), canonical(scores_out)
     if not len(given_in) + len(given_out):
         raise UsageError("scores must have at least one score, got none.")
     with store.transaction() as execute:
         _prepare(store, execute)
-        ledger = _ledger_of(store, execute, name, claim, confidence, seed)
+        ledger = _ledger_of(execute, name, claim, confidence, seed)
         new_in, new_out = new_scores(ledger, given_in, given_out)
         if len(new_in) + len(new_out):
             known_in, known_out = ledger.scores
             check(np.concatenate([known_in, new_in]), np.concatenate([known_out, new_out]), ledger.seed)
             _insert(execute, ledger.id, ledger.life, new_in, new_out)
-        (ledger,) = _read(store, execute, ledger.digest)
+        (ledger,) = _read(execute, digest=ledger.digest)
     return ledger, (len(new_in), len(new_out))
 
 
@@ -148,14 +144,14 @@ def note_look(store: Store, ledger: Ledger, log_wealth: float | None, lower: flo
     with store.transaction() as execute:
         execute(
             "update score_nights set ended = ?, log_wealth = ?, lower = ?, violated = ? where id = ?",
-            (_now(), log_wealth, lower, int(violated), ledger.current[-1].id),
+            (now(), log_wealth, lower, int(violated), ledger.current[-1].id),
         )
 
 
 def ledgers(store: Store) -> list[Ledger]:
     """Every ledger of a store."""
     with store.transaction() as execute:
-        return _read(store, execute)
+        return _read(execute)
 
 
 def forget(store: Store, digests: Sequence[str]) -> None:
@@ -164,7 +160,7 @@ def forget(store: Store, digests: Sequence[str]) -> None:
     A longer file that begins with forgotten scores is another session, counted in a life with its own error rate.
     """
     with store.transaction() as execute:
-        if not _has_tables(execute):
+        if not columns_of(execute, "score_ledgers"):
             return
         for digest in digests:
             query = "select id, life from score_ledgers where digest = ?"
@@ -190,7 +186,7 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
         return 0
     with store.transaction() as execute:
         _prepare(store, execute)
-        here = {ledger.digest: ledger for ledger in _read(store, execute)}
+        here = {ledger.digest: ledger for ledger in _read(execute)}
         for ledger in theirs:
             own = here.get(ledger.digest)
             if own is not None:
@@ -298,94 +294,74 @@ def _identity(name: str, claim: Claim) -> str:
 # --- rows ---
 
 
-def _has_tables(execute: Any) -> bool:
-    return execute("select 1 from sqlite_master where name = 'score_ledgers'").fetchone() is not None
-
-
 def _prepare(store: Store, execute: Any) -> None:
     """Make the tables where they are missing; `UsageError` where they are others."""
-    for table, columns in COLUMNS.items():
-        execute(f"create table if not exists {table} ({', '.join(columns)})")
-        found = [column[1] for column in execute(f"pragma table_info({table})").fetchall()]
-        if found != _names(table):
+    if not columns_of(execute, "score_ledgers"):
+        TABLES.make(execute)
+    for table, columns in TABLES.columns.items():
+        if columns_of(execute, table) != columns:
             raise UsageError(f"store must have the columns of {table}, got others at {str(store.path)!r}.")
 
 
-def _names(table: str) -> list[str]:
-    return [column.split()[0] for column in COLUMNS[table]]
-
-
-def _ledger_of(store: Store, execute: Any, name: str, claim: Claim, confidence: float, seed: int | None) -> Ledger:
+def _ledger_of(execute: Any, name: str, claim: Claim, confidence: float, seed: int | None) -> Ledger:
     digest = _identity(name, claim)
-    found = _read(store, execute, digest)
+    found = _read(execute, digest=digest)
     if not found:
-        columns = _names("score_ledgers")[1:]
-        values = (digest, name, str(claim), claim.parameter, claim.value, confidence, str(seed or 0), 0, _now())
-        _add(execute, "score_ledgers", dict(zip(columns, values, strict=True)))
-        found = _read(store, execute, digest)
+        about = {"digest": digest, "name": name, "claim": str(claim), "parameter": claim.parameter}
+        begun = {"budget": claim.value, "confidence": confidence, "seed": str(seed or 0), "life": 0, "created": now()}
+        put(execute, "score_ledgers", {**about, **begun}, adds=True)
+        found = _read(execute, digest=digest)
     (ledger,) = found
-    for what, first, now in (("confidence", ledger.confidence, confidence), ("seed", ledger.seed, seed)):
-        if now is not None and now != first:
-            raise UsageError(f"{what} must be {first}, as on the first session of this evidence, got {now}.")
+    for what, first, given in (("confidence", ledger.confidence, confidence), ("seed", ledger.seed, seed)):
+        if given is not None and given != first:
+            raise UsageError(f"{what} must be {first}, as on the first session of this evidence, got {given}.")
     return ledger
 
 
 def _insert(execute: Any, ledger: int, life: int, new_in: FloatArray, new_out: FloatArray) -> None:
     session = {
-        "ledger": ledger, "life": life, "digest": digest_of(new_in, new_out), "started": _now(), "version": __version__,
+        "ledger": ledger, "life": life, "digest": digest_of(new_in, new_out), "started": now(), "version": __version__,
         "count_in": len(new_in), "count_out": len(new_out), "scores_in": new_in.tobytes(),
         "scores_out": new_out.tobytes(),
     }  # fmt: skip
-    _add(execute, "score_nights", session)
-
-
-def _add(execute: Any, table: str, row: dict[str, Any]) -> int:
-    marks = ", ".join("?" * len(row))
-    return int(execute(f"insert into {table} ({', '.join(row)}) values ({marks})", tuple(row.values())).lastrowid)
+    put(execute, "score_nights", session, adds=True)
 
 
 def _take_over(execute: Any, ledger: Ledger, own: Ledger | None) -> None:
     """The sessions of another store's ledger, without what its looks said."""
     if own is None:
-        about = {name: getattr(ledger, name) for name in _names("score_ledgers")[1:]}
-        row, life = _add(execute, "score_ledgers", {**about, "seed": str(ledger.seed), "life": 0}), 0
+        about = {**TABLES.own(vars(ledger), "score_ledgers"), "seed": str(ledger.seed), "life": 0}
+        row, life = put(execute, "score_ledgers", about, adds=True), 0
     else:
         row, life = own.id, own.life
     for session in ledger.sessions:
         of_life = life if session.life == ledger.life else FORGOTTEN
         kept = {name: getattr(session, name) for name in ("digest", "started", "version", "count_in", "count_out")}
         scores = {"scores_in": session.scores_in.tobytes(), "scores_out": session.scores_out.tobytes()}
-        _add(execute, "score_nights", {"ledger": row, "life": of_life, **kept, **scores})
+        put(execute, "score_nights", {"ledger": row, "life": of_life, **kept, **scores}, adds=True)
 
 
-def _read(store: Store, execute: Any, digest: str | None = None) -> list[Ledger]:
-    if not _has_tables(execute):
+def _read(execute: Any, **which: Any) -> list[Ledger]:
+    if not columns_of(execute, "score_ledgers"):
         return []
-    columns, session_columns = _names("score_ledgers"), _names("score_nights")
-    query = f"select {', '.join(columns)} from score_ledgers"
-    rows = execute(query + (" where digest = ?" if digest else "") + " order by id", (digest,) if digest else ())
     found = []
-    for row in rows.fetchall():
-        about = dict(zip(columns, row, strict=True))
-        query = f"select {', '.join(session_columns)} from score_nights where ledger = ? order by id"
-        sessions = (dict(zip(session_columns, one, strict=True)) for one in execute(query, (about["id"],)).fetchall())
-        own = tuple(_session(store, one, about["life"]) for one in sessions)
+    for about in TABLES.rows(execute, "score_ledgers", **which):
+        sessions = TABLES.rows(execute, "score_nights", ledger=about["id"])
+        own = tuple(_session(one, about["life"]) for one in sessions)
+        if not about["seed"].isdecimal():
+            raise sqlite3.DatabaseError("a seed that is no number")  # the transaction says where
         found.append(Ledger(**about | {"seed": int(about["seed"]), "sessions": own}))
     return found
 
 
-def _session(store: Store, row: dict[str, Any], life: int) -> ScoreSession:
+def _session(row: Row, life: int) -> ScoreSession:
     del row["ledger"]
     try:
         row["scores_in"], row["scores_out"] = (np.frombuffer(row[side], "<f8") for side in ("scores_in", "scores_out"))
         is_intact = row["life"] != life or digest_of(row["scores_in"], row["scores_out"]) == row["digest"]
-    except (TypeError, ValueError):
+    except ValueError:
         is_intact = False
     if not is_intact:
         raise sqlite3.DatabaseError("scores that are damaged")  # the transaction says where
     row["violated"] = None if row["violated"] is None else bool(row["violated"])
     return ScoreSession(**row)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from implementations import Bits, Centinats, Slack
 from scipy import stats
 
 import dpaudit
@@ -27,30 +28,6 @@ from dpaudit.reports.wording import bound_sentence, symbol
 from dpaudit.running.streams import stream
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
-
-
-@dataclasses.dataclass(frozen=True)
-class Bits(Claim):
-    """A loss in bits: one line at each value, whose epsilon is not the parameter."""
-
-    bits: float
-    parameter = "bits"
-
-    @property
-    def value(self):
-        return self.bits
-
-    def with_value(self, value):
-        return dataclasses.replace(self, bits=value)
-
-    def __str__(self):
-        return f"bits={self.bits:g}"
-
-    def epsilon_at(self, delta):
-        return self.bits * np.log(2.0)
-
-    def lines(self, values, anchor):
-        return np.asarray(values) * np.log(2.0), np.zeros(len(values))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,28 +53,6 @@ class MuByPair(dpaudit.GaussianDP):
         return dpaudit.GaussianDP(self.mu * abs(x - x_prime))
 
 
-@dataclasses.dataclass(frozen=True)
-class Slack(Claim):
-    """The delta at one epsilon as the parameter: a total variation at epsilon 0."""
-
-    slack: float
-    at: float = 0.0
-    parameter = "slack"
-    value = property(lambda self: self.slack)
-
-    def with_value(self, value):
-        return dataclasses.replace(self, slack=value)
-
-    def __str__(self):
-        return f"slack={self.slack:g}"
-
-    def epsilon_at(self, delta):
-        return self.at if delta >= self.slack else np.inf
-
-    def lines(self, values, anchor):
-        return np.full(len(values), self.at), np.minimum(values, 1.0)
-
-
 class SlackAtItself(Slack):
     """The same, reported at the delta that it promises."""
 
@@ -113,17 +68,6 @@ class Doubled(dpaudit.GaussianDP):
 
     def epsilon_at(self, delta):
         return dpaudit.GaussianDP(2.0 * self.mu).epsilon_at(delta)
-
-
-@dataclasses.dataclass(frozen=True)
-class Centinats(dpaudit.RenyiDP):
-    """A Renyi divergence in hundredths of a nat."""
-
-    def renyi_epsilons(self, values, order):
-        return super().renyi_epsilons(np.asarray(values) / 100.0, order)
-
-    def epsilon_at(self, delta):
-        return dpaudit.RenyiDP(self.order, self.epsilon / 100.0).epsilon_at(delta)
 
 
 @pytest.mark.parametrize(

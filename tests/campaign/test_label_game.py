@@ -285,17 +285,6 @@ def test_a_decided_pair_is_not_drawn_any_further():
     assert game.pairs[1].labelled < game.pairs[0].labelled
 
 
-# --- levels ---
-
-
-def test_levels_do_not_move_once_draws_are_counted():
-    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE)
-    game.start()
-    before = [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs]
-    game.play()
-    assert [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs] == before
-
-
 # --- training draws ---
 
 
@@ -417,27 +406,6 @@ def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
         assert {result.verdict for result in results} == {"violated"}
         found[samples] = np.mean([result.findings[0].samples for result in results])
     assert found[10_000_000] <= 1.3 * found[1_000]
-
-
-def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
-    game, deck, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=500)
-    seen = []
-    fit = game.pairs[0].fit
-
-    def watched(first, second, level, **how):
-        seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
-        fit(first, second, level, **how)
-
-    game.pairs[0].fit = watched
-    game.start()
-    while True:
-        before = len(seen)
-        if not game.round():
-            break
-        counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
-        # all fits so far were made before this round's draws; those made after may use them
-        assert not any(counted & fitted for fitted in seen[:before])
-    assert len(seen) > 2
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])

@@ -22,7 +22,7 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
-from dpaudit.inference.tasks import Request, toss
+from dpaudit.inference.tasks import Request
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -435,14 +435,6 @@ def test_a_twin_that_learns_from_what_it_counts_is_stopped_and_the_round_is_clos
     with pytest.raises(RuntimeError, match="must not see a round that is not absorbed"):
         twin.round()
     assert len(twin.draws.joined(0)) == 100  # what it drew is no secret afterwards
-
-
-def test_tosses_are_fair_coins():
-    """The sum of 400 numbers binomial(100, 1/2) is within 5 deviations (500): false with probability 6e-7."""
-    rng = np.random.default_rng(8)
-    tossed = [toss(100, rng) for _ in range(400)]
-    assert {sum(both) for both in tossed} == {100}
-    assert abs(sum(ones for ones, _ in tossed) - 20_000) < 500
 
 
 def test_shares_go_by_rank_in_any_form_of_merit():

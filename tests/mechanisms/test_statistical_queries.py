@@ -12,7 +12,7 @@ from scipy import optimize, stats
 from support.refusals import refusals
 
 from dpaudit.errors import UsageError
-from dpaudit.exact import laplace_privacy_loss, privacy_losses
+from dpaudit.exact import privacy_losses
 from dpaudit_mechanisms.faulty.statistical_queries import StatisticalTooMuchNoise
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.statistical_queries import (
@@ -74,9 +74,7 @@ def test_no_record_loses_more_than_its_budget(instance):
             assert mechanism.privacy_loss(x, x_prime) <= budget * (1.0 + ROUNDING)
             assert mechanism.claim.for_pair(x, x_prime).value == budget
     shift = mechanism.means(data[0]) - mechanism.means(data[1])
-    assert mechanism.privacy_loss(data[0], data[1]) == pytest.approx(
-        laplace_privacy_loss(shift, mechanism.c), abs=1e-12
-    )
+    assert mechanism.privacy_loss(data[0], data[1]) == pytest.approx(np.sum(np.abs(shift) / mechanism.c), abs=1e-12)
 
 
 @pytest.mark.claim("DX-T10")
@@ -91,7 +89,7 @@ def test_a_map_that_breaks_the_condition_is_refused_and_would_break_the_budget(i
     budget = tight.claim.for_pair(first.x, first.x_prime).value
     assert tight.privacy_loss(first.x, first.x_prime) == pytest.approx(budget)
     gap = tight.c * (tight.transformed[first.x[0]] - tight.transformed[first.x_prime[0]]) / tight.records
-    assert laplace_privacy_loss(factor * gap, tight.c) > budget
+    assert np.sum(np.abs(factor * gap) / tight.c) > budget
 
 
 @pytest.mark.claim("DX-A4")

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.exact import laplace_privacy_loss
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.histograms import all_histograms, neighbours
 from dpaudit_mechanisms.ledger import entry
@@ -244,7 +243,7 @@ def test_ordinary_laplace_noise_is_dx_private_up_to_a_larger_epsilon_than_printe
     for level in (epsilon, largest * (1.0 - 1e-12), largest * (1.0 + 1e-9)):
         scale = gaps.max() / level
         pairs = list(itertools.permutations(range(elements), 2))
-        losses = {(i, j): laplace_privacy_loss(queries[:, i] - queries[:, j], scale) for i, j in pairs}
+        losses = {(i, j): np.abs(queries[:, i] - queries[:, j]).sum() / scale for i, j in pairs}
         assert max(losses.values()) == pytest.approx(level)  # epsilon-DP, and no less
         assert all(losses[p] <= metric[p] for p in losses) == (level <= largest)
 
@@ -256,7 +255,7 @@ def test_ordinary_laplace_noise_may_be_dx_private_at_a_larger_epsilon_than_the_l
     least = min(metric[i, j] for i, j in itertools.combinations(range(3), 2))
     assert epsilon > least == data["least_budget"]
     scale = max(abs(a - b) for a, b in itertools.combinations(q, 2)) / epsilon
-    assert all(laplace_privacy_loss(q[i] - q[j], scale) <= metric[i, j] for i, j in itertools.combinations(range(3), 2))
+    assert all(abs(q[i] - q[j]) / scale <= metric[i, j] for i, j in itertools.combinations(range(3), 2))
     for k in range(3):  # and d is a metric
         assert (metric <= metric[:, k, None] + metric[k]).all()
 

@@ -427,6 +427,16 @@ def test_a_function_that_is_no_profile_is_refused(function, message):
         ProfileClaim(function)
 
 
-@pytest.mark.parametrize("claim", [PureDP(2), ApproxDP(np.float64(2.0)), GaussianDP(np.int64(2)), RenyiDP(2, 1)])
+@pytest.mark.parametrize("claim", [PureDP(2), ApproxDP(np.array(2.0)), GaussianDP(np.int64(2)), RenyiDP(2, 1)])
 def test_numbers_of_any_kind_become_floats(claim):
     assert type(claim.value) is float
+
+
+def test_a_function_may_give_an_array_without_axes():
+    """`numpy.where` does. It was refused: "must be in [0, 1], got array(0.1)"."""
+    profile = ProfileClaim(lambda epsilon: np.where(epsilon < 1.0, 0.1, 0.05))
+    assert (profile.profile(0.5), profile.profile(2.0)) == (0.1, 0.05)
+    assert MetricDP(lambda x, y: np.where(x == y, 0.0, 1.0)).for_pair(0.0, 1.0) == PureDP(1.0)
+    for wrong in (np.array(True), np.array("1"), np.array(2.0)):
+        with pytest.raises(UsageError, match=r"function\(0\) must be in \[0, 1\], got (True|'1'|2\.0)\."):
+            ProfileClaim(lambda epsilon, wrong=wrong: wrong)

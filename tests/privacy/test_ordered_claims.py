@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import dpaudit
 from dpaudit import FDP, ApproxDP, GaussianDP, ProfileClaim, PureDP, RenyiDP, UsageError
 from dpaudit.audits.searching import line_of
-from dpaudit.exact import keeps, tempered, trade_off_function
+from dpaudit.exact.keeping import keeps, tempered, trade_off_corners
 from dpaudit.exact.response import event_mass_of, loss_on_claim
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.laws import group_privacy
@@ -47,13 +47,10 @@ def subsampled_response():
 
 
 def curve(p, q):
-    """T(p, q) by its corners, from the library's Neyman-Pearson function at every rate of an event."""
-    rates = sorted({0.0, 1.0} | {min(1.0, math.fsum(p[list(s)])) for s in events(len(p))})
-    kept = [rates[0]]
-    for rate in rates[1:]:
-        if rate - kept[-1] > 1e-12 and (rate == 1.0 or rate < 1.0 - 1e-12):
-            kept.append(rate)
-    return list(zip(kept, trade_off_function(p, q, kept).tolist(), strict=True))
+    """T(p, q) by its corners, where no two corners have one type I error but for rounding."""
+    rejected, kept = trade_off_corners(p, q)
+    last = np.append(np.diff(rejected) > 1e-12, True)
+    return list(zip(rejected[last].tolist(), kept[last].tolist(), strict=True))
 
 
 def events(count):

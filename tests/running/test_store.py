@@ -19,7 +19,7 @@ from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.reports.brief import finding_facts
 from dpaudit.running import playing
-from dpaudit.running.store import Store, StoreError, _write, share_of
+from dpaudit.running.store import Store, StoreError, _write
 
 PAIRS = [(0, 1)]
 
@@ -218,19 +218,6 @@ def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_pat
 
 
 # --- shares of the error rate ---
-
-
-def test_shares_sum_to_the_error_rate_whatever_comes_later(path):
-    session_of(path, pairs=[(0, 1), (1, 0)])
-    session_of(path, pairs=[(0, 1), (0, 2)])
-    session_of(path, pairs=[(2, 0), (2, 1)])
-    (subject,) = subjects_of(path)
-    of_generation = {}
-    for pair in subject["pairs"]:
-        of_generation.setdefault(pair.generation, []).append(pair.level)
-    assert [len(levels) for levels in of_generation.values()] == [2, 1, 2]
-    for generation, levels in of_generation.items():
-        assert sum(levels) == pytest.approx(0.05 * share_of(generation), rel=1e-9)
 
 
 def test_a_claim_a_fingerprint_and_a_budget_have_evidence_of_their_own(path):
@@ -534,20 +521,6 @@ def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
     ):
         store.merge(other)
     assert only_pair(path).state == before
-
-
-def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
-    other = tmp_path / "other.db"
-    session_of(path, pairs=[(0, 1)], seed=1)
-    session_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=7, samples=16)  # on this seed no bound is above 0
-    with Store.at(path) as store, Store.at(other) as second:
-        store.merge(second)
-    (subject,) = subjects_of(path)
-    assert [pair.generation for pair in subject["pairs"]] == [0, 1, 1]
-    assert sum(pair.level for pair in subject["pairs"]) == pytest.approx(0.05 * (share_of(0) + share_of(1)))
-    assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
-    result = session_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
-    assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
 
 
 def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):

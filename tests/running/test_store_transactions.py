@@ -109,13 +109,6 @@ def test_pairs_that_come_in_beside_each_other_have_levels_that_sum_to_less_than_
     assert store.pairs_of(begun(store, OTHER)) == {} and next_generation(store.pairs_of(begun(store, OTHER))) == 0
 
 
-def test_shares_of_all_generations_sum_to_one():
-    shares = [share_of(generation) for generation in range(10_000)]
-    assert sum(shares) < 1.0
-    # 6 / pi^2 of the sum over 1 / g^2: what lies behind the first n is at most 1 / n of it.
-    assert sum(shares) == pytest.approx(1.0, abs=0.05 / 9_999)
-
-
 # --- what a round saves ---
 
 

@@ -206,12 +206,20 @@ def test_the_command_goes_on_and_evidence_shows_it(tmp_path):
     assert "2 sessions." in explained and "Sessions of scores" in explained
 
 
-def test_a_damaged_ledger_is_refused(session, tmp_path):
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("update score_nights set scores_in = scores_out", "an intact store of evidence, got scores that are damaged"),
+        ("update score_nights set scores_in = 'a'", "values of the types of its columns, got 'a' in scores_in"),
+        ("update score_ledgers set seed = 'a'", "an intact store of evidence, got a seed that is no number"),
+    ],
+)
+def test_a_damaged_ledger_is_refused(session, tmp_path, damage, message):
     first, second = scores(40)
     session(first[:20], second[:20])
     with sqlite3.connect(tmp_path / "e.db") as connection:
-        connection.execute("update score_nights set scores_in = scores_out")
-    with pytest.raises(UsageError, match="store must be an intact store of evidence, got scores that are damaged"):
+        connection.execute(damage)
+    with pytest.raises(UsageError, match=message):
         session(first[20:], second[20:])
 
 

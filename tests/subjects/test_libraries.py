@@ -463,11 +463,6 @@ def test_each_tool_of_diffprivlib_states_for_which_neighbours_it_calibrates(mech
     assert diffprivlib.tool(getattr(tools, name), adjacency="given", **options).claim.for_pair(x, removed).value == 1.0
 
 
-# False positives: sound pairs keep their budgets, 2 and 1: 0.05 (the seed is fixed). Misses: with half the noise their
-# losses are 4 and 2. Of some 450 counted draws, guesses by the cells' counts are right with .982 (of 80% of the draws)
-# and .881, where the budgets allow .881 and .731: beyond 9 standard deviations of either binomial, below 1e-9.
-
-
 def test_models_queries_and_mechanisms_count_steps_too(mechanisms):
     laplace = diffprivlib.subject(mechanisms.Laplace(epsilon=0.5, sensitivity=0.1))
     assert [laplace.claim.for_pair(0.0, x).value for x in (0.05, 0.1, 0.3, 0.35)] == [0.5, 0.5, 1.5, 2.0]

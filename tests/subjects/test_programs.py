@@ -103,15 +103,6 @@ def test_the_example_in_c_has_the_law_of_its_noise(compiled):
     assert abs(np.mean(np.array(outputs) == 5) - share) < 7 * math.sqrt(share / 20_000)
 
 
-@pytest.mark.slow
-def test_programs_in_workers_give_the_same_result(compiled):
-    subject = resolve_target(f"exec:{compiled} 1")
-    found = [
-        dpaudit.audit(subject, "eps=1", [(0, 1)], samples=120_000, mode="fixed", seed=3, jobs=jobs) for jobs in (1, 2)
-    ]
-    assert found[0].findings == found[1].findings
-
-
 def test_hexadecimal_and_decimal_doubles_keep_all_bits(compiled, program):
     hexadecimal = draws(resolve_target(f"exec:{compiled} 1 hex"), 0, 500)
     assert all(isinstance(value, float) and math.isfinite(value) for value in hexadecimal)

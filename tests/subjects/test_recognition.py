@@ -18,7 +18,6 @@ import dpaudit
 SEEN = {
     "modules": "any(name.split('.')[0] == 'dpaudit' for name in sys.modules)",
     "stack": "any('dpaudit' in frame.filename for frame in traceback.extract_stack())",
-    "generator": "rng.bit_generator.seed_seq.spawn_key != ()",
     "limit": "resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY",
     "input": "os.path.realpath('/proc/self/fd/0') == '/dev/null' and os.getsid(0) == os.getpid()",
     "parent": "'dpaudit' in open(f'/proc/{os.getppid()}/cmdline').read()",
@@ -63,10 +62,6 @@ def verdict_of_program(seen, folder):
 def test_a_program_cannot_recognise_the_auditor_in_its_own_process(seen, tmp_path):
     assert verdict_here(seen) != "violated"  # the limit
     assert verdict_of_program(seen, tmp_path) == "violated"
-
-
-def test_a_generator_gives_nothing_away_here_either():
-    assert verdict_here("generator") == "violated"
 
 
 @pytest.mark.slow

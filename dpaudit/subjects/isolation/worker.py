@@ -338,7 +338,7 @@ def changeable() -> dict[str, Any]:  # pragma: no cover (in the worker)
     }
 
 
-def global_state() -> tuple[Any, ...]:  # pragma: no cover (in the worker)
-    """The state of the global generators."""
-    _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
-    return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]
+def global_state() -> dict[str, Any]:
+    """The state of the global generators, by their modules."""
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return {"numpy.random": (keys.tobytes(), *rest), "random": random.getstate()}  # type: ignore[attr-defined]
