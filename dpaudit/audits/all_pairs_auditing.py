@@ -36,7 +36,7 @@ from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of, has_own_line
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable
 from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power
-from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
+from dpaudit.running.label_games import ask_batches, game_on, start_or_restart, until_it_raises
 from dpaudit.running.streams import ALL_PAIRS_COINS, ALL_PAIRS_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
-from dpaudit.audits.composition import check_composition
+from dpaudit.audits.compatibility import check_compatibility
 from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
 from dpaudit.campaign.campaign import Progress
@@ -196,8 +196,8 @@ def audit(
     Raises
     ------
     UsageError
-        If an argument makes no sense: the message names it, what was expected and what was given. `CannotCompose` where
-        two of them cannot go together (`dpaudit.audits.composition` says which, and why).
+        If an argument makes no sense: the message names it, what was expected and what was given.
+        `IncompatibleOptions` where two of them cannot go together (`dpaudit.audits.compatibility` says which, and why).
     SubjectError
         If the subject returns what cannot be read, or ends the processes that run it.
 
@@ -228,24 +228,24 @@ def audit(
     """
     seed = seed_from(seed, rng)
     started = time.perf_counter()
-    hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
-    options = Options(*hard, pool, grey_box, severity, band, power, monotone)
+    effort = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
+    options = Options(*effort, pool, grey_box, severity, band, power, monotone)
     running = Running(jobs, backend, cluster, checkpoint, resume, store, isolation, on_progress)
     subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []
     own += ["pairs"] if pairs is None else []
-    features = {options.mode: options.mode, **running.asked(), **options.asked()}
-    features |= {"program": subject.name} if subject.is_program else {}
-    features |= {"search": pairs} if isinstance(pairs, PairSource) else {}
-    check_composition(features, replayable=subject.replayable)
+    requested = {options.mode: options.mode, **running.asked(), **options.asked()}
+    requested |= {"program": subject.name} if subject.is_program else {}
+    requested |= {"search": pairs} if isinstance(pairs, PairSource) else {}
+    check_compatibility(requested, replayable=subject.replayable)
     limits = running.isolation
     with (
         contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject,
         session_progress(subject.name, on_progress) as tell,
     ):
         running = dataclasses.replace(running, on_progress=tell)
-        result = _audited(subject, promise, pairs, options, running, features)
+        result = _audited(subject, promise, pairs, options, running, requested)
     described, seconds = {**result.subject, "states": own}, time.perf_counter() - started
     result = dataclasses.replace(result, subject=described, seconds=seconds)
     LOG.info("%s, claim %s: %s in %.3g s", subject.name, promise, result.verdict, result.seconds)
@@ -258,7 +258,7 @@ def _audited(
     pairs: Iterable[Any] | PairSource | None,
     options: Options,
     running: Running,
-    features: dict[str, Any],
+    requested: dict[str, Any],
 ) -> AuditResult:
     """The audit, and what is looked at beside it, with its worker pool and its checkpoint."""
     plan = running.checkpoint
@@ -279,8 +279,8 @@ def _audited(
         with same_folder():
             chosen = stated_pairs(subject, pairs, promise)
         if len(chosen) > MANY_PAIRS:
-            many = {**features, "all pairs": f"{len(chosen):,} pairs"}
-            check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
+            many = {**requested, "all pairs": f"{len(chosen):,} pairs"}
+            check_compatibility(many, replayable=subject.replayable, called_once=subject.draws_together)
         tell = worker_pool.telling(running.on_progress)
         run = AuditRun(subject, promise, chosen, options, root, worker_pool, running.store, tell, searched)
         if plan is not None:

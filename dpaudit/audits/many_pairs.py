@@ -30,7 +30,7 @@ SLOW_CLAIM_FACTOR = 6  # time of a game of a claim that is not one line, over th
 
 
 @dataclasses.dataclass(frozen=True)
-class Playing:
+class GamePlan:
     """The way that pairs of an audit are played: one table, or games in a mode, be it another one than asked for."""
 
     mode: Mode
@@ -40,7 +40,7 @@ class Playing:
         return "one table" if self.is_universe else f"{self.mode} mode"
 
 
-def playing_of(
+def game_plan(
     subject: Subject,
     promise: Claim,
     pairs: Sequence[Pair],
@@ -49,7 +49,7 @@ def playing_of(
     *,
     pool: bool | None = None,
     needs_games: bool = False,
-) -> Playing:
+) -> GamePlan:
     """The games or the table that an audit of these pairs plays, with arguments of `dpaudit.audit`.
 
     Up to `MANY_PAIRS` pairs have games in the mode that is asked for where the audit asks for what a table or one look
@@ -58,19 +58,19 @@ def playing_of(
     a table has one.
     """
     if len(pairs) > MANY_PAIRS:
-        return Playing(mode, True)
+        return GamePlan(mode, True)
     asks = needs_games or pool or subject.draws_together or samples < 2 * MIN_DRAWS
     if asks or any(map(is_same_input, pairs)):
-        return Playing(mode, False)
+        return GamePlan(mode, False)
     data, positions = distinct_inputs(pairs)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
     asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
     if len({claims[k].parameter for k in asked}) != 1:
-        return Playing(mode, False)
+        return GamePlan(mode, False)
     pools = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
     games = len(pools.groups)
     # One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
-    return Playing("fixed" if games > MAX_GAMES[mode] else mode, games > MAX_GAMES["fixed"])
+    return GamePlan("fixed" if games > MAX_GAMES[mode] else mode, games > MAX_GAMES["fixed"])
 
 
 def selected(promise: Claim, pairs: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import findings_of
-from dpaudit.audits.many_pairs import Playing, playing_of
+from dpaudit.audits.many_pairs import GamePlan, game_plan
 from dpaudit.audits.memory_checks import why_kept
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
@@ -23,19 +23,19 @@ from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.digests import digest
-from dpaudit.running.playing import game_on, start_or_restart, until_it_raises
+from dpaudit.running.label_games import game_on, start_or_restart, until_it_raises
 from dpaudit.subjects.callables import Subject
 
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
-def playing(run: AuditRun) -> Playing:
+def planned_games(run: AuditRun) -> GamePlan:
     """Games or a table: how the pairs of an audit are played."""
     asked = run.options
     is_of_games = run.store is not None or asked.band or asked.power != "off"
     needs_games = is_of_games or (bool(asked.severity) and asked.mode != "fixed")
     sizes = asked.mode, asked.samples
-    return playing_of(run.subject, run.promise, run.chosen, *sizes, pool=asked.pool, needs_games=needs_games)
+    return game_plan(run.subject, run.promise, run.chosen, *sizes, pool=asked.pool, needs_games=needs_games)
 
 
 def header(run: AuditRun) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def header(run: AuditRun) -> dict[str, Any]:
         "fingerprint": subject.fingerprint,
         **to_json(options.said),
         "mode": options.mode,
-        "played": str(playing(run)),
+        "played": str(planned_games(run)),
         "confidence": float(options.confidence),
         "floating_point": None if options.floating_point is None else bool(options.floating_point),
         **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
@@ -62,7 +62,7 @@ def header(run: AuditRun) -> dict[str, Any]:
 
 def played(run: AuditRun) -> AuditResult:
     """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
-    how = playing(run)
+    how = planned_games(run)
     if how.mode != run.options.mode:
         run.said = {"asked_mode": run.options.mode}
         run.options = dataclasses.replace(run.options, mode=how.mode)

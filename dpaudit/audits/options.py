@@ -48,7 +48,7 @@ class Options:
             raise UsageError(f"monotone must be given with a band, got {self.monotone!r}.")
 
     def asked(self) -> dict[str, Any]:
-        """The features that were asked for by name (`dpaudit.audits.composition`), with what was given for each."""
+        """The features that were asked for by name (`dpaudit.audits.compatibility`), with what was given for each."""
         given = {"pool": self.pool, "band": self.band, "power": self.power != "off" and self.power}
         return {name: value for name, value in given.items() if value}
 

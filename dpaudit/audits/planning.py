@@ -27,7 +27,7 @@ import numpy as np
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
-from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
+from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, GamePlan, game_plan, selected, table_draws
 from dpaudit.audits.power import game_before_draws, least_size, round_sizes
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
@@ -54,7 +54,7 @@ from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
-from dpaudit.running.playing import start_or_restart
+from dpaudit.running.label_games import start_or_restart
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.leaving import is_time_over, within
@@ -140,8 +140,8 @@ def plan(
     wanted = samples
 
     def planned_at(samples: int) -> _Planned:
-        playing = playing_of(subject, promise, chosen, mode, samples)
-        return _Planned(subject, promise, chosen, playing, confidence, power)
+        games = game_plan(subject, promise, chosen, mode, samples)
+        return _Planned(subject, promise, chosen, games, confidence, power)
 
     audit = planned_at(samples)
     per_run, timed = 0.0, 0
@@ -211,12 +211,12 @@ class _Planned:
         subject: Subject,
         promise: Claim,
         chosen: Sequence[Pair],
-        playing: Playing,
+        games: GamePlan,
         confidence: float,
         power: float,
     ) -> None:
         self.promise, self.power, self.pools = promise, power, 0
-        self.mode, self.is_universe = playing.mode, playing.is_universe
+        self.mode, self.is_universe = games.mode, games.is_universe
         if self.is_universe:
             inputs = inputs_of(chosen)
             budgets = budgets_of(promise, chosen, inputs)

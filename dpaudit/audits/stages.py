@@ -34,7 +34,7 @@ from dpaudit.results.all_pairs_table import NOT_ASKED
 from dpaudit.results.model import VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.running import streams
-from dpaudit.running.playing import ask_batches
+from dpaudit.running.label_games import ask_batches
 from dpaudit.running.streams import stream
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.leaving import is_time_over

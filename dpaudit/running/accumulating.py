@@ -25,8 +25,8 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair, numbered
 from dpaudit.running.digests import input_key
+from dpaudit.running.label_games import ask_batches, game_on, start_or_restart, until_it_raises
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
-from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
 from dpaudit.running.store import FAILED, Identity, SavedPair, Store, StoreError, as_text, next_generation, share_of
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject

@@ -16,7 +16,7 @@ import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.many_pairs import (
     MAX_GAMES,
-    playing_of,
+    game_plan,
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.reports.wording import notes
@@ -79,12 +79,12 @@ CLAIMS = (dpaudit.GaussianDP(1.0), dpaudit.FDP([(0.0, 0.5), (0.5, 0.0), (1.0, 0.
 def test_every_claim_has_one_look_and_one_table(claim):
     subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(64)])
     for count, played in ((20, "sequential mode"), (21, "fixed mode"), (151, "one table"), (2_016, "one table")):
-        assert str(playing_of(subject, claim, pairs[:count], "sequential", 1_000)) == played
+        assert str(game_plan(subject, claim, pairs[:count], "sequential", 1_000)) == played
 
 
 def test_pairs_that_are_promised_different_parameters_have_games_up_to_two_thousand():
     subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(64)])
-    assert str(playing_of(subject, Either(1.0), pairs[:501], "sequential", 1_000)) == "sequential mode"
+    assert str(game_plan(subject, Either(1.0), pairs[:501], "sequential", 1_000)) == "sequential mode"
     with pytest.raises(dpaudit.UsageError, match=r"one parameter for a table of all pairs, got mu and, for .* epsilon"):
         dpaudit.audit(laplace, Either(1.0), pairs, samples=100, seed=1)
 

@@ -2,8 +2,8 @@
 
 A cell that works gives what the first feature gives without the second, where the second is not meant to change it; or
 an audit of both, whose sound subject is not refuted at confidence 1 - 1e-9 and whose faulty one is. One that does not
-work raises `CannotCompose` with its reason. No statistical assertion has a false-alarm rate above 1e-9; violations are
-of a subject that releases its input, of which every guess is right.
+work raises `IncompatibleOptions` with its reason. No statistical assertion has a false-alarm rate above 1e-9; all
+violations are of a subject that releases its input, of which every guess is right.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from composition_page import page, table
+from compatibility_page import page, table
 
 import dpaudit
-from dpaudit.audits.composition import FEATURES, REFUSED, CannotCompose, check_composition
+from dpaudit.audits.compatibility import FEATURES, REFUSED, IncompatibleOptions, check_compatibility
 from dpaudit.audits.time_limits import audit_within
 from dpaudit.subjects.domains import NumberDomain
 from dpaudit.subjects.isolation import isolated
@@ -121,12 +121,12 @@ def walked(first, second, said):
 def test_every_two_features_work_together_or_say_what_would_break(first, second, said, tmp_path, request):
     if said.startswith("no"):
         reason = REFUSED[frozenset({first, second})]
-        with pytest.raises(CannotCompose) as caught:
-            check_composition({first: "given", second: "given"})
+        with pytest.raises(IncompatibleOptions) as caught:
+            check_compatibility({first: "given", second: "given"})
         assert caught.value.reason == reason and reason.sentence in str(caught.value)
         assert set(caught.value.features) == {first, second} or "mode" in caught.value.features
         if "plan" not in (first, second) and not {first, second} <= {"sequential", "adaptive", "fixed"}:
-            with pytest.raises(CannotCompose):
+            with pytest.raises(IncompatibleOptions):
                 audited({first, second}, tmp_path / "both", request)
         return
     both = audited({first, second}, tmp_path / "both", request)

@@ -29,7 +29,7 @@ from dpaudit.audits import (
 )
 from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
-from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
+from dpaudit.audits.many_pairs import TABLE_SHARE, GamePlan
 from dpaudit.audits.options import Options
 from dpaudit.audits.planning import least_share
 from dpaudit.campaign.all_pairs import AllPairsGame
@@ -190,8 +190,8 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 @pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
-    playing = Playing("fixed", is_universe)
-    planned = planning._Planned(as_subject(response), PureDP(1.0), pairs, playing, 0.97, 0.9)
+    games = GamePlan("fixed", is_universe)
+    planned = planning._Planned(as_subject(response), PureDP(1.0), pairs, games, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
@@ -466,9 +466,9 @@ def saved_pair(key, generation, level, now=0.0):
 
 @pytest.mark.parametrize("generation", [0, 1, 3])
 def test_the_new_pairs_of_a_session_share_their_generation(monkeypatch, tmp_path, generation):
-    from dpaudit.running import playing
+    from dpaudit.running import label_games
 
-    asked = spied(monkeypatch, playing, "LabelGame")
+    asked = spied(monkeypatch, label_games, "LabelGame")
     subject = as_subject(response)
     with Store.at(tmp_path / "e.db") as store:
         identity = Identity(subject.fingerprint, subject.name, subject.target, "eps=1")

@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.reports.brief import finding_facts
-from dpaudit.running import playing
+from dpaudit.running import label_games
 from dpaudit.running.store import Store, StoreError, _write
 
 PAIRS = [(0, 1)]
@@ -364,7 +364,7 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
         seeds.append(draw.args[0].seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 
-    monkeypatch.setattr(playing, "in_small_batches", in_small_batches)
+    monkeypatch.setattr(label_games, "in_small_batches", in_small_batches)
     first, second = session_of(path), session_of(path)
     for result in (first, second):
         check_withheld(result)

@@ -1,10 +1,10 @@
-"""The page of the manual about what composes: `docs/composition.md`."""
+"""The page of the manual about options that can be combined: `docs/composition.md`."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
-from dpaudit.audits.composition import FEATURES, REFUSED
+from dpaudit.audits.compatibility import FEATURES, REFUSED
 
 WORDS = {
     "sequential": "stop as soon as the evidence is there",
@@ -42,7 +42,7 @@ def table() -> list[tuple[str, str, str]]:
 def page() -> str:
     """The table for the manual, as Markdown."""
     lines = [
-        "# What composes",
+        "# Which options can be combined",
         "",
         "Every two features of an audit work together, or are refused for the reason that stands here: what would no",
         "longer hold. `tests/audits/test_what_composes.py` walks every row.",
@@ -54,7 +54,7 @@ def page() -> str:
         "of your own may have another budget for each pair. Only pairs that are promised different parameters share",
         "no table: they have games instead, up to 2,000 pairs.",
         "",
-        "`python tests/audits/composition_page.py` prints this page.",
+        "`python tests/audits/compatibility_page.py` prints this page.",
         "",
         "| feature | what it is |",
         "| --- | --- |",

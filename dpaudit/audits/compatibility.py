@@ -38,7 +38,7 @@ class Reason:
     of: str = ""
 
 
-class CannotCompose(UsageError):
+class IncompatibleOptions(UsageError):
     """Two features of an audit that cannot go together; `features` names them and `reason` says why."""
 
     def __init__(self, given: str, value: Any, other: str, reason: Reason) -> None:
@@ -47,7 +47,7 @@ class CannotCompose(UsageError):
         super().__init__(f"{given} must not be given with {name}, got {value!r:.100}. {reason.sentence}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (CannotCompose, (self.features[0], self.value, self.features[1], self.reason))
+        return (IncompatibleOptions, (self.features[0], self.value, self.features[1], self.reason))
 
 
 SELF_SEEDED, CALLED_ONCE = "a subject with randomness of its own", "one call a draw"
@@ -127,22 +127,22 @@ _REASONS = (
 REFUSED: Mapping[frozenset[str], Reason] = {frozenset(two): reason for reason in _REASONS for two in reason.pairs}
 
 
-def check_composition(used: Mapping[str, Any], *, replayable: bool = True, called_once: bool = False) -> None:
-    """Raise `CannotCompose` for the first two features that cannot go together, of those that `used` has values of.
+def check_compatibility(used: Mapping[str, Any], *, replayable: bool = True, called_once: bool = False) -> None:
+    """Raise `IncompatibleOptions` for the first two features that cannot go together, of those in `used`.
 
     `replayable` says whether the subject takes its randomness from what it is given, `called_once` whether it is called
     once a draw.
 
     Examples
     --------
-    >>> check_composition({"sequential": "sequential", "checkpoint": "session.checkpoint"})
-    >>> check_composition({"store": "evidence.db", "fixed": "fixed"})
+    >>> check_compatibility({"sequential": "sequential", "checkpoint": "session.checkpoint"})
+    >>> check_compatibility({"store": "evidence.db", "fixed": "fixed"})
     Traceback (most recent call last):
         ...
-    dpaudit.audits.composition.CannotCompose: mode must not be given with a store, got 'fixed'. An exact test is ...
+    dpaudit.audits.compatibility.IncompatibleOptions: mode must not be given with a store, got 'fixed'. An exact ...
     """
     holds = {"": True, SELF_SEEDED: not replayable, CALLED_ONCE: called_once}
     for two, reason in REFUSED.items():
         if two <= used.keys() and holds[reason.of]:
             given, other = sorted(two, key=FEATURES.index)
-            raise CannotCompose("mode" if given in MODES else given, used[given], other, reason)
+            raise IncompatibleOptions("mode" if given in MODES else given, used[given], other, reason)
