@@ -33,7 +33,7 @@ class MechanismTraceback(Exception):
 
     @classmethod
     def of(cls, traceback: str) -> MechanismTraceback | None:
-        """That of a traceback as text; None if it is empty."""
+        """Error of a traceback as text; None if it is empty."""
         return cls(f"\n{traceback}") if traceback else None
 
 

@@ -128,7 +128,7 @@ def last_token(outcomes: Outcomes) -> str:
 
 
 def spent(inputs: Sequence[Outcomes]) -> str:
-    """That calls on all inputs were refused behind the first few, as a sentence; empty where they were not.
+    """Sentence that calls on all inputs were refused behind the first few; empty where they were not.
 
     `inputs` has the first outcomes of each input of a pair, in the order of the calls.
 

@@ -65,7 +65,7 @@ class LaplaceMean:
     width: float
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """As a mechanism."""
+        """Sample as a mechanism."""
         return np.mean(data) + rng.laplace(scale=self.width / np.size(data), size=size)
 
     def density(self, data: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ class Sparing:
         self._place += len(text)
 
     def writelines(self, lines: Any) -> None:
-        """As `write`, of each."""
+        """Write each."""
         for line in lines:
             self.write(line)
 

@@ -34,7 +34,7 @@ class StatedOnce(click.Command):
     """A command that refuses an option given twice, of which click would take the last and drop the others."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, once no option is repeated that has room for one value."""
+        """Parse as click does, once no option is repeated that has room for one value."""
         if not ctx.resilient_parsing:
             _, _, given = self.make_parser(ctx).parse_args(list(args))
             for option, count in Counter(one for one in given if isinstance(one, click.Option)).items():

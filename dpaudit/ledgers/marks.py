@@ -33,7 +33,7 @@ class Mark:
 
     @property
     def node(self) -> str:
-        """As pytest names it: `path::test`, or the path alone."""
+        """Name that pytest gives it: `path::test`, or the path alone."""
         return f"{self.path}::{self.test}" if self.test else self.path
 
 

@@ -239,7 +239,7 @@ def counted_pairs(count: int) -> str:
 
 
 def differing_pairs(count: int, total: int) -> str:
-    """That so many of all pairs differ, as a clause.
+    """Clause that so many of all pairs differ.
 
     Examples
     --------

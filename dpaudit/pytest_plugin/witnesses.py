@@ -48,7 +48,7 @@ class Power:
 
     @classmethod
     def of(cls, result: AuditResult, pair: str, samples: int, accumulates: bool) -> Power:
-        """That of an audit on the pair with this id."""
+        """Witness of an audit on the pair with this id."""
         asked = len(result.findings) if result.universe is None else result.universe.asked
         found = next((finding for finding in result.findings if finding.id == pair), None)
         pooled = ", pooled" if found is not None and found.pool is not None else ""

@@ -92,7 +92,7 @@ class DrawJob:
             yield k, task.counted(read_outputs(outputs, task.size))
 
     def stream_of(self, task: Task) -> np.random.Generator:
-        """That of a task's chunk."""
+        """Stream of a task's chunk."""
         return stream(self.seed, self.purpose, task.input, task.round, task.chunk)
 
     @functools.cached_property
@@ -289,7 +289,7 @@ class WorkerPool:
 
     @property
     def seconds_a_run(self) -> float:
-        """That a run takes in one process, of those that were drawn so far; 0 where none was."""
+        """Seconds of a run in one process, by those that were drawn so far; 0 where none was."""
         return self._seconds / self._runs if self._runs else 0.0
 
     def _pace(self, seconds: float, runs: int) -> None:

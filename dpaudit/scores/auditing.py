@@ -184,7 +184,7 @@ def _audit_ledger(
 
 
 def _check_order(scores_in: FloatArray, scores_out: FloatArray, seed: int) -> None:
-    """As `_audited` checks the scores of a sequential audit, with the same coins for ties."""
+    """Check the scores of a sequential audit as `_audited` does, with the same coins for ties."""
     check_scores(scores_in, scores_out, "sequential", stream(seed, 1))
 
 

@@ -136,7 +136,7 @@ class Subject:
         return self._drawn(data, size, rng, copied_output)
 
     def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """As `sample`, with outputs of single calls as plain data: what is seen of them when the call ends (`Seen`)."""
+        """Sample, with outputs of single calls as plain data: what is seen of them when the call ends (`Seen`)."""
         outputs = self._drawn(data, size, rng, seen)
         return outputs if self.is_vectorised else Seen(outputs)
 
@@ -517,7 +517,7 @@ def _printed(value: Any) -> str:
 
 
 def _ordered(value: Any) -> str:
-    """As `repr`, with sets in one order: theirs is another one in every process. Of a large array a digest is added."""
+    """Form of `repr`, with sets in one order: theirs differs by process. Of a large array a digest is added."""
     if type(value) is np.ndarray and value.size > MAX_PRINTED and not value.dtype.hasobject:
         return f"{value!r} {hashlib.sha256(value.tobytes()).hexdigest()}"
     try:

@@ -67,7 +67,7 @@ def is_of_output(error: BaseException) -> bool:
 
 
 def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed:
-    """As `located` for the first exception of a kind, of a few kinds; `told` has those that have been located."""
+    """Locate as `located` the first exception of a kind, of a few kinds; `told` has those that have been located."""
     if not is_news(failed.kind, told):
         return failed
     told.add(failed.kind)

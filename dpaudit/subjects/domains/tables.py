@@ -125,7 +125,7 @@ class TableDomain(Domain):
         return self._pair(self._by_user(self._rows_domain.random(rng), rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """As for datasets; and one cell of the row that differs is another value."""
+        """Moves as of datasets; and one cell of the row that differs is another value."""
         first, second = self._rows_of(x), self._rows_of(x_prime)
         found = [self._by_user(pair, rng) for pair in self._rows_domain.moves(first, second, rng)]
         if self.adjacency == "replace_one":

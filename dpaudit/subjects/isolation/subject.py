@@ -123,16 +123,16 @@ class IsolatedSubject(Subject):
         self.shared.next_key = self.shared.record.next_key
 
     def describe(self) -> dict[str, Any]:
-        """As of any subject, with the isolation in the interface."""
+        """Describe as any subject, with the isolation in the interface."""
         found = super().describe()
         return {**found, "interface": f"isolated, {found['interface']}"}
 
     def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """As `sample`: what comes from a worker is plain data."""
+        """Sample: what comes from a worker is plain data."""
         return self.sample(data, size, rng)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """As of any subject; outcomes of calls that did not come back are `Ended`.
+        """Sample as any subject; outcomes of calls that did not come back are `Ended`.
 
         `SubjectError` if a vectorised call raises, does not come back, or returns anything but `size` outputs
         (`CallError`), or calls have lost more time than `patience` (`OutOfPatience`).
