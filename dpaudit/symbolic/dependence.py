@@ -23,6 +23,7 @@ import dis
 import functools
 import gc
 import itertools
+import json
 import operator
 import pickle
 import random
@@ -36,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.subjects.tracebacks import is_users
+from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH, REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
@@ -89,7 +90,7 @@ ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing t
 PLAIN = frozenset({
     object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
     bytearray, array.array, collections.deque, collections.defaultdict, types.MappingProxyType, np.ndarray,
-    np.void,
+    np.void, json.scanner.make_scanner,
 })  # fmt: skip
 CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
 HANDLES = (  # that hold what they were made of, and cannot be changed
@@ -437,6 +438,34 @@ def _kept_by(cache: Any) -> list[Any]:
     return [one for one in found if type(one) is not dict or all(type(item).__name__ != links for item in one.values())]
 
 
+def _unheard(values: Iterable[Any]) -> Iterator[Any]:
+    """What values and their contents hold that makes no frame where it is called or read: callables and iterators in C.
+
+    Functions of modules and of numpy keep nothing, nor do classes, but for what stands in them.
+    """
+    waiting, known = list(values), dict[int, Any]()
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        is_of_module = kind is types.BuiltinFunctionType and isinstance(value.__self__, types.ModuleType | None)
+        if is_of_module or _is_atom(value) or isinstance(value, types.ModuleType) or kind in FUNCTIONS:
+            continue
+        if id(value) in known:
+            continue
+        known[id(value)] = value
+        answers = [getattr(kind, name, None) for name in ("__call__", "__next__")]
+        if not isinstance(value, type) and any(isinstance(one, types.WrapperDescriptorType) for one in answers):
+            yield value
+        elif isinstance(value, dict):
+            waiting += dict.values(value)
+        elif isinstance(value, CONTAINERS):
+            waiting += value
+        elif kind is property:
+            waiting += value.fget, value.fset
+        else:
+            waiting += [*getattr(value, "__dict__", {}).values()]
+
+
 def _subclasses(kind: type) -> set[type]:
     return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
 
@@ -562,6 +591,11 @@ class Dependence:
                 self.state.look_at_process()
             own = frame.f_locals if code.co_freevars else {}
             self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+        elif not code.co_filename.startswith(OWN_FOLDER):
+            # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
+            # library's tables or in the place of its functions, and is called or read there unseen.
+            named = (part for name, place in _globals_of(code, frame.f_globals) for part in _global(place, name))
+            self.state.look([(f"what {code.co_name}() of a library calls", part) for part in _unheard(named)])
 
     def note_set(self, changed: Any, frame: Any = None) -> None:
         """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""

@@ -10,6 +10,7 @@ import abc
 import collections
 import contextlib
 import copy
+import copyreg
 import dataclasses
 import datetime
 import decimal
@@ -24,6 +25,7 @@ import os
 import platform
 import random
 import socket
+import statistics
 import string
 import sys
 import tempfile
@@ -45,6 +47,7 @@ SHARED = {"calls": 0}
 BOX = types.SimpleNamespace(calls=0)
 QUEUE = collections.deque(range(EVERY))
 NUMBERS = np.zeros(1)
+CHANGED = []  # tables of libraries, with a key and what stood there
 
 
 def honest(x, rng):
@@ -460,7 +463,7 @@ def a_subclass_of_dict():
 
 
 def attribute_of_a_librarys_function():
-    copy.copy.calls = 0
+    put(vars(copy.copy), "calls", 0)
 
     def is_due():
         copy.copy.calls = (copy.copy.calls + 1) % EVERY
@@ -470,7 +473,7 @@ def attribute_of_a_librarys_function():
 
 
 def attribute_of_numpys_function():
-    np.mean.calls = 0
+    put(vars(np.mean), "calls", 0)
 
     def is_due():
         np.mean.calls = (np.mean.calls + 1) % EVERY
@@ -491,13 +494,51 @@ def attribute_of_a_librarys_class():
 
 
 def dictionary_of_a_library():
-    copy._copy_dispatch["calls"] = 0
+    put(copy._copy_dispatch, "calls", 0)
 
     def is_due():
         copy._copy_dispatch["calls"] = (copy._copy_dispatch["calls"] + 1) % EVERY
         return copy._copy_dispatch["calls"] == 0
 
     return of(is_due)
+
+
+def put(table, key, value):
+    """Put something into a table or among the variables of a library; a test takes it out again."""
+    CHANGED.append((table, key, table.get(key)))
+    table[key] = value
+
+
+def counts_in_c(answers=None):
+    """A callable that makes no frame and counts its calls."""
+    return functools.partial(next, itertools.count() if answers is None else itertools.cycle(answers))
+
+
+def copier_of_a_library():
+    class Copied(int):
+        pass
+
+    put(copy._copy_dispatch, Copied, counts_in_c())
+    one = Copied()
+    return of(lambda: copy.copy(one) % EVERY == EVERY - 1)
+
+
+def reducer_of_a_library(copying):
+    kind = type("Copied", (), {})
+    put(copyreg.dispatch_table, kind, counts_in_c([(int, (n,)) for n in range(EVERY)]))
+    one = kind()
+    return of(lambda: copying(one) == EVERY - 1)
+
+
+def encoder_of_a_library():
+    put(vars(json._default_encoder), "default", counts_in_c())
+    one = object()
+    return of(lambda: int(json.dumps(one)) % EVERY == EVERY - 1)
+
+
+def in_the_place_of_a_librarys_function():
+    put(vars(statistics), "fsum", counts_in_c())
+    return of(lambda: statistics.fmean([1.0]) % EVERY == EVERY - 1)
 
 
 def registry_of_a_class():
@@ -1267,5 +1308,7 @@ PROGRAMS = [
     CachesItsFirstInput, FillsCachedAtFirst, CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter,
     context_that_is_never_left, flags_of_a_context, settings_of_special_functions, memory_where_nothing_is_written,
     memory_beyond_an_array, address_that_is_printed, address_by_an_operator, order_of_a_set_that_grows,
-    order_of_a_union, order_of_items_together, order_of_keys_by_an_operator,
+    order_of_a_union, order_of_items_together, order_of_keys_by_an_operator, copier_of_a_library,
+    lambda: reducer_of_a_library(copy.copy), lambda: reducer_of_a_library(copy.deepcopy),
+    encoder_of_a_library, in_the_place_of_a_librarys_function,
 ]  # fmt: skip

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import copy
 import dataclasses
 import decimal
 import enum
@@ -44,9 +43,14 @@ def settings_of_the_process():
         yield
     decimal.setcontext(context)
     dependent_programs.FILE.unlink(missing_ok=True)
-    for owner in (builtins, string, copy.copy, np.mean):
+    for owner in (builtins, string):
         vars(owner).pop("calls", None)
-    copy._copy_dispatch.pop("calls", None)
+    while dependent_programs.CHANGED:
+        table, key, before = dependent_programs.CHANGED.pop()
+        if before is None:
+            del table[key]
+        else:
+            table[key] = before
     if hasattr(fractions.Fraction, "calls"):
         del fractions.Fraction.calls
     decimal.ExtendedContext.prec = 9
