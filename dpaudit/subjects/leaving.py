@@ -83,7 +83,13 @@ def is_time_over() -> bool:
     return _clock() > _until.get()
 
 
-TICK = 0.01  # seconds between two looks at the clock: of the processor in the main thread, of the wall in others
+TICK = 0.01  # seconds between two looks at the clock
+# Timers of the main thread, with their signals. The second one ends what sleeps, and may be of a test's or a call's.
+TIMERS = [
+    (getattr(signal, number), getattr(signal, clock))
+    for number, clock in (("SIGVTALRM", "ITIMER_VIRTUAL"), ("SIGALRM", "ITIMER_REAL"))
+    if hasattr(signal, clock)
+]
 
 
 class _Late(BaseException):
@@ -162,7 +168,8 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
     A loop that calls nothing is, too. The main thread gets signals, by which what catches an exception is broken off as
-    well. In another thread, or where the system has no such timer, what catches every exception goes on.
+    well. In another thread, or where the system has no such timer, what catches every exception goes on; so does, where
+    SIGALRM is in use (`pytest-timeout`, a limit of the program's own), what sleeps and catches every exception.
     """
     if moment == float("inf"):
         yield
@@ -170,7 +177,7 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
     limit = _Limit(moment, end)
     is_main = threading.current_thread() is threading.main_thread()
-    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
+    has_timer = bool(TIMERS) and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
@@ -187,12 +194,18 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _timed() -> Iterator[None]:
-    before, timer = signal.signal(signal.SIGVTALRM, _tick), signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    number, clock = TIMERS[1]
+    is_free = signal.getsignal(number) is signal.SIG_DFL and signal.getitimer(clock) == (0.0, 0.0)
+    before = [
+        (number, signal.signal(number, _tick), clock, signal.setitimer(clock, TICK, TICK))
+        for number, clock in TIMERS[: 1 + is_free]
+    ]
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
-        signal.signal(signal.SIGVTALRM, before)
+        for number, handler, clock, timer in before:
+            signal.setitimer(clock, *timer)
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

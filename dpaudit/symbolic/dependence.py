@@ -23,7 +23,7 @@ import dis
 import functools
 import gc
 import itertools
-import json
+import json.scanner
 import operator
 import pickle
 import random
