@@ -60,6 +60,7 @@ from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
 from dpaudit.symbolic.certifying import certified
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
+from dpaudit.symbolic.laws import counted
 from dpaudit.symbolic.recorded_noise import RecordedPair
 from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 
@@ -359,8 +360,8 @@ class _Judging:
         if held is not None:
             return held
         if self.is_whole:
-            counted = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
-            said = "all pairs of its domain" if self.search is not None else counted
+            these = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
+            said = "all pairs of its domain" if self.search is not None else these
             if by == "certificate":
                 text = f"Its loss is proved to be within the claim for {said}."
                 return self._judgement("proved", by, text, pairs=pairs)
@@ -370,9 +371,10 @@ class _Judging:
             return self._judgement("not_refuted", by, statement, pairs=pairs)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0
-        unit = "budgets (each with 1e-6 nats more)" if self.claim.depends_on_pair else "scales of its noise"
+        of_noise, of_pairs = f"{counted(largest, 'scale')} of its noise", counted(largest, "budget")
+        found = f"{of_pairs}, with 1e-6 nats more a budget" if self.claim.depends_on_pair else of_noise
         statement = (
-            f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is kept by its record; "
+            f"The largest difference that was found is {found}, on which the claim is kept by its record; "
             "of other pairs nothing is proved."
         )
         return self._judgement("not_refuted", by, statement, pairs=pairs)

@@ -321,10 +321,7 @@ def _solution(
 
 def _part(law: Law, step: float, name: str, place: str) -> Part:
     """The privacy loss of noise of this law that is moved."""
-    unit = "standard deviations" if law.family == "normal" else "scales"
-    gap = abs(step)
-    text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / law.unit:.6g} {unit} of its {law.family} noise"
-    return Part(_loss(law, step), law.family == "normal", text, place)
+    return Part(_loss(law, step), law.family == "normal", law.moved_text(name, abs(step)), place)
 
 
 def _loss(law: Law, step: float) -> float:

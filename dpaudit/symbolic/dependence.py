@@ -457,13 +457,11 @@ def _unheard(values: Iterable[Any]) -> Iterator[Any]:
         if not isinstance(value, type) and any(isinstance(one, types.WrapperDescriptorType) for one in answers):
             yield value
         elif isinstance(value, dict):
-            waiting += dict.values(value)
-        elif isinstance(value, CONTAINERS):
-            waiting += value
-        elif kind is property:
-            waiting += value.fget, value.fset
+            waiting.extend(dict.values(value))
+        elif base := next((one for one in CONTAINERS if isinstance(value, one)), None):
+            waiting.extend(base.__iter__(value))
         else:
-            waiting += [*getattr(value, "__dict__", {}).values()]
+            waiting.extend((value.fget, value.fset) if kind is property else getattr(value, "__dict__", {}).values())
 
 
 def _subclasses(kind: type) -> set[type]:

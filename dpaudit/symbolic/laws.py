@@ -129,6 +129,14 @@ class Law:
         """In which a shift is small or large: the scale, and 1 of whole numbers."""
         return 1.0 if self.is_discrete else self.scale
 
+    def moved_text(self, name: str, gap: float) -> str:
+        """A clause on a number with this noise whose noise-free part moves."""
+        moves = f"the noise-free part of {name} moves by {gap:.6g}"
+        if self.is_discrete:
+            return f"{moves} under {self.family} noise"
+        unit = "standard deviation" if self.family == "normal" else "scale"
+        return f"{moves}, {counted(gap / self.scale, unit)} of its {self.family} noise"
+
     @property
     def centre(self) -> float:
         """Approximate median of the law."""
@@ -194,6 +202,18 @@ class Law:
         if math.isinf(low):
             return (high if math.isfinite(high) else 0.0) - share * self.scale
         return low + share * (self.scale if math.isinf(high) else high - low)
+
+
+def counted(number: float, unit: str) -> str:
+    """A number with its unit, which is singular for one of it.
+
+    Examples
+    --------
+    >>> counted(0.5, "scale"), counted(1.0, "scale")
+    ('0.5 scales', '1 scale')
+    """
+    shown = f"{number:.6g}"
+    return f"{shown} {unit}{'s' * (shown != '1')}"
 
 
 def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:

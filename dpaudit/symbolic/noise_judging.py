@@ -428,12 +428,6 @@ def _moved(worst: Sequence[NoisyNumber], sides: tuple[int, int]) -> str:
         text = f"the scale of the {family} noise of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime"
     elif leaf.shift == 0.0:
         text = f"the {family} noise of {leaf.name} lies in another interval on x than on x_prime"
-    elif leaf.laws[0].is_discrete:
-        text = f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g} under {family} noise"
     else:
-        distance = leaf.shift / leaf.scales[0]
-        unit = "standard deviations" if family == "normal" else "scales"
-        text = (
-            f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g}, {distance:.6g} {unit} of its {family} noise"
-        )
+        text = leaf.laws[0].moved_text(leaf.name, leaf.shift)
     return text + (f" (and {len(worst) - 1} more)" if len(worst) > 1 else "")
