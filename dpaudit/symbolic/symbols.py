@@ -71,15 +71,10 @@ class Symbol:
     FAMILY = ""  # "uniform", "whole" or "noise"
     FOLLOWED: Mapping[Any, Callable[..., Any]] = {}  # ufuncs beside sums, multiples and comparisons
 
-    # What each kind says of itself.
-
-    def as_class(self, kind: type) -> Any:
-        """The same number, of another class."""
-        raise NotImplementedError
-
-    def number(self, use: str = "as it is") -> Any:
-        """The number itself, or the end of the run; `use` says in words what for."""
-        raise NotImplementedError
+    # What each kind says of itself: the same number of another class, and the number or the end of the run, with a word
+    # on what for. A kind that keeps the symbol in a sum, a multiple or a comparison says how.
+    as_class: Callable[[type], Any]
+    number: Callable[..., Any]
 
     def centre(self) -> float:
         """A number that is finite, infinite or NaN as the symbol is."""
@@ -87,16 +82,18 @@ class Symbol:
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
         """Tell whether the symbol is below a number or another symbol; `NotImplemented` where that cannot say."""
-        raise NotImplementedError
+        number, limit = self.number("a comparison"), number_of(other, "a comparison")
+        return number < limit if is_strict else number <= limit
 
     def _equals(self, other: Any) -> Any:
-        raise NotImplementedError
+        return self.number("a comparison") == number_of(other, "a comparison")
 
     def _sum(self, other: Any, sign: int) -> Any:
-        raise NotImplementedError
+        number, more = self.number("a sum"), number_of(other, "a sum")
+        return number + more if sign > 0 else number - more
 
     def _product(self, other: Any) -> Any:
-        raise NotImplementedError
+        return self.number("a product") * number_of(other, "a product")
 
     def _quotient(self, other: Any) -> Any:
         return self.number("a quotient") / number_of(other, "a quotient")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import copy
 import itertools
 import math
@@ -371,6 +373,17 @@ def slotted(x):
 )
 def test_exceptions_that_print_alike_are_not_proved_to_be_one_outcome(make):
     assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
+
+
+@pytest.mark.parametrize("make", [list, collections.deque, lambda items: array.array("d", items)])
+def test_what_numpy_shuffles_item_by_item_is_followed(make):
+    def release(x, rng):
+        items = make([x, 5, 6])
+        rng.shuffle(items)
+        return list(items)
+
+    found = dpaudit.certify(release, "eps=1", [(0, 1)])
+    assert found.verdict == "violated" and found.pairs[0].epsilon_lower == math.inf
 
 
 def counts_for_ever(x, rng):

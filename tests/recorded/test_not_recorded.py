@@ -364,3 +364,16 @@ def test_a_claim_in_a_unit_of_its_own_is_held_to_its_line():
     assert kept.grade == "same" and kept.implied == pytest.approx(1.0)
     assert dpaudit.replay_same_randomness(release, [(0.0, 1.0)], Bits(1.0), seed=1).grade == "implied"
     assert dpaudit.replay_same_randomness(release, [(0.0, 1.0)], Bits(1.45), seed=1).grade == "same"
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x, rng: rng.geometric(0.5) + math.inf, "upper bound"),
+        (lambda x, rng: rng.geometric(0.5, 3) + math.nan, "upper bound"),
+        (lambda x, rng: rng.geometric(0.5, 3) << 1, "looks at the value of its noise for left_shift"),
+    ],
+)
+def test_whole_noise_is_lost_by_name(function, said):
+    """Numbers that are infinite or NaN raised an error of dpaudit; an array of integers was one of doubles."""
+    assert said in of(function, claim="eps=1").unproved
