@@ -145,13 +145,17 @@ def test_the_process_is_looked_at_where_a_program_may_reach_all_of_it_alone(is_k
     assert len(counts) == 2 * looks  # for generators, and for functions
 
 
+def outside(name):
+    return functools.partial(dependent_programs.of, dependent_programs.OUTSIDE[name])
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (dependent_programs.closure, "a run changes the variable count of release"),
         (dependent_programs.CountsOfClass, "a run changes an attribute of CountsOfClass"),
-        (dependent_programs.environment, "it names os.environ.get (dependent_programs.py:"),
-        (dependent_programs.order_of_a_set, "it makes a set, whose order may depend on the process"),
+        (outside("environment"), "it names os.environ.get (dependent_programs.py:"),
+        (outside("order_of_a_set"), "it makes a set, whose order may depend on the process"),
         (dependent_programs.iterator, "it holds a count, whose state is not seen"),
     ],
 )
