@@ -18,9 +18,9 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.symbolic.dependence import FUNCTIONS
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.laws import Law, combined
+from dpaudit.symbolic.program_state import FUNCTIONS
 from dpaudit.symbolic.tape import Tape
 
 SEED = 7
