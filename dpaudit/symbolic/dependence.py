@@ -42,14 +42,7 @@ UNSURE: list[str] = []  # doubts of the runs of this process, in their order: of
 
 
 class Dependence:
-    """Record of what the runs of a mechanism depend on; made before the first one.
-
-    Parameters
-    ----------
-    mechanism : object or callable
-    inputs : object
-        On which it is run.
-    """
+    """Record of what the runs of a mechanism on some inputs depend on; made before the first one."""
 
     def __init__(self, mechanism: Any, *inputs: Any) -> None:
         streams = (np.random.mtrand._rand, random._inst, BENEATH, OLD_BENEATH)

@@ -26,18 +26,10 @@ DISCRETE = ("geometric", "two-sided geometric")
 class Family:
     """A continuous law with a location and a scale, at location 0 and scale 1.
 
-    Attributes
-    ----------
-    below, log_density : callable
-        P(u <= a), and the logarithm of the density at a; of numbers and of arrays.
-    above : callable, optional
-        P(u > a), as exact in its tail; by default the law is symmetric around 0.
-    support : tuple of float
-    centre : float
-        Where half of the mass is on either side, about.
-    loss : callable, optional
-        The largest log ratio of the densities of the law and of itself moved by so many scales; none where it has no
-        bound, or one that depends on the direction.
+    `below` is P(u <= a), of numbers and of arrays; `above` is P(u > a), as exact in its tail, by default that of a law
+    symmetric around 0. Half of the mass is on either side of the `centre`, about. `loss` is the largest log ratio of
+    the densities of the law and of itself moved by so many scales; None where it has no bound, or one that depends on
+    the direction.
     """
 
     below: Callable[[Any], Any]
@@ -89,15 +81,10 @@ FAMILIES: dict[str, Family] = {
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """The law of one number.
+    """The law of one number: a family of `FAMILIES` or `DISCRETE`, and its scale.
 
-    Attributes
-    ----------
-    family : str
-        Of `FAMILIES` or `DISCRETE`.
-    scale : float
-        Positive: the scale, the standard deviation of normal noise, the width of uniform noise on [0, scale). Of
-        geometric noise (on 1, 2, ...) the probability p that a number is the last one.
+    The scale is the standard deviation of normal noise, the width of uniform noise on [0, scale), and of geometric
+    noise (on 1, 2, ...) the probability p that a number is the last one.
 
     Examples
     --------

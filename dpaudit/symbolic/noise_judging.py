@@ -55,18 +55,10 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)
 class Proof:
     """Loss that is proved of a pair.
 
-    Attributes
-    ----------
-    loss : float
-        A lower bound on the loss in nats at delta 0 (the largest log ratio of probabilities that was found), or inf.
-    statement : str
-        What breaks the claim, with the line; empty where nothing does.
-    places : tuple of str
-        The lines that it speaks of.
-    is_exact : bool
-        Whether `loss` is the loss of the pair itself, up to rounding: every run is known, and every density.
-    merges : bool
-        Whether outputs were taken for one that certificates and audits tell apart: then the loss may be larger.
+    `loss` is a lower bound in nats at delta 0 (the largest log ratio of probabilities that was found), or inf; with
+    `is_exact` it is the loss itself, up to rounding: every run is known, and every density. `statement` says what
+    breaks the claim, and is empty where nothing does. Where outputs were taken for one that certificates and audits
+    tell apart (`merges`), the loss may be larger.
     """
 
     loss: float = 0.0
