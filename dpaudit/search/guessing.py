@@ -85,6 +85,11 @@ def guess_domain(
     raise UsageError(f"pairs must be given: none can be guessed, as {name} has no default value and {why}. {advice}")
 
 
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a DataFrame, or a list of dictionaries: then its columns say what others may hold."""
+    return is_frame(value) or (isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping))
+
+
 def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:
     if hasattr(value, "example") and hasattr(value, "map"):  # a hypothesis strategy
         inputs: list[Any] = []  # the same each time
@@ -93,7 +98,7 @@ def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) ->
         are_datasets = isinstance(inputs[0], list | tuple | np.ndarray)
         drawn = DatasetDomain.of_examples(inputs, adjacency) if are_datasets else ListedDomain(tuple(inputs))
         return _guess(drawn, f"{origin}, a strategy", adjacency)
-    if is_frame(value) or (isinstance(value, list | tuple) and len(value) and isinstance(value[0], Mapping)):
+    if is_table(value):
         return _guess(TableDomain.of_example(value, adjacency, user), origin, adjacency, user)
     if user is not None:
         raise UsageError(f"user must be a column of a table, got {user!r} for {short_form(value)}.")
