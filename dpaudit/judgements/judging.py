@@ -445,11 +445,6 @@ class _Judging:
             raise OutOfTimeError
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
-    def _clear(self, pair: Pair) -> list[str]:
-        """Notes on a pair whose recorded runs with equal noise end in different ways."""
-        found = self.recorded.get(pair.id)
-        return [] if found is None else [note.text for note in found.notes if note.kind in CLEAR]
-
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
         """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
         x = pairs[0].x if pairs else None
@@ -490,7 +485,8 @@ class _Judging:
         statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
         if small is not None:
             statement += f" {small.summary}"
-        statement += "".join(f" Recorded: {text}." for text in self._clear(pair)[:1])
+        notes = self.recorded[pair.id].notes if pair.id in self.recorded else ()
+        statement += next((f" Recorded: {note.text}." for note in notes if note.kind in CLEAR), "")
         return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
 
     def _suspects(self, pair: Pair) -> tuple[str, ...]:
