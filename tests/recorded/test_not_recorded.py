@@ -55,10 +55,6 @@ def caught(x, rng):
         return 0.0
 
 
-def scored(x, rng):
-    return max(range(3), key=lambda k: x * k + rng.standard_cauchy())
-
-
 def in_place(x, rng):
     found = np.zeros(2)
     found[:] = numbers(x, rng)
@@ -111,7 +107,7 @@ LOST = {
     "an exception that symbols cause": (solved, "raises"),
     "a caught exception that symbols cause": (caught, "another way"),
     "linear algebra": (lambda x, rng: np.linalg.solve(np.eye(2), numbers(x, rng)), "raises"),
-    "max with a key": (scored, "looks at"),
+    "max with a key": (lambda x, rng: max(range(3), key=lambda k: x * k + rng.standard_cauchy()), "looks at"),
     "sorted": (lambda x, rng: sorted(3.0 * x + rng.standard_cauchy(size=2)), "looks at"),
     "two noises compared": (lambda x, rng: bool(3.0 * x + rng.standard_cauchy() < number(x, rng)), "looks at"),
     "compiled code": (expit, "looks at"),
@@ -221,10 +217,6 @@ def clipped(x, rng):
     return min(max(x + rng.laplace(), -3.0), 4.0)
 
 
-def clipped_normal(x, rng):
-    return min(max(x + rng.normal(), -3.0), 4.0)
-
-
 def coin(x, rng):
     return bool(x + rng.normal() > 0.0)
 
@@ -239,7 +231,7 @@ SHARED = {
     "sums of pairs": (pair_sums, (THREE, np.array([0.0, 1.0, 0.0])), "eps=1", 1.0),
     "normal sums of pairs": (normal_pair_sums, (THREE, np.array([0.0, 1.0, 0.0])), "mu=0.9", math.sqrt(2.0 / 3.0)),
     "a clipped number": (clipped, (0.0, 1.0), "eps=1", 1.0),
-    "a clipped normal number": (clipped_normal, (0.0, 1.0), "mu=1", 1.0),
+    "a clipped normal number": (lambda x, rng: min(max(x + rng.normal(), -3.0), 4.0), (0.0, 1.0), "mu=1", 1.0),
     "the sign of a normal number": (coin, (0.0, 1.0), "mu=1", 1.0),
     "one number thrice": (lambda x, rng: [n := x + rng.laplace(), n + 1.0, -2.0 * n], (0.0, 1.0), "eps=1", 1.0),
 }
