@@ -58,9 +58,7 @@ FAMILIES: dict[str, Family] = {
         loss=lambda gap: 2.0 * math.asinh(0.5 * gap),
     ),
     "gumbel": Family(
-        lambda u: np.exp(-_gumbel_tail(u)),
-        lambda u: -u - _gumbel_tail(u),
-        above=lambda u: -np.expm1(-_gumbel_tail(u)),
+        lambda u: np.exp(-_gumbel_tail(u)), lambda u: -u - _gumbel_tail(u), above=lambda u: -np.expm1(-_gumbel_tail(u))
     ),
     "exponential": Family(
         lambda u: -np.expm1(-np.maximum(u, 0.0)),

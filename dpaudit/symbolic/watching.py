@@ -52,10 +52,7 @@ OF_PROCESS: Mapping[Any, str] = {
     hash: "hash() depends on the process",
     os.getpid: "the number of the process is read",
 }
-BY_NAME = {
-    "getrandom": SYSTEM,
-    **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS),
-}
+BY_NAME = {"getrandom": SYSTEM, **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS)}
 OPENING = (io.open, os.open)  # as they are outside of recorded runs
 # Of these a certificate finds a difference by running paths twice; a symbol that meets no noise may seldom differ.
 READING = {
