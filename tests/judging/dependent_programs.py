@@ -14,8 +14,8 @@ import copyreg
 import dataclasses
 import datetime
 import decimal
-import enum
-import fractions
+import enum  # noqa: F401  # in `COUNTS`
+import fractions  # noqa: F401
 import functools
 import gc
 import itertools
@@ -227,14 +227,6 @@ class Toggles:
         return honest(x, rng) if self.even else honest(x, rng) * 1
 
 
-def module_attribute():
-    def release(x, rng):
-        string.calls = getattr(string, "calls", 0) + 1
-        return x if string.calls % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
 def memory():
     known = {}
 
@@ -275,31 +267,12 @@ def queue():
     return of(is_due)
 
 
-def bytes_of_a_buffer():
-    calls = bytearray(1)
-
-    def is_due():
-        calls[0] = (calls[0] + 1) % EVERY
-        return calls[0] == 0
-
-    return of(is_due)
-
-
 def partial():
     def due(calls):
         calls.append(1)
         return len(calls) % EVERY == 0
 
     return of(functools.partial(due, []))
-
-
-def decimal_context():
-    def is_due():
-        context = decimal.getcontext()
-        context.prec = context.prec % EVERY + 1
-        return context.prec == EVERY
-
-    return of(is_due)
 
 
 def numpys_settings():
@@ -314,16 +287,6 @@ def warnings_filters():
     def is_due():
         warnings.simplefilter("default")
         return len(warnings.filters) % EVERY == 0
-
-    return of(is_due)
-
-
-def thread_local():
-    own = threading.local()
-
-    def is_due():
-        own.calls = getattr(own, "calls", 0) + 1
-        return own.calls % EVERY == 0
 
     return of(is_due)
 
@@ -347,37 +310,6 @@ def on_the_generator():
     return release
 
 
-def in_builtins():
-    import builtins
-
-    def is_due():
-        builtins.calls = getattr(builtins, "calls", 0) + 1
-        return builtins.calls % EVERY == 0
-
-    return of(is_due)
-
-
-def in_the_globals():
-    def is_due():
-        globals()["COUNT"] = globals()["COUNT"] + 1
-        return globals()["COUNT"] % EVERY == 0
-
-    return of(is_due)
-
-
-def of_the_class_of_a_number():
-    class Number(float):
-        calls = 0
-
-    number = Number(1.0)
-
-    def is_due():
-        Number.calls += 1
-        return number.calls % EVERY == 0
-
-    return of(is_due)
-
-
 def a_subclass_of_dict():
     class Known(dict):
         def __missing__(self, key):
@@ -389,17 +321,6 @@ def a_subclass_of_dict():
 
 
 # Kept where attributes and containers do not show it, or in what a library holds.
-
-
-def attribute_of_a_librarys_class():
-    half = fractions.Fraction(1, 2)
-    fractions.Fraction.calls = 0
-
-    def is_due():
-        type(half).calls = (half.calls + 1) % EVERY
-        return half.calls == 0
-
-    return of(is_due)
 
 
 def put(table, key, value):
@@ -498,44 +419,12 @@ def default_of_a_dictionary():
     return of(is_due)
 
 
-def context_that_is_held():
-    context = decimal.Context(prec=EVERY)
-
-    def is_due():
-        context.prec = context.prec % EVERY + 1
-        return context.prec == EVERY
-
-    return of(is_due)
-
-
-def context_of_the_library():
-    def is_due():
-        decimal.ExtendedContext.prec = decimal.ExtendedContext.prec % EVERY + 1
-        return decimal.ExtendedContext.prec == EVERY
-
-    return of(is_due)
-
-
 def broadcast_iterator():
     going = np.broadcast(np.arange(EVERY), 1)
 
     def is_due():
         next(going)
         return going.index == EVERY and going.reset() is None
-
-    return of(is_due)
-
-
-def attribute_of_an_array():
-    class Named(np.ndarray):
-        pass
-
-    numbers = np.zeros(1).view(Named)
-    numbers.calls = 0
-
-    def is_due():
-        numbers.calls += 1
-        return numbers.calls % EVERY == 0
 
     return of(is_due)
 
@@ -548,33 +437,6 @@ def flag_of_an_array():
         return honest(x, rng) if numbers.flags.writeable else honest(x, rng) * 1
 
     return release
-
-
-def attribute_of_a(kind):
-    def make():
-        one = type("Own", (kind,), {"__module__": __name__})()
-        one.calls = 0
-
-        def is_due():
-            one.calls += 1
-            return one.calls % EVERY == 0
-
-        return of(is_due)
-
-    return make
-
-
-def attribute_of_a_member():
-    class Kind(enum.Enum):
-        ONE = 1
-
-    Kind.ONE.calls = 0
-
-    def is_due():
-        Kind.ONE.calls += 1
-        return Kind.ONE.calls % EVERY == 0
-
-    return of(is_due)
 
 
 def slots_of_a_list():
@@ -608,20 +470,6 @@ def hits_of_a_cache():
 
     known(0)
     return of(lambda: known(0) == 0 and known.cache_info().hits % EVERY == 0)
-
-
-def attribute_of_a_cache():
-    @functools.lru_cache
-    def known(value):
-        return value
-
-    known.calls = known(0)
-
-    def is_due():
-        known.calls += 1
-        return known.calls % EVERY == 0
-
-    return of(is_due)
 
 
 class Hides:
@@ -912,6 +760,10 @@ def order_of_keys_by_an_operator():
     return of(lambda: next(iter(operator.or_(first.keys(), second.keys()))) == "f")
 
 
+def an_own(kind):
+    return type("Own", (kind,), {"__module__": __name__})
+
+
 # Kept between calls, where one of these stands: what is done first, and the place of the count.
 COUNTS = {
     "global_container": ("", 'SHARED["calls"]'),
@@ -931,6 +783,26 @@ COUNTS = {
     "attribute_of_a_librarys_function": ('put(vars(copy.copy), "calls", 0)', "copy.copy.calls"),
     "attribute_of_numpys_function": ('put(vars(np.mean), "calls", 0)', "np.mean.calls"),
     "dictionary_of_a_library": ('put(copy._copy_dispatch, "calls", 0)', 'copy._copy_dispatch["calls"]'),
+    "decimal_context": ("", "decimal.getcontext().prec"),
+    "context_that_is_held": ("context = decimal.Context(prec=EVERY)", "context.prec"),
+    "context_of_the_library": ("", "decimal.ExtendedContext.prec"),
+    "bytes_of_a_buffer": ("calls = bytearray(1)", "calls[0]"),
+    "attribute_of_a_librarys_class": (
+        "half = fractions.Fraction(1, 2); fractions.Fraction.calls = 0",
+        "type(half).calls",
+    ),
+    "attribute_of_an_array": ("numbers = np.zeros(1).view(an_own(np.ndarray)); numbers.calls = 0", "numbers.calls"),
+    "attribute_of_a_cache": ("known = functools.lru_cache(lambda value: value); known.calls = known(0)", "known.calls"),
+    "attribute_of_a_member": ('Kind = enum.Enum("Kind", {"ONE": 1}); Kind.ONE.calls = 0', "Kind.ONE.calls"),
+    "module_attribute": ("string.calls = 0", "string.calls"),
+    "in_builtins": ("import builtins; builtins.calls = 0", "builtins.calls"),
+    "thread_local": ("own = threading.local(); own.calls = 0", "own.calls"),
+    "in_the_globals": ("", 'globals()["COUNT"]'),
+    "of_the_class_of_a_number": ("kind = an_own(float); kind.calls = 0", "kind.calls"),
+    **{
+        f"attribute of {kind}": (f"one = an_own({kind})(); one.calls = 0", "one.calls")
+        for kind in ("int", "str", "tuple", "frozenset", "fractions.Fraction")
+    },
 }
 
 
@@ -955,7 +827,7 @@ HELD = {
 def made(name):
     """A program of one of these tables, by the code of a file of its own."""
     first, asked = COUNTS.get(name) or HELD[name]
-    counts = f"{asked} += 1; return {asked} % EVERY == 0" if name in COUNTS else f"return {asked}"
+    counts = f"{asked} = {asked} % EVERY + 1; return {asked} == EVERY" if name in COUNTS else f"return {asked}"
     space = {**globals()}
     text = f"def make():\n {first}\n def is_due():\n  {counts}\n return of(is_due)\n"
     exec(compile(text, __file__.replace("dependent_programs", name), "exec"), space)
@@ -1004,20 +876,17 @@ OUTSIDE = {
 PROGRAMS = [
     closure, closure_noise, global_number, default, keyword_default, helpers_default, function_attribute, Counts,
     CountsOfClass, Slots, Deep, Property, HasDescriptor, lambda: Method().release, Sampled, OnlyAtFirst, Toggles,
-    module_attribute, memory, cached_draw, iterator, generator, queue, bytes_of_a_buffer, partial, decimal_context,
-    numpys_settings, warnings_filters, thread_local, weak, on_the_generator, in_builtins, in_the_globals,
-    of_the_class_of_a_number, a_subclass_of_dict, file, file_by_open, Reader, json_file, address_of_the_generator,
-    order_of_a_set_of_objects, clock_by_default, recursion, by_import, by_the_subclasses, attribute_of_a_librarys_class,
-    registry_of_a_class, WritesCached, ChangesCached, order_of_an_ordered_dictionary, default_of_a_dictionary,
-    context_that_is_held, context_of_the_library, broadcast_iterator, attribute_of_an_array, flag_of_an_array,
-    *map(attribute_of_a, (int, str, tuple, frozenset, fractions.Fraction)), attribute_of_a_member, slots_of_a_list,
-    ufunc_of_a_method, registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_keys_together,
-    attribute_of_a_cache, Hides, lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda:
-    kept_noise(types.SimpleNamespace()), lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput,
-    FillsCachedAtFirst, CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left,
-    flags_of_a_context, settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grows,
-    order_of_items_together, order_of_keys_by_an_operator, copier_of_a_library, lambda: reducer_of_a_library(copy.copy),
-    lambda: reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,
+    memory, cached_draw, iterator, generator, queue, partial, numpys_settings, warnings_filters, weak, on_the_generator,
+    a_subclass_of_dict, file, file_by_open, Reader, json_file, address_of_the_generator, order_of_a_set_of_objects,
+    clock_by_default, recursion, by_import, by_the_subclasses, registry_of_a_class, WritesCached, ChangesCached,
+    order_of_an_ordered_dictionary, default_of_a_dictionary, broadcast_iterator, flag_of_an_array, slots_of_a_list,
+    ufunc_of_a_method, registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_keys_together, Hides,
+    lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
+    lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
+    CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
+    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grows, order_of_items_together,
+    order_of_keys_by_an_operator, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
+    reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,
     *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
     OUTSIDE.values()),
 ]  # fmt: skip
