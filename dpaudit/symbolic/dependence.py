@@ -2,11 +2,11 @@
 
 A certificate and a record are of a program whose calls are alike. Two things show that together:
 
-* **State** (`State`). All that a mechanism can reach and change (variables of closures, globals that its code names,
+* **State** (`program_state`). All that a mechanism can reach and change (variables of closures, globals that its code names,
   defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked at
   before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
   did, by induction.
-* **Names** (`Code`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
+* **Names** (`code_names`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
   values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
 
 Whatever is not known to be harmless is named as a doubt: then nothing is proved. It is no finding against a program.

@@ -4,7 +4,7 @@
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
   and sockets; in the user's own code also clocks, `id` and `hash`.
 * The states of the generators of the process, and of those that the mechanism can reach, are compared before and after
-  (`dpaudit.symbolic.dependence.State.streams`).
+  (`dpaudit.symbolic.program_state.State.moved`).
 
 Not seen: what compiled code draws by itself, and regular files that change between calls. A repeated path that ends
 otherwise shows those.
