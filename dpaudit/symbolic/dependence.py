@@ -2,9 +2,9 @@
 
 A certificate and a record are of a program whose calls are alike. Two things show that together:
 
-* **State** (`program_state`). All that a mechanism can reach and change (variables of closures, globals that its code names,
-  defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked at
-  before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
+* **State** (`program_state`). All that a mechanism can reach and change (variables of closures, globals that its code
+  names, defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked
+  at before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
   did, by induction.
 * **Names** (`code_names`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
   values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
