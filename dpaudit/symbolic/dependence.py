@@ -51,6 +51,7 @@ class Dependence:
         self.add(*inputs)
         self.codes: list[Code] = []
         self._known: dict[int, types.CodeType] = {}
+        self._passed: dict[int, Any] = {}  # what libraries name, by its number
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(UNSURE)
         self._set: Any = ()  # that was changed last
@@ -88,7 +89,8 @@ class Dependence:
             # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
             # library's tables or in the place of its functions, and is called or read there unseen.
             named = (part for name, place in globals_of(code, frame.f_globals) for part in standing_in(place, name))
-            self.state.look([(f"what {code.co_name}() of a library calls", part) for part in silent(named)])
+            label = f"what {code.co_name}() of a library calls"
+            self.state.look([(label, part) for part in silent(named, self._passed)])
 
     def note_set(self, changed: Any, frame: Any = None) -> None:
         """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""

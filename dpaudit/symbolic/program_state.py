@@ -316,12 +316,13 @@ class State:
         return found
 
 
-def silent(values: Iterable[Any]) -> Iterator[Any]:
+def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
     """What values and their contents hold that makes no frame where it is called or read: callables and iterators in C.
 
-    Functions of modules and of numpy keep nothing, nor do classes, but for what stands in them.
+    Functions of modules and of numpy keep nothing, nor do classes, but for what stands in them. What is `known`, by its
+    number, is passed over.
     """
-    waiting, known = list(values), dict[int, Any]()
+    waiting = list(values)
     while waiting:
         value = waiting.pop()
         kind = type(value)
