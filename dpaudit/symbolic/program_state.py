@@ -11,7 +11,6 @@ import array
 import collections
 import functools
 import gc
-import json.scanner
 import operator
 import pickle
 import random
@@ -52,7 +51,7 @@ ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing t
 PLAIN = frozenset({
     object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
     bytearray, array.array, collections.deque, collections.defaultdict, types.MappingProxyType, np.ndarray,
-    np.void, json.scanner.make_scanner,
+    np.void,
 })  # fmt: skip
 CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
 HANDLES = (  # that hold what they were made of, and cannot be changed
@@ -61,6 +60,7 @@ HANDLES = (  # that hold what they were made of, and cannot be changed
 # Those with attributes: Python's, numpy's and, from numpy 2 on, the compiled ones of its generators.
 FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} - {types.BuiltinFunctionType})
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 INPUT = "an input"
 # Of an own class, by which its state is not as it is read; and what no program names.
@@ -317,23 +317,25 @@ class State:
 
 
 def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-    """What values and their contents hold that makes no frame where it is called or read: callables and iterators in C.
+    """What values and their contents hold that makes no frame where it is called or read, and may keep something.
 
-    Functions of modules and of numpy keep nothing, nor do classes, but for what stands in them. What is `known`, by its
+    That is a partial function, a method of C that is bound to an object, or an iterator of C. What is `known`, by its
     number, is passed over.
     """
     waiting = list(values)
     while waiting:
         value = waiting.pop()
         kind = type(value)
-        is_of_module = kind is types.BuiltinFunctionType and isinstance(value.__self__, types.ModuleType | None)
-        if is_of_module or is_atom(value) or isinstance(value, types.ModuleType) or kind in FUNCTIONS:
-            continue
-        if id(value) in known:
+        if is_atom(value) or isinstance(value, types.ModuleType) or kind in FUNCTIONS or id(value) in known:
             continue
         known[id(value)] = value
-        answers = [getattr(kind, name, None) for name in ("__call__", "__next__")]
-        if not isinstance(value, type) and any(isinstance(one, types.WrapperDescriptorType) for one in answers):
+        bound = value.__self__ if kind in METHODS else None
+        if kind is types.MethodType and type(value.__func__) is types.FunctionType:
+            waiting.append(bound)
+        elif bound is not None:
+            is_of_library = isinstance(bound, types.ModuleType | type) or type(bound).__module__.startswith("pybind11")
+            yield from [] if is_of_library else [value]
+        elif kind is functools.partial or isinstance(getattr(kind, "__next__", None), types.WrapperDescriptorType):
             yield value
         elif isinstance(value, dict):
             waiting.extend(dict.values(value))

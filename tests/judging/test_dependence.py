@@ -14,6 +14,7 @@ import enum
 import fractions
 import functools
 import gc
+import json
 import math
 import operator
 import random
@@ -232,6 +233,11 @@ def by_names(x, rng):
     return bool(rng.random() < exp(-SCALES["count"]) + WEIGHTS[x] * 0.5)
 
 
+def by_caches_and_functions_of_libraries(x, rng):  # which keep what was worked out, and what they were made of
+    found = [np.einsum("i,i", WEIGHTS, WEIGHTS, optimize=True), special.logsumexp(WEIGHTS), json.loads("0.75")]
+    return x if rng.random() < found[-1] else 1 - x
+
+
 class Mode(enum.IntEnum):
     LOW = 0
     HIGH = 1
@@ -247,7 +253,11 @@ def by_what_libraries_hold(x, rng):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold, asks_a_set]
+    "mechanism",
+    [
+        *(Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold, asks_a_set),
+        by_caches_and_functions_of_libraries,
+    ],
 )
 def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
