@@ -41,6 +41,13 @@ ADVICE = (
     "Give an input with --example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example "
     "--pairs '0,1'."
 )
+TELLING: Mapping[type, Sequence[Any]] = {
+    bool: (False, True),
+    int: (0, 1, 2, -1, 100, -100),
+    float: (0.0, 1.0, 0.5, -1.0, 100.0, -100.0, math.nan, math.inf),
+    str: ("a", "b", "c", "", UNSEEN),
+    type(None): (None,),
+}
 WORDS = {"add_remove": "one record is added or removed", "replace_one": "one record is replaced"}
 
 
@@ -155,7 +162,7 @@ def _hint_name(hint: Any) -> str:
 
 def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
     """The domain of a type; None where it says too little."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin, arguments, least = get_origin(hint), get_args(hint), int(adjacency != "add_remove")
     if hint in (int, float):
         whole = hint is int
         return NumberDomain(int(-REACH) if whole else -REACH, int(REACH) if whole else REACH, integer=whole)
@@ -165,10 +172,9 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
         if values is None:
             return None
         like: tuple[Any, ...] = ((),) if origin is tuple or hint is tuple else ()
-        return DatasetDomain(tuple(values), MAX_RECORDS, adjacency, 0 if adjacency == "add_remove" else 1, like)
+        return DatasetDomain(tuple(values), MAX_RECORDS, adjacency, least, like)
     if hint is np.ndarray or origin is np.ndarray:
-        low = 0 if adjacency == "add_remove" else 1
-        return DatasetDomain(tuple(_values_of(float) or ()), MAX_RECORDS, adjacency, low, (np.zeros(0),))
+        return DatasetDomain(tuple(TELLING[float]), MAX_RECORDS, adjacency, least, (np.zeros(0),))
     values = _values_of(hint)
     return ListedDomain(tuple(values)) if values is not None and len(values) > 1 and hint is not str else None
 
@@ -176,16 +182,8 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
 def _values_of(kind: Any) -> list[Any] | None:
     """Telling values of a type: the usual, the extreme, and what it has that examples seldom show."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if kind is bool:
-        return [False, True]
-    if kind is int:
-        return [0, 1, 2, -1, 100, -100]
-    if kind is float:
-        return [0.0, 1.0, 0.5, -1.0, 100.0, -100.0, math.nan, math.inf]
-    if kind is str:
-        return ["a", "b", "c", "", UNSEEN]
-    if kind is type(None):
-        return [None]
+    if isinstance(kind, type) and kind in TELLING:
+        return [*TELLING[kind]]
     if origin is typing.Literal:
         return list(arguments)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):

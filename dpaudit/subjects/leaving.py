@@ -84,12 +84,6 @@ def is_time_over() -> bool:
 
 
 TICK = 0.01  # seconds between two looks at the clock
-# Timers of the main thread, with their signals. The second one ends what sleeps, and may be of a test's or a call's.
-TIMERS = [
-    (getattr(signal, number), getattr(signal, clock))
-    for number, clock in (("SIGVTALRM", "ITIMER_VIRTUAL"), ("SIGALRM", "ITIMER_REAL"))
-    if hasattr(signal, clock)
-]
 
 
 class _Late(BaseException):
@@ -124,10 +118,7 @@ def _late(limits: list[_Limit]) -> _Limit | None:
 
 
 def _is_of_call(frame: FrameType | None) -> bool:
-    """Tell whether a frame is of the user's code, or was called by it.
-
-    Validity: this package may be noting what a call has done.
-    """
+    """Tell whether a frame is of the user's code, or was called by it: this package may be noting what a call did."""
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = None if frame.f_code.co_filename.startswith(OWN_FOLDER) else frame.f_back
     return frame is not None
@@ -167,9 +158,8 @@ def _watch(thread: int, limits: list[_Limit], is_over: threading.Event) -> None:
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
-    A loop that calls nothing is, too. The main thread gets signals, by which what catches an exception is broken off as
-    well. In another thread, or where the system has no such timer, what catches every exception goes on; so does, where
-    SIGALRM is in use (`pytest-timeout`, a limit of the program's own), what sleeps and catches every exception.
+    A loop that calls nothing is, too, and in the main thread, by signals, what catches an exception. What catches every
+    one goes on in another thread, where the system has no timer and, while it sleeps, where SIGALRM is in use.
     """
     if moment == float("inf"):
         yield
@@ -177,7 +167,7 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
     limit = _Limit(moment, end)
     is_main = threading.current_thread() is threading.main_thread()
-    has_timer = bool(TIMERS) and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
+    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
@@ -194,16 +184,13 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _timed() -> Iterator[None]:
-    number, clock = TIMERS[1]
-    is_free = signal.getsignal(number) is signal.SIG_DFL and signal.getitimer(clock) == (0.0, 0.0)
-    before = [
-        (number, signal.signal(number, _tick), clock, signal.setitimer(clock, TICK, TICK))
-        for number, clock in TIMERS[: 1 + is_free]
-    ]
+    is_free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    timers = [(signal.SIGVTALRM, signal.ITIMER_VIRTUAL), (signal.SIGALRM, signal.ITIMER_REAL)][: 1 + is_free]
+    before = [(signal.signal(number, _tick), signal.setitimer(clock, TICK, TICK)) for number, clock in timers]
     try:
         yield
     finally:
-        for number, handler, clock, timer in before:
+        for (number, clock), (handler, timer) in zip(timers, before, strict=True):
             signal.setitimer(clock, *timer)
             signal.signal(number, handler)
 
