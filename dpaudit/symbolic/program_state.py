@@ -317,10 +317,10 @@ class State:
 
 
 def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-    """What values and their contents hold that makes no frame where it is called or read, and may keep something.
+    """Objects in C that make no frame where they are called or read, and may keep something, in values and their contents.
 
-    That is a partial function, a method of C that is bound to an object, or an iterator of C. What is `known`, by its
-    number, is passed over.
+    These are partial functions, methods that are bound to an object, and iterators. What is `known`, by its number, is
+    passed over.
     """
     waiting = list(values)
     while waiting:
