@@ -317,7 +317,7 @@ class State:
 
 
 def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-    """Objects in C, among values and their contents, that make no frame where they are called or read, and may keep some.
+    """Parts of some values that are written in C, make no frame where they are called or read, and may keep something.
 
     These are partial functions, methods that are bound to an object, and iterators. What is `known`, by its number, is
     passed over.
