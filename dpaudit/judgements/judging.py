@@ -30,7 +30,7 @@ import dataclasses
 import math
 import time
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
@@ -43,13 +43,12 @@ from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageErro
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict
 from dpaudit.privacy.claims import Claim, number
-from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
-from dpaudit.search.guessing import guess_domain
+from dpaudit.search.guessing import guess_domain, is_table
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
@@ -60,6 +59,7 @@ from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
 from dpaudit.symbolic.certifying import certified
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
+from dpaudit.symbolic.laws import counted
 from dpaudit.symbolic.recorded_noise import RecordedPair
 from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 
@@ -170,19 +170,13 @@ def judge(
     guessed = ""
     if pairs is None and not given and subject.pairs() is not None:
         pairs = subject.pairs()
-    elif not given or (examples is not None and _is_table(examples)):
+    elif not given or (isinstance(examples, list | tuple) and len(examples) and is_table(examples[0])):
         example = None if examples is None else examples[0]
         guess = guess_domain(subject.mechanism, example, searched_relation(promise), advice=ADVICE)
         domain, examples, guessed = guess.domain, None, guess.text
     search = None if pairs is not None else Search(domain, examples)
     listed = None if pairs is None else as_pairs(pairs)
     return _Judging(subject, promise, search, listed, guessed, limit, root_of(seed), started).run()
-
-
-def _is_table(examples: Any) -> bool:
-    """Tell whether the first example is a table: then its columns say what others may hold."""
-    first = examples[0] if isinstance(examples, list | tuple) and examples else None
-    return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
 
 
 def _end() -> None:
@@ -345,37 +339,42 @@ class _Judging:
         allowed = math.inf if claim.is_vacuous else claim.value
         return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) else ""
 
+    def _all_kept_by(self, pairs: Sequence[Pair]) -> By:
+        """By what all pairs are proved to keep their claims, the weaker one of two; empty where one is not."""
+        kept = {self._kept_by(pair) for pair in pairs}
+        return "" if not kept or "" in kept else "recorded noise" if "recorded noise" in kept else "certificate"
+
     # Step 3.
 
     def _proved(self, pairs: Sequence[Pair]) -> Judgement | None:
         """Judgement where every pair is proved to keep its claim; None where one is not."""
-        kept = [self._kept_by(pair) for pair in pairs]
-        if not kept or not all(kept):
+        by = self._all_kept_by(pairs)
+        if not by:
             return None
         if self.climbed is not None and (self.climbed.lost or self.noise_free is None or not self.noise_free.only_adds):
             return None  # the pair that is the farthest apart need not be the worst
-        by: By = "recorded noise" if "recorded noise" in kept else "certificate"
         held = self._held(pairs)
         if held is not None:
             return held
         if self.is_whole:
-            counted = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
-            said = "all pairs of its domain" if self.search is not None else counted
+            these = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
+            said = "all pairs of its domain" if self.search is not None else these
             if by == "certificate":
-                text = f"Its loss is proved to be within the claim for {said}."
-                return self._judgement("proved", by, text, pairs=pairs)
+                return self._judgement("proved", by, f"Its loss is proved to be within the claim for {said}.")
             # Validity: its losses are computed in doubles, with a slack, where those of a certificate have bounds.
             sure = "computed to one part in a million, in real numbers"
             statement = f"Its recorded noise keeps the claim for {said}, {sure}."
-            return self._judgement("not_refuted", by, statement, pairs=pairs)
+            return self._judgement("not_refuted", by, statement)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0
-        unit = "budgets (each with 1e-6 nats more)" if self.claim.depends_on_pair else "scales of its noise"
+        found = f"{counted(largest, 'scale')} of its noise"
+        if self.claim.depends_on_pair:
+            found = f"{counted(largest, 'budget')}, with 1e-6 nats more a budget"
         statement = (
-            f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is kept by its record; "
+            f"The largest difference that was found is {found}, on which the claim is kept by its record; "
             "of other pairs nothing is proved."
         )
-        return self._judgement("not_refuted", by, statement, pairs=pairs)
+        return self._judgement("not_refuted", by, statement)
 
     def _held(self, pairs: Sequence[Pair]) -> Judgement | None:
         """A violation on real runs of what was proved to be kept."""
@@ -421,20 +420,19 @@ class _Judging:
 
     def _kept_or(self, found: Judgement, pairs: Sequence[Pair]) -> Judgement:
         """Finding of an audit; where it settles nothing, the pairs found without draws that keep the claim."""
-        kept = [self._kept_by(pair) for pair in pairs]
-        if found.verdict != "inconclusive" or self.climbed is None or self.climbed.lost or not kept or not all(kept):
+        by = self._all_kept_by(pairs)
+        if found.verdict != "inconclusive" or self.climbed is None or self.climbed.lost or not by:
             return found
         held = self._held(pairs) if self.result is None else None
         if held is not None:
             return held
-        by: By = "recorded noise" if "recorded noise" in kept else "certificate"
         audited = "an audit of them takes more time" if self.result is None else f"they were audited: {found.statement}"
         statement = (
             f"The claim is kept by the {by} of the {counted_pairs(len(pairs))} of which its noise hides the least, of "
             f"those that were found; of other pairs nothing is proved, and {audited.rstrip('.')}."
         )
         advice = "Give more time (--seconds) to audit other pairs."
-        return self._judgement("not_refuted", by, statement, pairs=pairs, next_step=advice)
+        return self._judgement("not_refuted", by, statement, next_step=advice)
 
     def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int:
         """Number of samples that fit into the time that is left, at most those that are wanted; else `OutOfTimeError`.
@@ -446,11 +444,6 @@ class _Judging:
         if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
             raise OutOfTimeError
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
-
-    def _clear(self, pair: Pair) -> list[str]:
-        """Notes on a pair whose recorded runs with equal noise end in different ways."""
-        found = self.recorded.get(pair.id)
-        return [] if found is None else [note.text for note in found.notes if note.kind in CLEAR]
 
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
         """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
@@ -484,7 +477,7 @@ class _Judging:
             verdict = verdicts.get(result.verdict, "not_refuted")
             said = next((finding.message for finding in result.findings if finding.message), "")
             statement = said if verdict == "error" else wording.power_sentence(result)
-            return self._judgement(verdict, "" if verdict == "error" else "statistics", statement, tried=result)
+            return self._judgement(verdict, "" if verdict == "error" else "statistics", statement)
         pair, bound = Pair(broken.x, broken.x_prime, broken.id, broken.x_id, broken.x_prime_id), broken.epsilon_lower
         small = next((side for side in result.side_findings if side.kind == SHRUNK and side.status == "found"), None)
         event = broken.witness.description if broken.witness is not None else ""
@@ -492,7 +485,8 @@ class _Judging:
         statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
         if small is not None:
             statement += f" {small.summary}"
-        statement += "".join(f" Recorded: {text}." for text in self._clear(pair)[:1])
+        notes = self.recorded[pair.id].notes if pair.id in self.recorded else ()
+        statement += next((f" Recorded: {note.text}." for note in notes if note.kind in CLEAR), "")
         return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
 
     def _suspects(self, pair: Pair) -> tuple[str, ...]:
@@ -525,8 +519,6 @@ class _Judging:
         pair: Pair | None = None,
         loss: float = math.nan,
         places: tuple[str, ...] = (),
-        pairs: Sequence[Pair] = (),
-        tried: AuditResult | None = None,
         next_step: str = "",
     ) -> Judgement:
         recorded = self.noise_free.runs if self.noise_free is not None else 0

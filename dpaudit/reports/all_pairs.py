@@ -91,13 +91,13 @@ def blocks(result: AuditResult) -> list[Block]:
         Paragraph(sentence(result)),
         Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
     ]
-    found += [matrix_image(table)] if table.asked else []
+    found += [matrix_image(table, result.ratio_lower)] if table.asked else []
     found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
 
-def matrix_image(table: AllPairsTable) -> Figure:
-    """Lower bound over budget of every two inputs, as one matrix in the order of the inputs."""
+def matrix_image(table: AllPairsTable, largest: float) -> Figure:
+    """Lower bound over budget of every two inputs, as one matrix in the order of the inputs, with the largest ratio."""
     ratios = table.ratio_matrix()
     top, count = figures.top_ratio(ratios.ravel().tolist()), len(table.ids)
     steps = np.full(ratios.shape, figures.GREY["not audited"], dtype=np.uint8)
@@ -114,7 +114,7 @@ def matrix_image(table: AllPairsTable) -> Figure:
     pairs = list(zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True))
     outlined = ", each outlined" if 0 < len(violated) <= figures.OUTLINED else ""
     facts = {"violated": f"{plural(len(violated), 'pair')} violated{outlined}", "count": count, "top": top}
-    largest = compared(float(ratios[np.isfinite(ratios)].max(initial=0.0)), 1.0)[0]
-    description, note = said("universe.matrix", **facts, largest=largest), said("universe.matrix_note", **facts)
+    facts["largest"] = compared(largest, 1.0)[0]  # of the result: a saved table has bounds of five digits
+    description, note = said("universe.matrix", **facts), said("universe.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
     return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))

@@ -41,6 +41,13 @@ ADVICE = (
     "Give an input with --example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example "
     "--pairs '0,1'."
 )
+TELLING: Mapping[type, Sequence[Any]] = {
+    bool: (False, True),
+    int: (0, 1, 2, -1, 100, -100),
+    float: (0.0, 1.0, 0.5, -1.0, 100.0, -100.0, math.nan, math.inf),
+    str: ("a", "b", "c", "", UNSEEN),
+    type(None): (None,),
+}
 WORDS = {"add_remove": "one record is added or removed", "replace_one": "one record is replaced"}
 
 
@@ -85,6 +92,11 @@ def guess_domain(
     raise UsageError(f"pairs must be given: none can be guessed, as {name} has no default value and {why}. {advice}")
 
 
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a DataFrame, or a list of dictionaries: then its columns say what others may hold."""
+    return is_frame(value) or (isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping))
+
+
 def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:
     if hasattr(value, "example") and hasattr(value, "map"):  # a hypothesis strategy
         inputs: list[Any] = []  # the same each time
@@ -93,7 +105,7 @@ def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) ->
         are_datasets = isinstance(inputs[0], list | tuple | np.ndarray)
         drawn = DatasetDomain.of_examples(inputs, adjacency) if are_datasets else ListedDomain(tuple(inputs))
         return _guess(drawn, f"{origin}, a strategy", adjacency)
-    if is_frame(value) or (isinstance(value, list | tuple) and len(value) and isinstance(value[0], Mapping)):
+    if is_table(value):
         return _guess(TableDomain.of_example(value, adjacency, user), origin, adjacency, user)
     if user is not None:
         raise UsageError(f"user must be a column of a table, got {user!r} for {short_form(value)}.")
@@ -150,7 +162,7 @@ def _hint_name(hint: Any) -> str:
 
 def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
     """The domain of a type; None where it says too little."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin, arguments, least = get_origin(hint), get_args(hint), int(adjacency != "add_remove")
     if hint in (int, float):
         whole = hint is int
         return NumberDomain(int(-REACH) if whole else -REACH, int(REACH) if whole else REACH, integer=whole)
@@ -160,10 +172,9 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
         if values is None:
             return None
         like: tuple[Any, ...] = ((),) if origin is tuple or hint is tuple else ()
-        return DatasetDomain(tuple(values), MAX_RECORDS, adjacency, 0 if adjacency == "add_remove" else 1, like)
+        return DatasetDomain(tuple(values), MAX_RECORDS, adjacency, least, like)
     if hint is np.ndarray or origin is np.ndarray:
-        low = 0 if adjacency == "add_remove" else 1
-        return DatasetDomain(tuple(_values_of(float) or ()), MAX_RECORDS, adjacency, low, (np.zeros(0),))
+        return DatasetDomain(tuple(TELLING[float]), MAX_RECORDS, adjacency, least, (np.zeros(0),))
     values = _values_of(hint)
     return ListedDomain(tuple(values)) if values is not None and len(values) > 1 and hint is not str else None
 
@@ -171,16 +182,8 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
 def _values_of(kind: Any) -> list[Any] | None:
     """Telling values of a type: the usual, the extreme, and what it has that examples seldom show."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if kind is bool:
-        return [False, True]
-    if kind is int:
-        return [0, 1, 2, -1, 100, -100]
-    if kind is float:
-        return [0.0, 1.0, 0.5, -1.0, 100.0, -100.0, math.nan, math.inf]
-    if kind is str:
-        return ["a", "b", "c", "", UNSEEN]
-    if kind is type(None):
-        return [None]
+    if isinstance(kind, type) and kind in TELLING:
+        return [*TELLING[kind]]
     if origin is typing.Literal:
         return list(arguments)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):

@@ -141,15 +141,9 @@ def audit_and_shrink(
     if broken is None:
         return result
     small = shrink(subject, promise, Pair(broken.x, broken.x_prime), search.domain_for(promise), seed=root)
-    again = audit(
-        subject,
-        promise,
-        [small.pair],
-        samples=options.get("samples", 100_000),
-        confidence=1.0 - SHARE * alpha,
-        seed=int(stream(root, CONFIRMING).integers(2**63)),
-        floating_point=False,
-    )
+    fresh, samples = int(stream(root, CONFIRMING).integers(2**63)), options.get("samples", 100_000)
+    own: dict[str, Any] = {"confidence": 1.0 - SHARE * alpha, "seed": fresh, "floating_point": False}
+    again = audit(subject, promise, [small.pair], samples=samples, **own)
     side = side_finding(small, broken, again, SHARE * alpha)
     return dataclasses.replace(result, side_findings=(*result.side_findings, side))
 

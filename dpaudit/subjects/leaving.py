@@ -83,7 +83,7 @@ def is_time_over() -> bool:
     return _clock() > _until.get()
 
 
-TICK = 0.01  # seconds between two looks at the clock: of the processor in the main thread, of the wall in others
+TICK = 0.01  # seconds between two looks at the clock
 
 
 class _Late(BaseException):
@@ -118,10 +118,7 @@ def _late(limits: list[_Limit]) -> _Limit | None:
 
 
 def _is_of_call(frame: FrameType | None) -> bool:
-    """Tell whether a frame is of the user's code, or was called by it.
-
-    Validity: this package may be noting what a call has done.
-    """
+    """Tell whether a frame is of the user's code, or was called by it: this package may be noting what a call did."""
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = None if frame.f_code.co_filename.startswith(OWN_FOLDER) else frame.f_back
     return frame is not None
@@ -161,8 +158,8 @@ def _watch(thread: int, limits: list[_Limit], is_over: threading.Event) -> None:
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
-    A loop that calls nothing is, too. The main thread gets signals, by which what catches an exception is broken off as
-    well. In another thread, or where the system has no such timer, what catches every exception goes on.
+    A loop that calls nothing is, too, and in the main thread, by signals, what catches an exception. What catches every
+    one goes on in another thread, where the system has no timer and, while it sleeps, where SIGALRM is in use.
     """
     if moment == float("inf"):
         yield
@@ -187,12 +184,15 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _timed() -> Iterator[None]:
-    before, timer = signal.signal(signal.SIGVTALRM, _tick), signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    is_free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    timers = [(signal.SIGVTALRM, signal.ITIMER_VIRTUAL), (signal.SIGALRM, signal.ITIMER_REAL)][: 1 + is_free]
+    before = [(signal.signal(number, _tick), signal.setitimer(clock, TICK, TICK)) for number, clock in timers]
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
-        signal.signal(signal.SIGVTALRM, before)
+        for (number, clock), (handler, timer) in zip(timers, before, strict=True):
+            signal.setitimer(clock, *timer)
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

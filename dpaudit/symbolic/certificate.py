@@ -13,6 +13,7 @@ import os
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.numerals import lower_text
 from dpaudit.results.saving import Saved, read_saved
 
 SCHEMA = "dpaudit.certificate/1"
@@ -199,7 +200,8 @@ def _excess(pair: CertifiedPair) -> float:
 
 def loss_text(pair: CertifiedPair) -> str:
     """The loss of a pair in the parameter of its claim, and what is claimed, as a clause."""
-    loss = f"{pair.value_lower:.6g}" if math.isfinite(pair.value_lower) else "infinite"
+    at_least = lower_text(pair.value_lower, 6) if not pair.is_explored else f"{pair.value_lower:.6g}"
+    loss = at_least if math.isfinite(pair.value_lower) else "infinite"
     claimed = f"{pair.claimed:.6g}"
     # A Renyi divergence is at no delta.
     at = f" at delta {pair.delta:.6g}" if pair.delta > 0 and pair.value_lower == pair.epsilon_lower else ""

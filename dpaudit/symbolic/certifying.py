@@ -35,13 +35,7 @@ from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
 from dpaudit.symbolic.exact_judging import check_claim, judge, open_pair
-from dpaudit.symbolic.exploring import (
-    FACES,
-    Exploration,
-    Runner,
-    untraced_randomness,
-    with_generators,
-)
+from dpaudit.symbolic.exploring import FACES, Exploration, Runner, untraced_randomness, with_generators
 from dpaudit.symbolic.leaves import NeedsNumbers, cells, readable
 from dpaudit.symbolic.noise_laws import NoiseLaw, judge_noise, noise_law
 from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
@@ -268,11 +262,7 @@ class _Certifying:
         return held
 
     def _explore(
-        self,
-        runner: Runner,
-        explorations: Sequence[Exploration],
-        sides: Sequence[tuple[int, int]],
-        deadline: float,
+        self, runner: Runner, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
     ) -> None:
         """Run on until everything is explored, the pairs are decided for a while, or the time is up."""
         look, end = FIRST_LOOK * len(explorations), float("inf")

@@ -62,16 +62,8 @@ class OpenPath:
 class Choices(abc.ABC):
     """The choices of one run: first those of a path, then new ones.
 
-    Parameters
-    ----------
-    path : OpenPath
-        What to replay before new choices are made.
-    depends : Dependence, optional
-        What the runs depend on.
-    deadline : float
-        A time of `time.monotonic`, from which on the run gives way.
-    is_strict : bool
-        Whether `id` and `hash` count as randomness that no draw accounts for.
+    From a deadline of `time.monotonic` on the run gives way. With `is_strict`, `id` and `hash` count as randomness that
+    no draw accounts for.
     """
 
     def __init__(

@@ -53,19 +53,11 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Implied:
-    """The composed loss: an upper bound.
+    """The composed loss: an upper bound, and whether it is above the claim.
 
-    Attributes
-    ----------
-    value : float
-        In the claim's own parameter (epsilon at its delta, mu, rho); in nats where there is no claim.
-    parts : tuple of Part
-        The largest first.
-    exceeds : bool
-        Whether it is above the claim.
-    is_unique : bool
-        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen; not of
-        a claim with a delta or a curve and other noise than normal one, as ratios bound these from above.
+    The value is in the claim's own parameter, in nats where there is no claim; of the parts the largest is first. With
+    `is_unique` no other shift explains the runs, so that what was recorded loses as much if all of it is seen; not of a
+    claim with a delta or a curve and other noise than normal one, as ratios bound these from above.
     """
 
     value: float
@@ -321,10 +313,7 @@ def _solution(
 
 def _part(law: Law, step: float, name: str, place: str) -> Part:
     """The privacy loss of noise of this law that is moved."""
-    unit = "standard deviations" if law.family == "normal" else "scales"
-    gap = abs(step)
-    text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / law.unit:.6g} {unit} of its {law.family} noise"
-    return Part(_loss(law, step), law.family == "normal", text, place)
+    return Part(_loss(law, step), law.family == "normal", law.moved_text(name, abs(step)), place)
 
 
 def _loss(law: Law, step: float) -> float:

@@ -264,7 +264,7 @@ def is_none(shift: float, size: float, scale: float) -> bool:
 
 def is_whole(steps: float) -> bool:
     """Tell whether a shift leaves whole numbers among whole numbers, up to rounding."""
-    return abs(steps - round(steps)) <= LAST_BITS * max(steps, 1.0)
+    return math.isfinite(steps) and abs(steps - round(steps)) <= LAST_BITS * max(steps, 1.0)
 
 
 def _lattice_ratio(leaf: NoisyNumber) -> float:

@@ -101,12 +101,7 @@ ONE = enclosed(1)
 
 
 def of_gumbel(scale: Fraction, nodes: Sequence[int], comparisons: Sequence[Comparison]) -> Enclosure:
-    """P(all comparisons hold), of independent Gumbel noises of one scale.
-
-    Raises
-    ------
-    Cycle
-        If the comparisons form no trees.
+    """P(all comparisons hold), of independent Gumbel noises of one scale; `Cycle` if the comparisons form no trees.
 
     Examples
     --------
@@ -155,15 +150,9 @@ class Node:
 def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Enclosure:
     """P(all comparisons hold and each noise is in its interval), of independent noises.
 
-    In each tree all noises must be compared with one of them: given that one, the others are independent, and what is
-    left is one integral.
-
-    Raises
-    ------
-    Cycle
-        If the comparisons form other trees, or none.
-    ArithmeticError
-        If python-flint is missing, a law is not known here, or the bounds are not narrow.
+    In each tree all noises must be compared with one of them, else `Cycle`: given that one, the others are independent,
+    and what is left is one integral. `ArithmeticError` if python-flint is missing, a law is not known here, or the
+    bounds are not narrow.
 
     Examples
     --------

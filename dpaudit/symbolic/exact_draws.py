@@ -21,19 +21,7 @@ from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
 
 class ExactDraws(FiniteDraws):
-    """The choices of one traced run.
-
-    Parameters
-    ----------
-    tracer : Tracer
-    numbers : iterable, optional
-        What is drawn, in the place of choices and symbols.
-
-    Attributes
-    ----------
-    drawn : list
-        What was drawn so far.
-    """
+    """Choices of one traced run, or `numbers` in the place of choices and symbols; `drawn` has what was drawn."""
 
     def __init__(self, tracer: Tracer, numbers: Iterable[Any] | None = None) -> None:
         self._tracer = tracer

@@ -38,13 +38,7 @@ PROFILE = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
 def check_claim(claim: Claim, pair: Pair) -> None:
-    """Check that the claim of a pair is of a family that can be judged.
-
-    Raises
-    ------
-    UsageError
-        If its promise is only known in double precision, or is the class's own.
-    """
+    """Check that a pair's claim can be judged; `UsageError` if its promise is only in doubles, or of an own class."""
     check_promise(claim, pair.id)
     if not isinstance(claim, JUDGED):
         raise UsageError(

@@ -41,18 +41,10 @@ class Ended:
 
 
 class Runner:
-    """Makes traced runs of one subject.
+    """Makes traced runs of one subject, called once a draw, with a generator of numpy's or Python's `face`.
 
-    Parameters
-    ----------
-    subject : Subject
-        Called once a draw.
-    face : {"numpy", "random"}
-        What its generator looks like.
-    depends : Dependence, optional
-        What it can reach, as it was before all runs; by default as it is now.
-    lazy : bool
-        Whether geometric draws may stay symbols.
+    `depends` is what it can reach, as it was before all runs, by default as it is now; `lazy` says whether geometric
+    draws may stay symbols.
     """
 
     def __init__(self, subject: Subject, face: str, depends: Dependence | None = None, lazy: bool = True) -> None:
@@ -64,15 +56,7 @@ class Runner:
         self.ended = ""  # where a symbol without an end first became a number
 
     def run(self, x: Any, path: OpenPath, heaviest_other: float = 0.0, deadline: float = math.inf) -> Ended:
-        """One run along a path.
-
-        Raises
-        ------
-        Untraceable
-            If it cannot be traced.
-        NeedsNumbers
-            If it has to be run on numbers.
-        """
+        """One run along a path; `Untraceable` if it cannot be traced, `NeedsNumbers` if it has to be run on numbers."""
         self.runs += 1
         tracer = Tracer(path, heaviest_other, self.lazy, deadline, self.depends)
         draws = ExactDraws(tracer)
@@ -119,13 +103,7 @@ class Runner:
         return f"with numbers in the place of its draws a run gives {readable(found)[:80]}" * is_unlike
 
     def check(self) -> None:
-        """Refuse the runs so far if they used other generators.
-
-        Raises
-        ------
-        Untraceable
-            If they do.
-        """
+        """Refuse the runs so far, as `Untraceable`, if they used other generators."""
         if self.stream.state != self.before:
             raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
         if self.depends.moved():
@@ -133,15 +111,7 @@ class Runner:
 
 
 class Exploration:
-    """Known part of the output law on one input.
-
-    Attributes
-    ----------
-    law : dict of Leaf to Fraction
-        The mass of each leaf that was reached.
-    left : Fraction
-        The mass of the open paths.
-    """
+    """Known part of the output law on one input: the mass of each leaf that was reached, and that of open paths."""
 
     def __init__(self, runner: Runner, x: Any) -> None:
         self.runner, self.x = runner, x
@@ -169,14 +139,9 @@ class Exploration:
                 self.kept.append((ended.path, ended.leaf))
 
     def repeat(self, deadline: float = math.inf) -> None:
-        """Run some of the paths once more, the latest first: each must end where it ended.
+        """Run some of the paths once more, the latest first: each must end where it ended, else `Untraceable`.
 
         One is run whatever the time is, the others before the deadline (`time.monotonic`).
-
-        Raises
-        ------
-        Untraceable
-            If one does not.
         """
         for number, (path, leaf) in enumerate(reversed(self.kept)):
             if number and time.monotonic() > deadline:

@@ -77,18 +77,10 @@ _OF_NOISE: Mapping[str, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """One call of a primitive.
+    """One call of a primitive, named with its library ("numpy laplace", "random gauss").
 
-    Attributes
-    ----------
-    primitive : str
-        With its library: "numpy laplace", "random gauss".
-    parameters : tuple of (str, object)
-        Those that say how much noise there is, as plain values.
-    shape : tuple of int
-        Of what it returned.
-    place : str
-        "file:line" of the user's code; empty where it was not asked for.
+    The parameters are those that say how much noise there is, as plain values; `place` is "file:line" of the user's
+    code, or empty where it was not asked for.
     """
 
     primitive: str

@@ -130,8 +130,9 @@ class FiniteDraws(Source):
             x[...] = np.take(x, self._order(x.shape[axis]), axis=axis)
             return
         if axis:
-            raise NotImplementedError("Axis argument is only supported on ndarray objects")
-        x[:] = [x[i] for i in self._order(len(x))]
+            REFERENCE.shuffle([0], axis=axis)  # type: ignore[call-overload]  # raises what numpy raises
+        for place, item in enumerate([x[i] for i in self._order(len(x))]):  # as numpy: a deque takes no slices
+            x[place] = item
 
     def _permutation(self, x: Any, axis: int = 0) -> Any:
         real = REFERENCE.permutation(x, axis=axis)

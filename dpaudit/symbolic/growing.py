@@ -14,19 +14,11 @@ MAX_DIGITS = 15  # of a rounding, on either side of the point
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """A function that grows, with the largest number at which it is at most a given one.
+    """A function that grows: its value, and the last number at which it is at most a given one.
 
-    Attributes
-    ----------
-    name : str
-        The same name is the same function.
-    value, last : callable
-    step : float
-        Of a rounding the distance of its values, else 0: then the function has an inverse.
-    start : float
-        Of what is refused at and below it (a logarithm of 0), else -inf.
-    ends : tuple of float
-        Between which doubles hold its values to their last digits.
+    The same name is the same function. `step` is the distance of the values of a rounding, else 0: then it has an
+    inverse. What is at `start` or below it is refused (a logarithm of 0). Between the `ends` doubles hold its values to
+    their last digits.
     """
 
     name: str

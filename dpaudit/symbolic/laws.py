@@ -26,18 +26,10 @@ DISCRETE = ("geometric", "two-sided geometric")
 class Family:
     """A continuous law with a location and a scale, at location 0 and scale 1.
 
-    Attributes
-    ----------
-    below, log_density : callable
-        P(u <= a), and the logarithm of the density at a; of numbers and of arrays.
-    above : callable, optional
-        P(u > a), as exact in its tail; by default the law is symmetric around 0.
-    support : tuple of float
-    centre : float
-        Where half of the mass is on either side, about.
-    loss : callable, optional
-        The largest log ratio of the densities of the law and of itself moved by so many scales; none where it has no
-        bound, or one that depends on the direction.
+    `below` is P(u <= a), of numbers and of arrays; `above` is P(u > a), as exact in its tail, by default that of a law
+    symmetric around 0. Half of the mass is on either side of the `centre`, about. `loss` is the largest log ratio of
+    the densities of the law and of itself moved by so many scales; None where it has no bound, or one that depends on
+    the direction.
     """
 
     below: Callable[[Any], Any]
@@ -66,9 +58,7 @@ FAMILIES: dict[str, Family] = {
         loss=lambda gap: 2.0 * math.asinh(0.5 * gap),
     ),
     "gumbel": Family(
-        lambda u: np.exp(-_gumbel_tail(u)),
-        lambda u: -u - _gumbel_tail(u),
-        above=lambda u: -np.expm1(-_gumbel_tail(u)),
+        lambda u: np.exp(-_gumbel_tail(u)), lambda u: -u - _gumbel_tail(u), above=lambda u: -np.expm1(-_gumbel_tail(u))
     ),
     "exponential": Family(
         lambda u: -np.expm1(-np.maximum(u, 0.0)),
@@ -89,15 +79,10 @@ FAMILIES: dict[str, Family] = {
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """The law of one number.
+    """The law of one number: a family of `FAMILIES` or `DISCRETE`, and its scale.
 
-    Attributes
-    ----------
-    family : str
-        Of `FAMILIES` or `DISCRETE`.
-    scale : float
-        Positive: the scale, the standard deviation of normal noise, the width of uniform noise on [0, scale). Of
-        geometric noise (on 1, 2, ...) the probability p that a number is the last one.
+    The scale is the standard deviation of normal noise, the width of uniform noise on [0, scale), and of geometric
+    noise (on 1, 2, ...) the probability p that a number is the last one.
 
     Examples
     --------
@@ -128,6 +113,14 @@ class Law:
     def unit(self) -> float:
         """In which a shift is small or large: the scale, and 1 of whole numbers."""
         return 1.0 if self.is_discrete else self.scale
+
+    def moved_text(self, name: str, gap: float) -> str:
+        """A clause on a number with this noise whose noise-free part moves."""
+        moves = f"the noise-free part of {name} moves by {gap:.6g}"
+        if self.is_discrete:
+            return f"{moves} under {self.family} noise"
+        unit = "standard deviation" if self.family == "normal" else "scale"
+        return f"{moves}, {counted(gap / self.scale, unit)} of its {self.family} noise"
 
     @property
     def centre(self) -> float:
@@ -194,6 +187,18 @@ class Law:
         if math.isinf(low):
             return (high if math.isfinite(high) else 0.0) - share * self.scale
         return low + share * (self.scale if math.isinf(high) else high - low)
+
+
+def counted(number: float, unit: str) -> str:
+    """A number with its unit, which is singular for one of it.
+
+    Examples
+    --------
+    >>> counted(0.5, "scale"), counted(1.0, "scale")
+    ('0.5 scales', '1 scale')
+    """
+    shown = f"{number:.6g}"
+    return f"{shown} {unit}{'s' * (shown != '1')}"
 
 
 def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:

@@ -43,10 +43,7 @@ INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
 
 
 class NeedsNumbers(BaseException):
-    """The program does something that integers as symbols cannot tell from a mistake: it is run again on numbers.
-
-    The text says what.
-    """
+    """Reason to run a program on numbers: it does what integers as symbols cannot tell from a mistake."""
 
 
 # What stands for a tail in an output: an object that prints as its number, with the name of the class that it has.
@@ -84,14 +81,9 @@ class Leaf:
 
 
 def read_output(tracer: Tracer, output: Any) -> Leaf:
-    """The leaf that an output is.
+    """The leaf that an output is; `Untraceable` where a uniform number is in it, or nothing of it can be seen.
 
-    Raises
-    ------
-    Untraceable
-        If a uniform number is part of it, or nothing of it can be seen.
-    NeedsNumbers
-        If it holds integers as symbols where they cannot be followed.
+    `NeedsNumbers` where it holds integers as symbols that cannot be followed.
     """
     tails: list[Tail] = []
     if isinstance(output, Failed) and not output.is_whole:
@@ -234,19 +226,10 @@ def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: S
 
 
 def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fraction]], bool]:
-    """The laws on a common set of outcomes, and whether nothing had to be left out.
+    """The laws of some inputs on a common set of outcomes, and whether nothing had to be left out.
 
-    Parameters
-    ----------
-    laws : sequence of mapping
-        Of each input, its leaves with their masses.
-
-    Returns
-    -------
-    list of dict
-        Of each input, its cells with their masses; what is left out counts as unexplored. `readable` names a cell.
-    bool
-        False where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values.
+    Of each input its cells with their masses, which `readable` names; what is left out counts as unexplored. That is
+    where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values.
     """
     if not any(leaf.tails for law in laws for leaf in law):
         return [{leaf.token: mass for leaf, mass in law.items()} for law in laws], True

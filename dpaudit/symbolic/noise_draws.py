@@ -102,14 +102,14 @@ class NoiseDraws(FiniteDraws):
         if tape.replayed is not None:
             return _replayed(tape.replayed, event, value, locations, scales)
         symbols = np.empty(numbers.size, dtype=object)
+        kind = value.dtype.type if isinstance(value, np.ndarray) else type(value)
         for k, (number, center, width) in enumerate(zip(numbers.ravel().tolist(), locations, scales, strict=True)):
             symbols[k] = number
             if math.isinf(width):  # noise that is infinite, of either sign
                 tape.mark_opaque()
             if _has_noise(center, width):
                 index = tape.new_noise(Law(family, width), number - center, event)
-                kind = type(value) if type(value) in PYTHONS else float
-                symbols[k] = Noisy(tape, center, {index: 1.0}, kind=kind).checked()
+                symbols[k] = Noisy(tape, center, {index: 1.0}, kind=kind if kind in PYTHONS else float).checked()
         if not isinstance(value, np.ndarray):
             return symbols[0]
         return guarded(symbols.reshape(numbers.shape), value.dtype)

@@ -55,18 +55,10 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)
 class Proof:
     """Loss that is proved of a pair.
 
-    Attributes
-    ----------
-    loss : float
-        A lower bound on the loss in nats at delta 0 (the largest log ratio of probabilities that was found), or inf.
-    statement : str
-        What breaks the claim, with the line; empty where nothing does.
-    places : tuple of str
-        The lines that it speaks of.
-    is_exact : bool
-        Whether `loss` is the loss of the pair itself, up to rounding: every run is known, and every density.
-    merges : bool
-        Whether outputs were taken for one that certificates and audits tell apart: then the loss may be larger.
+    `loss` is a lower bound in nats at delta 0 (the largest log ratio of probabilities that was found), or inf; with
+    `is_exact` it is the loss itself, up to rounding: every run is known, and every density. `statement` says what
+    breaks the claim, and is empty where nothing does. Where outputs were taken for one that certificates and audits
+    tell apart (`merges`), the loss may be larger.
     """
 
     loss: float = 0.0
@@ -428,12 +420,6 @@ def _moved(worst: Sequence[NoisyNumber], sides: tuple[int, int]) -> str:
         text = f"the scale of the {family} noise of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime"
     elif leaf.shift == 0.0:
         text = f"the {family} noise of {leaf.name} lies in another interval on x than on x_prime"
-    elif leaf.laws[0].is_discrete:
-        text = f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g} under {family} noise"
     else:
-        distance = leaf.shift / leaf.scales[0]
-        unit = "standard deviations" if family == "normal" else "scales"
-        text = (
-            f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g}, {distance:.6g} {unit} of its {family} noise"
-        )
+        text = leaf.laws[0].moved_text(leaf.name, leaf.shift)
     return text + (f" (and {len(worst) - 1} more)" if len(worst) > 1 else "")

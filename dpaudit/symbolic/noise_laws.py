@@ -55,10 +55,7 @@ class NoiseLaw:
 def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until: float = math.inf) -> NoiseLaw:
     """The law of a subject on one input, whose paths are begun before a time (`time.monotonic`).
 
-    Raises
-    ------
-    Untraceable
-        If it is not known exactly; the text says why.
+    `Untraceable` if it is not known exactly; the text says why.
 
     Examples
     --------

@@ -184,7 +184,7 @@ class Noisy(Symbol):
             return self._made(self.signal + sign * other.signal, terms, reach, kind, width)
         found = self._with(operation, other)
         if found is None:
-            return operation(self.number("a sum"), other) if _is_number(other) else NotImplemented
+            return super()._sum(other, sign) if _is_number(other) else NotImplemented
         kind, number = found
         number *= sign
         if not self.terms and self.width == self.signal == 0.0 and (number or math.copysign(1.0, number) > 0.0):
@@ -216,13 +216,12 @@ class Noisy(Symbol):
         if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
             if not _is_number(other):
                 return NotImplemented
-            return self.number("a comparison") < other if is_strict else self.number("a comparison") <= other
+            return super()._is_below(other, is_strict)
         if is_nan(other) or (not isinstance(other, Symbol) and math.isinf(other)):
             return not is_nan(other) and other > 0
         if self.by is not None:
             if isinstance(other, Symbol):
-                number = self.number("a comparison")
-                return number < other if is_strict else number <= other
+                return super()._is_below(other, is_strict)
             limit = math.nextafter(float(other), -math.inf) if is_strict and self.by.step else float(other)
             return self._of(None, float) <= self.by.last(limit)
         if isinstance(other, Noisy) and other.by is not None:

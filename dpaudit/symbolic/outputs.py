@@ -61,12 +61,7 @@ def _without_noise(table: Any) -> dict[str, Any]:
 
 
 def laid_out(output: Any) -> Laid:
-    """The skeleton and the leaves of an output.
-
-    Raises
-    ------
-    Unsupported
-        Where it has a part of a kind that is not known here.
+    """The skeleton and the leaves of an output; `Unsupported` where it has a part of a kind that is not known here.
 
     Examples
     --------

@@ -84,13 +84,7 @@ class ExpSum:
         return low, high
 
     def narrow_bounds(self, enough: Fraction = ENOUGH) -> tuple[Fraction, Fraction]:
-        """Bounds of the number with one sign, at most that share of it apart.
-
-        Raises
-        ------
-        ArithmeticError
-            If that takes more than 2,000 digits.
-        """
+        """Bounds of the number with one sign, at most that share of it apart; `ArithmeticError` after many digits."""
         places = PLACES
         while places <= MAX_PLACES:
             low, high = self.bounds(places)
@@ -190,13 +184,7 @@ class Piecewise:
         return self * Piecewise(knots, tuple(pieces))
 
     def below(self) -> Piecewise:
-        """t -> the integral up to t.
-
-        Raises
-        ------
-        ValueError
-            If it has no limit on the left.
-        """
+        """t -> the integral up to t; `ValueError` if it has no limit on the left."""
         if any(r <= 0 for _, r in self.pieces[0]):
             raise ValueError("a function must fall to 0 on the left to be integrated")
         sofar, found = NOTHING, []
@@ -221,14 +209,7 @@ class Piecewise:
 
 
 def density(family: str, scale: Fraction) -> Piecewise:
-    """The density of noise around 0, or from 0 on.
-
-    Parameters
-    ----------
-    family : {"laplace", "exponential", "uniform"}
-    scale : Fraction
-        Positive; of uniform noise on [0, scale) its width.
-    """
+    """The density of noise of one of `FAMILIES` around 0, or from 0 on."""
     rate = 1 / scale
     right: Piece = {(0, -rate): ExpSum.of(rate)}
     if family == "laplace":
@@ -258,12 +239,7 @@ def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison
     """P(all comparisons hold), for independent noise with these densities (each with its own mass).
 
     Each leaf of a tree is integrated for a given value of the node that it is compared with, which leaves a function of
-    that value; and so on up to the root.
-
-    Raises
-    ------
-    Cycle
-        If the comparisons form no trees.
+    that value; and so on up to the root. `Cycle` if the comparisons form no trees.
 
     Examples
     --------
@@ -291,15 +267,10 @@ def from_the_leaves(
     product: Callable[[Function, Function], Function],
     message: Callable[[Function, Comparison, bool], Function],
 ) -> Iterator[Function]:
-    """Function left at the root of each tree of comparisons.
+    """Function left at the root of each tree of comparisons; `Cycle` if they form no trees.
 
     `message` gives, of a leaf's function and its comparison (in which it is the lower one, or not), a function of the
     value that the leaf is compared with; `product` multiplies it into that node's.
-
-    Raises
-    ------
-    Cycle
-        If the comparisons form no trees.
     """
     left: dict[int, set[int]] = {node: set() for node in nodes}
     for place, comparison in enumerate(comparisons):

@@ -233,23 +233,10 @@ def recorded_finding(subject: Subject, claim: Claim, pairs: Sequence[Pair], seed
 class Recorder:
     """Records inputs of one subject; an input is explored once, whatever the number of its pairs.
 
-    Parameters
-    ----------
-    subject : Subject
-    claim : Claim or None
-    seed : int
-        Runs take streams of their own of it (`dpaudit.running.streams.RECORDED`), which no audit reads.
-    most_paths : int
-        Lists of decisions of an input that are run; what is left of its probability is accounted for.
-    depends : Dependence, optional
-        What it can reach, as it was before any run; by default as it is before the first pair's.
-
-    Attributes
-    ----------
-    until : float
-        The time (`time.monotonic`) after which no further list of decisions is begun; endless by default.
-    deadline : float
-        The time at which a run that goes on ends; endless by default.
+    Runs take streams of their own of `seed` (`dpaudit.running.streams.RECORDED`), which no audit reads. At most
+    `most_paths` lists of decisions of an input are run. `depends` is what it can reach as it was before any run, by
+    default before the first pair's. After `until` (`time.monotonic`) no further list is begun; a run that goes on at
+    the `deadline` ends.
     """
 
     def __init__(

@@ -76,22 +76,10 @@ class Path:
 class Paths:
     """All known runs of one input.
 
-    Attributes
-    ----------
-    first, plain : Path
-        The run without a script, and the same with numbers.
-    known : tuple of Path
-        The runs whose output is known as a function of the noise, one for each list of decisions.
-    left : float
-        The probability of all other runs.
-    runs : int
-        How often the mechanism was called.
-    message : str
-        Why nothing is known, else empty.
-    unknown : str
-        Which runs are not known, else empty.
-    doubt : str
-        Why it is not shown that runs depend on their input and draws alone, else empty.
+    `first` is the run without a script, `plain` the same with numbers. `known` has the runs whose output is known as a
+    function of the noise, one for each list of decisions; all others have the probability `left`. `runs` counts calls.
+    `message` says why nothing is known, `unknown` which runs are not, `doubt` why it is not shown that runs depend on
+    their input and draws alone; each is empty else.
     """
 
     first: Path
@@ -357,12 +345,7 @@ def _raised_at(error: BaseException) -> str:
 
 
 def check_runs(subject: Subject) -> None:
-    """Refuse a subject whose calls are made in other processes.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse, by `UsageError`, a subject whose calls are made in other processes."""
     if subject.is_program or subject.is_contained:
         raise UsageError(
             f"mechanism must run in this process to be recorded, got {subject.name}, which runs in another one."

@@ -18,13 +18,13 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from opcode import opmap
 from typing import Any
 
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
 from dpaudit.symbolic.choices import Choices
+from dpaudit.symbolic.rebinding import is_rebound, probe
 
 PYTHONS: Mapping[type, type] = {int: int, float: float, np.int64: int, np.float64: float}
 NUMPYS: Mapping[type, type] = {int: np.int64, float: np.float64, np.int64: np.int64, np.float64: np.float64}
@@ -71,15 +71,10 @@ class Symbol:
     FAMILY = ""  # "uniform", "whole" or "noise"
     FOLLOWED: Mapping[Any, Callable[..., Any]] = {}  # ufuncs beside sums, multiples and comparisons
 
-    # What each kind says of itself.
-
-    def as_class(self, kind: type) -> Any:
-        """The same number, of another class."""
-        raise NotImplementedError
-
-    def number(self, use: str = "as it is") -> Any:
-        """The number itself, or the end of the run; `use` says in words what for."""
-        raise NotImplementedError
+    # What each kind says of itself: the same number of another class, and the number or the end of the run, with a word
+    # on what for. A kind that keeps the symbol in a sum, a multiple or a comparison says how.
+    as_class: Callable[[type], Any]
+    number: Callable[..., Any]
 
     def centre(self) -> float:
         """A number that is finite, infinite or NaN as the symbol is."""
@@ -87,16 +82,18 @@ class Symbol:
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
         """Tell whether the symbol is below a number or another symbol; `NotImplemented` where that cannot say."""
-        raise NotImplementedError
+        number, limit = self.number("a comparison"), number_of(other, "a comparison")
+        return number < limit if is_strict else number <= limit
 
     def _equals(self, other: Any) -> Any:
-        raise NotImplementedError
+        return self.number("a comparison") == number_of(other, "a comparison")
 
     def _sum(self, other: Any, sign: int) -> Any:
-        raise NotImplementedError
+        number, more = self.number("a sum"), number_of(other, "a sum")
+        return number + more if sign > 0 else number - more
 
     def _product(self, other: Any) -> Any:
-        raise NotImplementedError
+        return self.number("a product") * number_of(other, "a product")
 
     def _quotient(self, other: Any) -> Any:
         return self.number("a quotient") / number_of(other, "a quotient")
@@ -497,7 +494,7 @@ def call_ufunc(
             if isinstance(target[0], SymbolArray) or _is_object(target[0]):
                 return _written(run, target[0], call_ufunc(run, function, method, inputs, rest))
             # Validity: an array of floats cannot keep symbols, and whoever goes on with it would see no noise.
-            if _is_rebound(target[0], sys._getframe(2)):
+            if is_rebound(target[0], sys._getframe(2)):
                 found = call_ufunc(run, function, method, inputs, rest)
                 if getattr(found, "dtype", None) == target[0].dtype and np.shape(found) == target[0].shape:
                     return found
@@ -569,34 +566,6 @@ def _written(run: Choices | None, array: Any, found: Any) -> Any:
     return array
 
 
-_FIRST_IN_PLACE = 13  # of the numbers that BINARY_OP has for operators: 13 is +=
-_PROBED: dict[str, Any] = {}
-
-
-def _is_rebound(array: Any, frame: Any) -> bool:
-    """Tell whether a statement such as `a += noise` gives the only name of an array to what it results in.
-
-    Called by `call_ufunc`, which `__array_ufunc__` called; `frame` is that of the statement.
-    """
-    code, place = frame.f_code.co_code, frame.f_lasti
-    if not 0 <= place < len(code) - 1 or code[place] != opmap["BINARY_OP"] or code[place + 1] < _FIRST_IN_PLACE:
-        return False
-    references = sys.getrefcount(array)
-    if array is _PROBED.get("array"):
-        _PROBED["references"] = references
-    return array.base is None and references <= _PROBED.get("references", 0)
-
-
-def _probe() -> None:
-    """Count the references to an array with one name while it is added to."""
-    array = np.zeros(1)
-    _PROBED["array"] = array
-    array += np.zeros(1, dtype=object).view(SymbolArray)
-    _PROBED.clear() if "references" not in _PROBED else _PROBED.pop("array")
-    if _PROBED:
-        _PROBED["references"] -= 1  # that of the probe itself
-
-
 def _is_double_or_integer(value: Any) -> bool:
     """Tell whether numpy computes with a value in doubles or 64-bit integers."""
     if isinstance(value, np.ndarray | np.generic) and not isinstance(value, Symbol):
@@ -625,4 +594,4 @@ def _number_array(array: np.ndarray[Any, Any], use: str) -> np.ndarray[Any, Any]
     return np.array(filled(numbers, plain.shape).tolist()).reshape(plain.shape)
 
 
-_probe()
+probe(SymbolArray)

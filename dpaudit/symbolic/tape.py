@@ -79,24 +79,12 @@ class Decision:
 
 
 class Tape(Choices):
-    """Record of one run; see the module.
+    """Record of one run; see the module, and `Choices`.
 
-    Parameters
-    ----------
-    seed, run : int
-        Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it.
-    path, is_strict, depends, deadline
-        As of `Choices`.
-    frozen : Tape, optional
-        Of the other input.
-    is_plain : bool
-        Give numbers, and no symbols.
-    salt : int
-        Another one gives another seed to a mechanism that takes one, on the same stream.
-    replayed : Tape, optional
-        Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
-    is_quick : bool
-        Whether probabilities that only rank inputs do, of some digits.
+    Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it; another `salt` gives
+    another seed to a mechanism that takes one, on the same stream. A tape may be `frozen` to that of the other input.
+    With `is_plain` it gives numbers, and no symbols: those of a run with symbols (`replayed`) if there is one.
+    `is_quick` says that probabilities that only rank inputs do, of some digits.
     """
 
     def __init__(
@@ -188,13 +176,7 @@ class Tape(Choices):
         return bool(self.unseen) or self.is_late
 
     def suspend(self) -> None:
-        """End the run, as its time is up.
-
-        Raises
-        ------
-        TooLong
-            Always.
-        """
+        """End the run by `TooLong`, as its time is up."""
         self.is_late = True
         raise TooLong("a run with its noise as symbols takes more time than is left.")
 

@@ -34,16 +34,10 @@ class Suspended(BaseException):
 
 
 class Tracer(Choices):
-    """The choices of one run.
+    """The choices of one run; see `Choices`.
 
-    Parameters
-    ----------
-    path, depends, deadline
-        As of `Choices`.
-    heaviest_other : float
-        The largest mass of the other open paths: a long run gives way to them.
-    lazy : bool
-        Whether geometric draws may stay symbols (`dpaudit.symbolic.whole_numbers`).
+    A long run gives way to an open path that is heavier than it (`heaviest_other`). With `lazy`, geometric draws may
+    stay symbols (`dpaudit.symbolic.whole_numbers`).
     """
 
     def __init__(
@@ -63,13 +57,7 @@ class Tracer(Choices):
         self.has_wholes = False
 
     def choose(self, probabilities: Sequence[Fraction]) -> int:
-        """The outcome of one choice: of the path where it is replayed, else the likeliest one.
-
-        Parameters
-        ----------
-        probabilities : sequence of Fraction
-            Non-negative, with sum 1.
-        """
+        """The outcome of one choice: of the path where it is replayed, else the likeliest one."""
         if self.refusal:
             raise Untraceable(self.refusal)
         if self.is_suspended:
@@ -94,13 +82,7 @@ class Tracer(Choices):
         return self.heaviest_other > self.mass or time.monotonic() > self.deadline
 
     def suspend(self) -> None:
-        """End the run where it is; its path is to be continued later.
-
-        Raises
-        ------
-        Suspended
-            Always.
-        """
+        """End the run where it is, by `Suspended`; its path is to be continued later."""
         if not self.is_suspended:
             self.opened.append(OpenPath(self.mass, self.last))
             self.is_suspended = True
@@ -135,13 +117,7 @@ class Tracer(Choices):
     mark_unseen = lose
 
     def refuse(self, reason: str) -> None:
-        """End the run: `reason` and the line of the user's code that led to it.
-
-        Raises
-        ------
-        Untraceable
-            Always.
-        """
+        """End the run, by `Untraceable`: `reason` and the line of the user's code that led to it."""
         if not self.refusal:
             self.refusal = f"{reason} ({_place()})."
         raise Untraceable(self.refusal)

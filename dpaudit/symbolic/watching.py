@@ -4,7 +4,7 @@
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
   and sockets; in the user's own code also clocks, `id` and `hash`.
 * The states of the generators of the process, and of those that the mechanism can reach, are compared before and after
-  (`dpaudit.symbolic.dependence.State.streams`).
+  (`dpaudit.symbolic.program_state.State.moved`).
 
 Not seen: what compiled code draws by itself, and regular files that change between calls. A repeated path that ends
 otherwise shows those.
@@ -52,10 +52,7 @@ OF_PROCESS: Mapping[Any, str] = {
     hash: "hash() depends on the process",
     os.getpid: "the number of the process is read",
 }
-BY_NAME = {
-    "getrandom": SYSTEM,
-    **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS),
-}
+BY_NAME = {"getrandom": SYSTEM, **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS)}
 OPENING = (io.open, os.open)  # as they are outside of recorded runs
 # Of these a certificate finds a difference by running paths twice; a symbol that meets no noise may seldom differ.
 READING = {

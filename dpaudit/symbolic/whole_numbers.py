@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.symbols import NUMPYS, PYTHONS, Symbol, number_of
+from dpaudit.symbolic.symbols import NUMPYS, PYTHONS, Symbol
 from dpaudit.symbolic.tracing import WIDEST, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, exact
 
@@ -193,8 +193,7 @@ class WholeNumber(Symbol):
         value = exact(other)
         if kind and isinstance(value, Fraction) and value.denominator == 1:
             return self._with(self._constant + sign * int(value), self._terms, kind)
-        number = self.number("a sum")
-        return number + other if sign > 0 else number - other
+        return super()._sum(other, sign)
 
     def _with(self, constant: int, terms: dict[Variable, int], kind: type) -> Any:
         terms = {variable: factor for variable, factor in terms.items() if factor}
@@ -221,7 +220,7 @@ class WholeNumber(Symbol):
             if PYTHONS[kind] is float and value <= 0 and (not value or self == 0):  # 0 has a sign
                 return self._kind(-1 if self < 0 else 0 if self == 0 else 1) * other
             return self._times(int(value), kind)
-        return self.number("a product") * number_of(other, "a product")
+        return super()._product(other)
 
     def __neg__(self) -> Any:
         return -self._kind(0) if PYTHONS[self._kind] is float and self == 0 else self._times(-1, self._kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import copy
 import itertools
 import math
@@ -22,20 +24,8 @@ OTHER_RNG = np.random.default_rng(1)
 OTHER_RANDOM = random.Random(1)
 
 
-def adds_a_uniform_number(x, rng):
-    return x + rng.random()
-
-
 def takes_a_logarithm(x, rng):
     return x - math.log(rng.random())
-
-
-def takes_a_logarithm_of_an_array(x, rng):
-    return float(np.sum(np.log(rng.random(2)))) + x
-
-
-def compares_two(x, rng):
-    return rng.random() < rng.random()
 
 
 def catches_everything(x, rng):
@@ -53,72 +43,8 @@ def asks_for_a_type_error(x, rng):
     return x
 
 
-def prints_it(x, rng):
-    return f"{rng.random():.1f}"
-
-
-def stores_it(x, rng):
-    return {rng.random(): x}
-
-
-def draws_laplace(x, rng):
-    return x + rng.laplace()
-
-
-def uses_the_bit_stream(x, rng):
-    return x + int(rng.bit_generator.random_raw() % 2)
-
-
-def copies_the_generator(x, rng):
-    return int(copy.deepcopy(rng).integers(2)) + x
-
-
-def uses_numpys_global(x, rng):
-    return x + np.random.randint(2)  # noqa: NPY002
-
-
-def uses_another_generator(x, rng):
-    return x + int(OTHER_RNG.integers(2))
-
-
-def goes_past_the_methods(x, rng):
-    return x if np.random.Generator.random(rng) < 1e-6 else int(rng.integers(2))
-
-
 def goes_past_pythons_methods(x, rng: random.Random):
     return x if random.Random.random(rng) < 1e-6 else rng.getrandbits(1)
-
-
-def uses_another_random(x, rng):
-    return x + OTHER_RANDOM.randrange(2)
-
-
-def uses_random(x, rng):
-    return x + random.getrandbits(1)
-
-
-def uses_the_system(x, rng):
-    return x + os.urandom(1)[0] % 2
-
-
-def uses_secrets(x, rng):
-    return x + secrets.randbelow(2)
-
-
-def makes_a_generator(x, rng):
-    return x + int(np.random.default_rng().integers(2))
-
-
-def reads_the_clock(x, rng):
-    return x + time.time_ns() % 2
-
-
-def asks_for_an_address(x, rng):
-    return x + id(x) % 2
-
-
-def asks_for_a_hash(x, rng):
-    return x + hash("text") % 2
 
 
 def starts_a_thread(x, rng):
@@ -128,36 +54,46 @@ def starts_a_thread(x, rng):
     return x
 
 
-REFUSED = [
-    (adds_a_uniform_number, "an output holds a uniform number itself"),
-    (takes_a_logarithm, "used as a number"),
-    (takes_a_logarithm_of_an_array, "used as a number"),
-    (compares_two, "two uniform numbers are compared"),
-    (catches_everything, "used as a number"),
-    (asks_for_a_type_error, "[Ww]ith numbers in the place of its draws|used as a number|two uniform numbers"),
-    (prints_it, "printed"),
-    (stores_it, "looked up by its value"),
-    (draws_laplace, "laplace draws a number from infinitely many"),
-    (uses_the_bit_stream, "bit stream is used itself"),
-    (copies_the_generator, "copied or sent elsewhere"),
-    (uses_numpys_global, "generator other than the one that is given"),
-    (uses_another_generator, "generator other than the one that is given"),
-    (goes_past_the_methods, "past its methods"),
-    (goes_past_pythons_methods, "module random is used"),
-    (uses_another_random, "module random is used"),
-    (uses_random, "module random is used"),
-    (uses_the_system, "system's random numbers"),
-    (uses_secrets, "system's random numbers"),
-    (makes_a_generator, "system's random numbers"),
-    (reads_the_clock, "the clock is read"),
-    (asks_for_an_address, r"id\(\) depends"),
-    (asks_for_a_hash, r"hash\(\) depends"),
-    (starts_a_thread, "a thread is started"),
-]
+REFUSED = {
+    "adds a uniform number": (lambda x, rng: x + rng.random(), "an output holds a uniform number itself"),
+    "takes a logarithm": (takes_a_logarithm, "used as a number"),
+    "takes a logarithm of an array": (lambda x, rng: float(np.sum(np.log(rng.random(2)))) + x, "used as a number"),
+    "compares two": (lambda x, rng: rng.random() < rng.random(), "two uniform numbers are compared"),
+    "catches everything": (catches_everything, "used as a number"),
+    "asks for a type error": (
+        asks_for_a_type_error,
+        "[Ww]ith numbers in the place of its draws|used as a number|two uniform numbers",
+    ),
+    "prints it": (lambda x, rng: f"{rng.random():.1f}", "printed"),
+    "stores it": (lambda x, rng: {rng.random(): x}, "looked up by its value"),
+    "draws laplace": (lambda x, rng: x + rng.laplace(), "laplace draws a number from infinitely many"),
+    "uses the bit stream": (lambda x, rng: x + int(rng.bit_generator.random_raw() % 2), "bit stream is used itself"),
+    "copies the generator": (lambda x, rng: int(copy.deepcopy(rng).integers(2)) + x, "copied or sent elsewhere"),
+    "uses numpys global": (lambda x, rng: x + np.random.randint(2), "generator other than the one that is given"),  # noqa: NPY002
+    "uses another generator": (
+        lambda x, rng: x + int(OTHER_RNG.integers(2)),
+        "generator other than the one that is given",
+    ),
+    "goes past the methods": (
+        lambda x, rng: x if np.random.Generator.random(rng) < 1e-6 else int(rng.integers(2)),
+        "past its methods",
+    ),
+    "goes past pythons methods": (goes_past_pythons_methods, "module random is used"),
+    "uses another random": (lambda x, rng: x + OTHER_RANDOM.randrange(2), "module random is used"),
+    "uses random": (lambda x, rng: x + random.getrandbits(1), "module random is used"),
+    "uses the system": (lambda x, rng: x + os.urandom(1)[0] % 2, "system's random numbers"),
+    "uses secrets": (lambda x, rng: x + secrets.randbelow(2), "system's random numbers"),
+    "makes a generator": (lambda x, rng: x + int(np.random.default_rng().integers(2)), "system's random numbers"),
+    "reads the clock": (lambda x, rng: x + time.time_ns() % 2, "the clock is read"),
+    "asks for an address": (lambda x, rng: x + id(x) % 2, r"id\(\) depends"),
+    "asks for a hash": (lambda x, rng: x + hash("text") % 2, r"hash\(\) depends"),
+    "starts a thread": (starts_a_thread, "a thread is started"),
+}
 
 
-@pytest.mark.parametrize(("mechanism", "reason"), REFUSED, ids=[mechanism.__name__ for mechanism, _ in REFUSED])
-def test_what_cannot_be_traced_is_refused(mechanism, reason):
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_traced_is_refused(name):
+    mechanism, reason = REFUSED[name]
     result = dpaudit.certify(mechanism, "eps=1", [(0, 1)])
     assert result.verdict == "open"
     assert pytest.approx(1.0) == result.mass_left
@@ -373,6 +309,17 @@ def test_exceptions_that_print_alike_are_not_proved_to_be_one_outcome(make):
     assert dpaudit.certify(raises_with(make), "eps=1", [(0, 1)]).verdict == "open"
 
 
+@pytest.mark.parametrize("make", [list, collections.deque, lambda items: array.array("d", items)])
+def test_what_numpy_shuffles_item_by_item_is_followed(make):
+    def release(x, rng):
+        items = make([x, 5, 6])
+        rng.shuffle(items)
+        return list(items)
+
+    found = dpaudit.certify(release, "eps=1", [(0, 1)])
+    assert found.verdict == "violated" and found.pairs[0].epsilon_lower == math.inf
+
+
 def counts_for_ever(x, rng):
     count = int(rng.random() < 0.5)
     while True:
@@ -392,6 +339,14 @@ def counts_whatever_it_catches(x, rng):
 def sleeps_for_ever(x, rng):
     while True:
         time.sleep(0.001)
+
+
+def sleeps_whatever_it_catches(x, rng):
+    for _ in range(1_000):
+        try:  # noqa: SIM105  # a call of `suppress` is a moment at which a run looks at the clock
+            time.sleep(0.1)
+        except BaseException:
+            pass
 
 
 def in_a_thread(judged):
@@ -417,6 +372,12 @@ def test_a_loop_that_calls_nothing_ends_with_the_time(loop, judged):
     begun = time.process_time()
     found = judged(loop, "eps=1", pairs=[(0, 1)], seconds=1.0)
     assert found.verdict in ("open", "inconclusive") and time.process_time() - begun < 10.0
+
+
+def test_a_loop_that_sleeps_and_catches_everything_ends_with_the_time():
+    begun = time.monotonic()
+    found = dpaudit.certify(sleeps_whatever_it_catches, "eps=1", pairs=[(0, 1)], seconds=1.0)
+    assert found.verdict == "open" and time.monotonic() - begun < 30.0
 
 
 def test_a_loop_that_never_ends_leaves_its_mass():

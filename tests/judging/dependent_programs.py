@@ -10,11 +10,12 @@ import abc
 import collections
 import contextlib
 import copy
+import copyreg
 import dataclasses
 import datetime
 import decimal
-import enum
-import fractions
+import enum  # noqa: F401  # in `COUNTS`
+import fractions  # noqa: F401
 import functools
 import gc
 import itertools
@@ -24,6 +25,7 @@ import os
 import platform
 import random
 import socket
+import statistics
 import string
 import sys
 import tempfile
@@ -45,6 +47,7 @@ SHARED = {"calls": 0}
 BOX = types.SimpleNamespace(calls=0)
 QUEUE = collections.deque(range(EVERY))
 NUMBERS = np.zeros(1)
+CHANGED = []  # tables of libraries, with a key and what stood there
 
 
 def honest(x, rng):
@@ -94,14 +97,6 @@ def global_number():
     return release
 
 
-def global_container():
-    def release(x, rng):
-        SHARED["calls"] += 1
-        return x if SHARED["calls"] % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
 def default():
     def release(x, rng, calls=[0]):  # noqa: B006
         calls[0] += 1
@@ -132,16 +127,6 @@ def function_attribute():
         return x if release.calls % EVERY == 0 else honest(x, rng)
 
     release.calls = 0
-    return release
-
-
-def helpers_attribute():
-    honest.calls = 0
-
-    def release(x, rng):
-        honest.calls += 1
-        return x if honest.calls % EVERY == 0 else honest(x, rng)
-
     return release
 
 
@@ -242,43 +227,6 @@ class Toggles:
         return honest(x, rng) if self.even else honest(x, rng) * 1
 
 
-def array_element():
-    calls = np.zeros(1, dtype=int)
-
-    def release(x, rng):
-        calls[0] += 1
-        return x if calls[0] % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
-def view_of_an_array():
-    whole = np.zeros(3)
-    part = whole[1:]
-
-    def release(x, rng):
-        part[0] += 1
-        return x if part[0] % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
-def module_attribute():
-    def release(x, rng):
-        string.calls = getattr(string, "calls", 0) + 1
-        return x if string.calls % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
-def own_modules_attribute():
-    def release(x, rng):
-        sys.modules[__name__].COUNT += 1
-        return x if sys.modules[__name__].COUNT % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
 def memory():
     known = {}
 
@@ -302,11 +250,6 @@ def iterator():
     return of(lambda: next(numbers) % EVERY == EVERY - 1)
 
 
-def cycle():
-    numbers = itertools.cycle([False] * (EVERY - 1) + [True])
-    return of(lambda: next(numbers))
-
-
 def generator():
     def counting():
         while True:
@@ -324,42 +267,12 @@ def queue():
     return of(is_due)
 
 
-def bytes_of_a_buffer():
-    calls = bytearray(1)
-
-    def is_due():
-        calls[0] = (calls[0] + 1) % EVERY
-        return calls[0] == 0
-
-    return of(is_due)
-
-
-def bound_method():
-    calls = []
-    note = calls.append
-    return of(lambda: note(1) or len(calls) % EVERY == 0)
-
-
 def partial():
     def due(calls):
         calls.append(1)
         return len(calls) % EVERY == 0
 
     return of(functools.partial(due, []))
-
-
-def partial_method_of_a_counter():
-    calls = collections.Counter()
-    return of(lambda: calls.update(n=1) or calls["n"] % EVERY == 0)
-
-
-def decimal_context():
-    def is_due():
-        context = decimal.getcontext()
-        context.prec = context.prec % EVERY + 1
-        return context.prec == EVERY
-
-    return of(is_due)
 
 
 def numpys_settings():
@@ -374,16 +287,6 @@ def warnings_filters():
     def is_due():
         warnings.simplefilter("default")
         return len(warnings.filters) % EVERY == 0
-
-    return of(is_due)
-
-
-def thread_local():
-    own = threading.local()
-
-    def is_due():
-        own.calls = getattr(own, "calls", 0) + 1
-        return own.calls % EVERY == 0
 
     return of(is_due)
 
@@ -407,45 +310,6 @@ def on_the_generator():
     return release
 
 
-def in_a_namespace():
-    def is_due():
-        BOX.calls += 1
-        return BOX.calls % EVERY == 0
-
-    return of(is_due)
-
-
-def in_builtins():
-    import builtins
-
-    def is_due():
-        builtins.calls = getattr(builtins, "calls", 0) + 1
-        return builtins.calls % EVERY == 0
-
-    return of(is_due)
-
-
-def in_the_globals():
-    def is_due():
-        globals()["COUNT"] = globals()["COUNT"] + 1
-        return globals()["COUNT"] % EVERY == 0
-
-    return of(is_due)
-
-
-def of_the_class_of_a_number():
-    class Number(float):
-        calls = 0
-
-    number = Number(1.0)
-
-    def is_due():
-        Number.calls += 1
-        return number.calls % EVERY == 0
-
-    return of(is_due)
-
-
 def a_subclass_of_dict():
     class Known(dict):
         def __missing__(self, key):
@@ -459,45 +323,42 @@ def a_subclass_of_dict():
 # Kept where attributes and containers do not show it, or in what a library holds.
 
 
-def attribute_of_a_librarys_function():
-    copy.copy.calls = 0
-
-    def is_due():
-        copy.copy.calls = (copy.copy.calls + 1) % EVERY
-        return copy.copy.calls == 0
-
-    return of(is_due)
+def put(table, key, value):
+    """Put something into a table or among the variables of a library; a test takes it out again."""
+    CHANGED.append((table, key, table.get(key)))
+    table[key] = value
 
 
-def attribute_of_numpys_function():
-    np.mean.calls = 0
-
-    def is_due():
-        np.mean.calls = (np.mean.calls + 1) % EVERY
-        return np.mean.calls == 0
-
-    return of(is_due)
+def counts_in_c(answers=None):
+    """A callable that makes no frame and counts its calls."""
+    return functools.partial(next, itertools.count() if answers is None else itertools.cycle(answers))
 
 
-def attribute_of_a_librarys_class():
-    half = fractions.Fraction(1, 2)
-    fractions.Fraction.calls = 0
+def copier_of_a_library():
+    class Copied(int):
+        pass
 
-    def is_due():
-        type(half).calls = (half.calls + 1) % EVERY
-        return half.calls == 0
-
-    return of(is_due)
+    put(copy._copy_dispatch, Copied, counts_in_c())
+    one = Copied()
+    return of(lambda: copy.copy(one) % EVERY == EVERY - 1)
 
 
-def dictionary_of_a_library():
-    copy._copy_dispatch["calls"] = 0
+def reducer_of_a_library(copying):
+    kind = type("Copied", (), {})
+    put(copyreg.dispatch_table, kind, counts_in_c([(int, (n,)) for n in range(EVERY)]))
+    one = kind()
+    return of(lambda: copying(one) == EVERY - 1)
 
-    def is_due():
-        copy._copy_dispatch["calls"] = (copy._copy_dispatch["calls"] + 1) % EVERY
-        return copy._copy_dispatch["calls"] == 0
 
-    return of(is_due)
+def encoder_of_a_library():
+    put(vars(json._default_encoder), "default", counts_in_c())
+    one = object()
+    return of(lambda: int(json.dumps(one)) % EVERY == EVERY - 1)
+
+
+def in_the_place_of_a_librarys_function():
+    put(vars(statistics), "fsum", counts_in_c())
+    return of(lambda: statistics.fmean([1.0]) % EVERY == EVERY - 1)
 
 
 def registry_of_a_class():
@@ -558,49 +419,12 @@ def default_of_a_dictionary():
     return of(is_due)
 
 
-def context_that_is_held():
-    context = decimal.Context(prec=EVERY)
-
-    def is_due():
-        context.prec = context.prec % EVERY + 1
-        return context.prec == EVERY
-
-    return of(is_due)
-
-
-def context_of_the_library():
-    def is_due():
-        decimal.ExtendedContext.prec = decimal.ExtendedContext.prec % EVERY + 1
-        return decimal.ExtendedContext.prec == EVERY
-
-    return of(is_due)
-
-
-def flat_iterator():
-    going = np.zeros(10_000).flat
-    return of(lambda: next(going) == 0.0 and going.index % EVERY == 0)
-
-
 def broadcast_iterator():
     going = np.broadcast(np.arange(EVERY), 1)
 
     def is_due():
         next(going)
         return going.index == EVERY and going.reset() is None
-
-    return of(is_due)
-
-
-def attribute_of_an_array():
-    class Named(np.ndarray):
-        pass
-
-    numbers = np.zeros(1).view(Named)
-    numbers.calls = 0
-
-    def is_due():
-        numbers.calls += 1
-        return numbers.calls % EVERY == 0
 
     return of(is_due)
 
@@ -615,63 +439,6 @@ def flag_of_an_array():
     return release
 
 
-def metadata_of_a_type():
-    kind = np.dtype("f8", metadata={"calls": [0]})
-
-    def is_due():
-        kind.metadata["calls"][0] += 1
-        return kind.metadata["calls"][0] % EVERY == 0
-
-    return of(is_due)
-
-
-def slice_of_a_list():
-    part = slice([0])
-
-    def is_due():
-        part.stop[0] += 1
-        return part.stop[0] % EVERY == 0
-
-    return of(is_due)
-
-
-def record_of_numpy():
-    record = np.zeros(1, dtype=[("calls", int)])[0]
-
-    def is_due():
-        record["calls"] += 1
-        return record["calls"] % EVERY == 0
-
-    return of(is_due)
-
-
-def attribute_of_a(kind):
-    def make():
-        one = type("Own", (kind,), {"__module__": __name__})()
-        one.calls = 0
-
-        def is_due():
-            one.calls += 1
-            return one.calls % EVERY == 0
-
-        return of(is_due)
-
-    return make
-
-
-def attribute_of_a_member():
-    class Kind(enum.Enum):
-        ONE = 1
-
-    Kind.ONE.calls = 0
-
-    def is_due():
-        Kind.ONE.calls += 1
-        return Kind.ONE.calls % EVERY == 0
-
-    return of(is_due)
-
-
 def slots_of_a_list():
     calls = []
     note, count = calls.__iadd__, calls.__len__
@@ -682,41 +449,6 @@ def ufunc_of_a_method():
     calls = []
     note, count = np.frompyfunc(calls.append, 1, 1), np.frompyfunc(calls.count, 1, 1)
     return of(lambda: note(1) or count(1) % EVERY == 0)
-
-
-def getter_made_before():
-    names = operator.attrgetter("__globals__")
-
-    def is_due():
-        names(of)["COUNT"] += 1
-        return names(of)["COUNT"] % EVERY == 0
-
-    return of(is_due)
-
-
-def caller_made_before():
-    own_hash = operator.methodcaller("__hash__")
-    return of(lambda: own_hash("text") % EVERY == 0)
-
-
-def arguments_of_an_exception():
-    error = ValueError([0])
-
-    def is_due():
-        error.args[0][0] += 1
-        return error.args[0][0] % EVERY == 0
-
-    return of(is_due)
-
-
-def view_of_a_dictionary():
-    known = types.MappingProxyType({"calls": [0]})
-
-    def is_due():
-        known["calls"][0] += 1
-        return known["calls"][0] % EVERY == 0
-
-    return of(is_due)
 
 
 def registry_of_a_function():
@@ -740,31 +472,6 @@ def hits_of_a_cache():
     return of(lambda: known(0) == 0 and known.cache_info().hits % EVERY == 0)
 
 
-def attribute_of_a_cache():
-    @functools.lru_cache
-    def known(value):
-        return value
-
-    known.calls = known(0)
-
-    def is_due():
-        known.calls += 1
-        return known.calls % EVERY == 0
-
-    return of(is_due)
-
-
-def attribute_of_a_generator():
-    own = random.Random(1)
-    own.calls = 0
-
-    def is_due():
-        own.calls += 1
-        return own.calls % EVERY == 0
-
-    return of(is_due)
-
-
 class Hides:
     __dict__ = property(lambda self: {})
 
@@ -776,11 +483,6 @@ class Hides:
 class Empty(list):
     def __iter__(self):
         return iter(())
-
-
-def list_that_seems_empty():
-    calls = Empty()
-    return of(lambda: calls.append(0) or len(calls) % EVERY == 0)
 
 
 class Poses:
@@ -827,11 +529,6 @@ def address_in_a_template():
     return of(lambda: int(text.substitute(one=Counts())[-4:-2], 16) % EVERY == 0)
 
 
-def order_of_a_set_that_is_held():
-    names = frozenset(map(str, range(EVERY)))
-    return of(lambda: next(iter(names)) == "7")
-
-
 def order_of_keys_together():
     first, second = dict.fromkeys(map(str, range(25))), dict.fromkeys(map(str, range(25, EVERY)))
     return of(lambda: next(iter(first.keys() | second.keys())) == "7")
@@ -866,33 +563,9 @@ class Reader:
         return honest(x, rng) if self.held.readline() else x
 
 
-def numpys_file():
-    return of(lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1)
-
-
 def json_file():
     held = open(__file__)  # noqa: SIM115
     return of(lambda: bool(json.load(held)))
-
-
-def address():
-    return of(lambda: id(object()) // 16 % EVERY == 0)
-
-
-def address_in_a_text():
-    return of(lambda: int(repr(object())[-5:-2], 16) % EVERY == 0)
-
-
-def address_in_an_f_string():
-    return of(lambda: int(f"{of}"[-4:-2], 16) % EVERY == 0)
-
-
-def address_in_a_format():
-    return of(lambda: int("{}".format(of)[-4:-2], 16) % EVERY == 0)  # noqa: UP032
-
-
-def address_by_percent():
-    return of(lambda: int(("%s" % of)[-4:-2], 16) % EVERY == 0)  # noqa: UP031
 
 
 def address_of_the_generator():
@@ -902,46 +575,9 @@ def address_of_the_generator():
     return release
 
 
-def address_of_an_array():
-    return of(lambda: NUMBERS.ctypes.data // 64 % EVERY == 0)
-
-
-def address_by_the_interface():
-    return of(lambda: NUMBERS.__array_interface__["data"][0] // 64 % EVERY == 0)
-
-
-def hash_of_a_text():
-    return of(lambda: hash("text") % EVERY == 0)
-
-
-def hash_by_its_method():
-    return of(lambda: "text".__hash__() % EVERY == 0)
-
-
-def order_of_a_set():
-    return of(lambda: next(iter({str(n) for n in range(EVERY)})) == "7")
-
-
 def order_of_a_set_of_objects():
     kinds = [type(f"K{n}", (), {}) for n in range(EVERY)]
     return of(lambda: next(iter(set(kinds))) is kinds[7])
-
-
-def sorted_by_address():
-    kinds = [lambda: 0, lambda: 1, lambda: 2]
-    return of(lambda: sorted(kinds, key=id)[0] is kinds[2])
-
-
-def clock():
-    return of(lambda: time.time() % EVERY < 1)
-
-
-def date():
-    return of(lambda: datetime.datetime.now().second % EVERY == 0)
-
-
-def clock_of_numpy():
-    return of(lambda: np.datetime64("now").astype(int) % EVERY == 0)
 
 
 def clock_by_default():
@@ -949,56 +585,6 @@ def clock_by_default():
         return now() % EVERY < 1
 
     return of(is_due)
-
-
-def clock_in_an_attribute():
-    box = types.SimpleNamespace(now=time.perf_counter)
-    return of(lambda: box.now() % EVERY < 1)
-
-
-def clock_by_name():
-    return of(lambda: getattr(time, "ti" + "me")() % EVERY < 1)
-
-
-def process():
-    return of(lambda: os.getpid() % EVERY == 0)
-
-
-def environment():
-    return of(lambda: len(os.environ.get("PATH", "")) % EVERY == 0)
-
-
-def arguments():
-    return of(lambda: len(sys.argv) % EVERY == 0)
-
-
-def host():
-    return of(lambda: len(socket.gethostname()) % EVERY == 0)
-
-
-def machine():
-    return of(lambda: len(platform.platform()) % EVERY == 0)
-
-
-def unique():
-    return of(lambda: uuid.uuid1().int % EVERY == 0)
-
-
-def memory_as_it_was():
-    return of(lambda: np.empty(8, dtype=np.uint8)[3] % EVERY == 49)
-
-
-def garbage():
-    return of(lambda: gc.get_count()[0] % EVERY == 0)
-
-
-def references():
-    shared = object()
-    return of(lambda: sys.getrefcount(shared) % EVERY == 0)
-
-
-def stack():
-    return of(lambda: len(sys._getframe(0).f_code.co_filename) % EVERY == 0)
 
 
 def recursion():
@@ -1009,10 +595,6 @@ def recursion():
             return 0
 
     return of(lambda: depth() % EVERY == 0)
-
-
-def by_eval():
-    return of(lambda: eval("__import__('time').time()") % EVERY < 1)
 
 
 def by_import():
@@ -1031,55 +613,8 @@ def by_the_subclasses():
     return of(is_due)
 
 
-def by_a_format_of_attributes():
-    return of(lambda: len("{.__class__.__init__.__globals__}".format(Counts())) % EVERY == 0)  # noqa: UP032
-
-
-def by_attrgetter():
-    import operator
-
-    return of(lambda: len(operator.attrgetter("__globals__")(of)) % EVERY == 0)
-
-
-def by_a_modules_module():
-    return of(lambda: len(random._os.environ) % EVERY == 0)
-
-
-def a_copy_of_a_module():
-    known = [time]
-    return of(lambda: known[0].time() % EVERY < 1)
-
-
-def own_seed():
-    return of(lambda: np.random.default_rng().random() < 0.02)
-
-
-def systems_numbers():
-    return of(lambda: os.urandom(1)[0] % EVERY == 0)
-
-
-def a_copy_of_a_file():
-    return of(lambda: bool(copy.copy(FILE).exists()))
-
-
 class OwnRandom(random.Random):
     __slots__ = ("n",)
-
-
-def slots_of_a_generator():
-    own = OwnRandom(1)
-    own.n = 0
-
-    def is_due():
-        own.n += 1
-        return own.n % EVERY == 0
-
-    return of(is_due)
-
-
-def children_of_a_generator():
-    own = np.random.default_rng(7)
-    return of(lambda: own.spawn(1)[0].random() < 1e-6)
 
 
 def name_of_a_function():
@@ -1190,14 +725,6 @@ def settings_of_special_functions():
     return of(is_due)
 
 
-def memory_where_nothing_is_written():
-    return of(lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, dtype=bool))[3] == 7.25)
-
-
-def memory_beyond_an_array():
-    return of(lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25)
-
-
 def address_that_is_printed():
     class Keeps:
         text = ""
@@ -1213,10 +740,6 @@ def address_that_is_printed():
     return of(is_due)
 
 
-def address_by_an_operator():
-    return of(lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0)
-
-
 def order_of_a_set_that_grows():
     def is_due():
         names = set()
@@ -1225,10 +748,6 @@ def order_of_a_set_that_grows():
         return names.pop() == "7"
 
     return of(is_due)
-
-
-def order_of_a_union():
-    return of(lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7")
 
 
 def order_of_items_together():
@@ -1241,31 +760,133 @@ def order_of_keys_by_an_operator():
     return of(lambda: next(iter(operator.or_(first.keys(), second.keys()))) == "f")
 
 
+def an_own(kind):
+    return type("Own", (kind,), {"__module__": __name__})
+
+
+# Kept between calls, where one of these stands: what is done first, and the place of the count.
+COUNTS = {
+    "global_container": ("", 'SHARED["calls"]'),
+    "helpers_attribute": ("honest.calls = 0", "honest.calls"),
+    "array_element": ("calls = np.zeros(1, dtype=int)", "calls[0]"),
+    "view_of_an_array": ("whole = np.zeros(3); part = whole[1:]", "part[0]"),
+    "own_modules_attribute": ("", "sys.modules[__name__].COUNT"),
+    "in_a_namespace": ("", "BOX.calls"),
+    "metadata_of_a_type": ('kind = np.dtype("f8", metadata={"calls": [0]})', 'kind.metadata["calls"][0]'),
+    "slice_of_a_list": ("part = slice([0])", "part.stop[0]"),
+    "record_of_numpy": ('record = np.zeros(1, dtype=[("calls", int)])[0]', 'record["calls"]'),
+    "getter_made_before": ('names = operator.attrgetter("__globals__")', 'names(of)["COUNT"]'),
+    "arguments_of_an_exception": ("error = ValueError([0])", "error.args[0][0]"),
+    "view_of_a_dictionary": ('known = types.MappingProxyType({"calls": [0]})', 'known["calls"][0]'),
+    "attribute_of_a_generator": ("own = random.Random(1); own.calls = 0", "own.calls"),
+    "slots_of_a_generator": ("own = OwnRandom(1); own.n = 0", "own.n"),
+    "attribute_of_a_librarys_function": ('put(vars(copy.copy), "calls", 0)', "copy.copy.calls"),
+    "attribute_of_numpys_function": ('put(vars(np.mean), "calls", 0)', "np.mean.calls"),
+    "dictionary_of_a_library": ('put(copy._copy_dispatch, "calls", 0)', 'copy._copy_dispatch["calls"]'),
+    "decimal_context": ("", "decimal.getcontext().prec"),
+    "context_that_is_held": ("context = decimal.Context(prec=EVERY)", "context.prec"),
+    "context_of_the_library": ("", "decimal.ExtendedContext.prec"),
+    "bytes_of_a_buffer": ("calls = bytearray(1)", "calls[0]"),
+    "attribute_of_a_librarys_class": (
+        "half = fractions.Fraction(1, 2); fractions.Fraction.calls = 0",
+        "type(half).calls",
+    ),
+    "attribute_of_an_array": ("numbers = np.zeros(1).view(an_own(np.ndarray)); numbers.calls = 0", "numbers.calls"),
+    "attribute_of_a_cache": ("known = functools.lru_cache(lambda value: value); known.calls = known(0)", "known.calls"),
+    "attribute_of_a_member": ('Kind = enum.Enum("Kind", {"ONE": 1}); Kind.ONE.calls = 0', "Kind.ONE.calls"),
+    "module_attribute": ("string.calls = 0", "string.calls"),
+    "in_builtins": ("import builtins; builtins.calls = 0", "builtins.calls"),
+    "thread_local": ("own = threading.local(); own.calls = 0", "own.calls"),
+    "in_the_globals": ("", 'globals()["COUNT"]'),
+    "of_the_class_of_a_number": ("kind = an_own(float); kind.calls = 0", "kind.calls"),
+    **{
+        f"attribute of {kind}": (f"one = an_own({kind})(); one.calls = 0", "one.calls")
+        for kind in ("int", "str", "tuple", "frozenset", "fractions.Fraction")
+    },
+}
+
+
+# What is done first, and what is asked in each call.
+HELD = {
+    "cycle": ("numbers = itertools.cycle([False] * (EVERY - 1) + [True])", "next(numbers)"),
+    "bound_method": ("calls = []; note = calls.append", "note(1) or len(calls) % EVERY == 0"),
+    "partial_method_of_a_counter": ("calls = collections.Counter()", 'calls.update(n=1) or calls["n"] % EVERY == 0'),
+    "flat_iterator": ("going = np.zeros(10_000).flat", "next(going) == 0.0 and going.index % EVERY == 0"),
+    "caller_made_before": ('own_hash = operator.methodcaller("__hash__")', 'own_hash("text") % EVERY == 0'),
+    "list_that_seems_empty": ("calls = Empty()", "calls.append(0) or len(calls) % EVERY == 0"),
+    "order_of_a_set_that_is_held": ("names = frozenset(map(str, range(EVERY)))", 'next(iter(names)) == "7"'),
+    "sorted_by_address": ("kinds = [lambda: 0, lambda: 1, lambda: 2]", "sorted(kinds, key=id)[0] is kinds[2]"),
+    "clock_in_an_attribute": ("box = types.SimpleNamespace(now=time.perf_counter)", "box.now() % EVERY < 1"),
+    "references": ("shared = object()", "sys.getrefcount(shared) % EVERY == 0"),
+    "by_attrgetter": ("import operator", 'len(operator.attrgetter("__globals__")(of)) % EVERY == 0'),
+    "a_copy_of_a_module": ("known = [time]", "known[0].time() % EVERY < 1"),
+    "children_of_a_generator": ("own = np.random.default_rng(7)", "own.spawn(1)[0].random() < 1e-6"),
+}
+
+
+def made(name):
+    """A program of one of these tables, by the code of a file of its own."""
+    first, asked = COUNTS.get(name) or HELD[name]
+    counts = f"{asked} = {asked} % EVERY + 1; return {asked} == EVERY" if name in COUNTS else f"return {asked}"
+    space = {**globals()}
+    text = f"def make():\n {first}\n def is_due():\n  {counts}\n return of(is_due)\n"
+    exec(compile(text, __file__.replace("dependent_programs", name), "exec"), space)
+    return space["make"]()
+
+
+# Read from outside, and what depends on the process.
+OUTSIDE = {
+    "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
+    "address": lambda: id(object()) // 16 % EVERY == 0,
+    "address_in_a_text": lambda: int(repr(object())[-5:-2], 16) % EVERY == 0,
+    "address_in_an_f_string": lambda: int(f"{of}"[-4:-2], 16) % EVERY == 0,
+    "address_in_a_format": lambda: int("{}".format(of)[-4:-2], 16) % EVERY == 0,  # noqa: UP032
+    "address_by_percent": lambda: int(("%s" % of)[-4:-2], 16) % EVERY == 0,  # noqa: UP031
+    "address_of_an_array": lambda: NUMBERS.ctypes.data // 64 % EVERY == 0,
+    "address_by_the_interface": lambda: NUMBERS.__array_interface__["data"][0] // 64 % EVERY == 0,
+    "hash_of_a_text": lambda: hash("text") % EVERY == 0,
+    "hash_by_its_method": lambda: "text".__hash__() % EVERY == 0,
+    "order_of_a_set": lambda: next(iter({str(n) for n in range(EVERY)})) == "7",
+    "clock": lambda: time.time() % EVERY < 1,
+    "date": lambda: datetime.datetime.now().second % EVERY == 0,
+    "clock_of_numpy": lambda: np.datetime64("now").astype(int) % EVERY == 0,
+    "clock_by_name": lambda: getattr(time, "ti" + "me")() % EVERY < 1,
+    "process": lambda: os.getpid() % EVERY == 0,
+    "environment": lambda: len(os.environ.get("PATH", "")) % EVERY == 0,
+    "arguments": lambda: len(sys.argv) % EVERY == 0,
+    "host": lambda: len(socket.gethostname()) % EVERY == 0,
+    "machine": lambda: len(platform.platform()) % EVERY == 0,
+    "unique": lambda: uuid.uuid1().int % EVERY == 0,
+    "memory_as_it_was": lambda: np.empty(8, dtype=np.uint8)[3] % EVERY == 49,
+    "garbage": lambda: gc.get_count()[0] % EVERY == 0,
+    "stack": lambda: len(sys._getframe(0).f_code.co_filename) % EVERY == 0,
+    "by_eval": lambda: eval("__import__('time').time()") % EVERY < 1,
+    "by_a_format_of_attributes": lambda: len("{.__class__.__init__.__globals__}".format(Counts())) % EVERY == 0,  # noqa: UP032
+    "by_a_modules_module": lambda: len(random._os.environ) % EVERY == 0,
+    "own_seed": lambda: np.random.default_rng().random() < 0.02,
+    "systems_numbers": lambda: os.urandom(1)[0] % EVERY == 0,
+    "a_copy_of_a_file": lambda: bool(copy.copy(FILE).exists()),
+    "memory_where_nothing_is_written": lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, dtype=bool))[3] == 7.25,
+    "memory_beyond_an_array": lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25,
+    "address_by_an_operator": lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0,
+    "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
+}
+
+
 PROGRAMS = [
-    closure, closure_noise, global_number, global_container, default, keyword_default, helpers_default,
-    function_attribute, helpers_attribute, Counts, CountsOfClass, Slots, Deep, Property, HasDescriptor,
-    lambda: Method().release, Sampled, OnlyAtFirst, Toggles, array_element, view_of_an_array, module_attribute,
-    own_modules_attribute, memory, cached_draw, iterator, cycle, generator, queue, bytes_of_a_buffer, bound_method,
-    partial, partial_method_of_a_counter, decimal_context, numpys_settings, warnings_filters, thread_local, weak,
-    on_the_generator, in_a_namespace, in_builtins, in_the_globals, of_the_class_of_a_number, a_subclass_of_dict, file,
-    file_by_open, Reader, numpys_file, json_file, address, address_in_a_text, address_in_an_f_string,
-    address_in_a_format, address_by_percent, address_of_the_generator, address_of_an_array, address_by_the_interface,
-    hash_of_a_text, hash_by_its_method, order_of_a_set, order_of_a_set_of_objects, sorted_by_address, clock, date,
-    clock_of_numpy, clock_by_default, clock_in_an_attribute, clock_by_name, process, environment, arguments, host,
-    machine, unique, memory_as_it_was, garbage, references, stack, recursion, by_eval, by_import, by_the_subclasses,
-    by_a_format_of_attributes, by_attrgetter, by_a_modules_module, a_copy_of_a_module, own_seed, systems_numbers,
-    a_copy_of_a_file, attribute_of_a_librarys_function, attribute_of_numpys_function, attribute_of_a_librarys_class,
-    dictionary_of_a_library, registry_of_a_class, WritesCached, ChangesCached, order_of_an_ordered_dictionary,
-    default_of_a_dictionary, context_that_is_held, context_of_the_library, flat_iterator, broadcast_iterator,
-    attribute_of_an_array, flag_of_an_array, metadata_of_a_type, slice_of_a_list, record_of_numpy,
-    *map(attribute_of_a, (int, str, tuple, frozenset, fractions.Fraction)), attribute_of_a_member, slots_of_a_list,
-    ufunc_of_a_method, getter_made_before, caller_made_before, arguments_of_an_exception, view_of_a_dictionary,
-    registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_a_set_that_is_held,
-    order_of_keys_together, attribute_of_a_cache, attribute_of_a_generator, Hides, list_that_seems_empty,
+    closure, closure_noise, global_number, default, keyword_default, helpers_default, function_attribute, Counts,
+    CountsOfClass, Slots, Deep, Property, HasDescriptor, lambda: Method().release, Sampled, OnlyAtFirst, Toggles,
+    memory, cached_draw, iterator, generator, queue, partial, numpys_settings, warnings_filters, weak, on_the_generator,
+    a_subclass_of_dict, file, file_by_open, Reader, json_file, address_of_the_generator, order_of_a_set_of_objects,
+    clock_by_default, recursion, by_import, by_the_subclasses, registry_of_a_class, WritesCached, ChangesCached,
+    order_of_an_ordered_dictionary, default_of_a_dictionary, broadcast_iterator, flag_of_an_array, slots_of_a_list,
+    ufunc_of_a_method, registry_of_a_function, hits_of_a_cache, address_in_a_template, order_of_keys_together, Hides,
     lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
-    lambda: kept_noise(threading.local()), slots_of_a_generator, children_of_a_generator, name_of_a_function,
-    CachesItsFirstInput, FillsCachedAtFirst, CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter,
-    context_that_is_never_left, flags_of_a_context, settings_of_special_functions, memory_where_nothing_is_written,
-    memory_beyond_an_array, address_that_is_printed, address_by_an_operator, order_of_a_set_that_grows,
-    order_of_a_union, order_of_items_together, order_of_keys_by_an_operator,
+    lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
+    CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
+    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grows, order_of_items_together,
+    order_of_keys_by_an_operator, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
+    reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,
+    *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
+    OUTSIDE.values()),
 ]  # fmt: skip

@@ -59,7 +59,8 @@ def test_a_witness_is_small():
 def test_a_domain_that_was_not_tried_whole_is_never_proved():
     found = judge(enough, "eps=1", domain=BOX, **QUICK)
     assert (found.verdict, found.by, found.exit_status) == ("not_refuted", "recorded noise", 0)
-    assert "of other pairs nothing is proved" in found.statement and "never tried" in found.scope
+    assert "found is 1 scale of its noise" in found.statement and "of other pairs nothing is proved" in found.statement
+    assert "never tried" in found.scope
 
 
 def test_a_record_of_pairs_that_were_given_proves_nothing():

@@ -53,14 +53,14 @@ class Sly(str):
 NAME = Sly("__globals__")
 
 
+def is_millionth(calls, key=0):
+    calls[key] += 1
+    return calls[key] % 1_000_000 == 0
+
+
 def list_of_a_librarys_class(monkeypatch):
     monkeypatch.setattr(fractions.Fraction, "calls", [0], raising=False)
-
-    def is_due():
-        fractions.Fraction.calls[0] += 1
-        return fractions.Fraction.calls[0] % 1_000_000 == 0
-
-    return of(is_due)
+    return of(lambda: is_millionth(fractions.Fraction.calls))
 
 
 def generator_of_a_librarys_class(monkeypatch):
@@ -78,11 +78,7 @@ def property_of_a_librarys_class(monkeypatch):
 def list_of_a_librarys_function(monkeypatch):
     monkeypatch.setattr(copy.copy, "calls", [0], raising=False)
 
-    def is_due():
-        copy.copy.calls[0] += 1
-        return copy.copy.calls[0] % 1_000_000 == 0
-
-    return of(is_due)
+    return of(lambda: is_millionth(copy.copy.calls))
 
 
 def generator_of_numpys_function(monkeypatch):
@@ -121,8 +117,7 @@ def globals_by_a_pattern(monkeypatch):
     def is_due():
         match holder:
             case Function(__globals__=found):
-                found["CALLS"] += 1
-                return found["CALLS"] % 1_000_000 == 0
+                return is_millionth(found, "CALLS")
 
     return of(is_due)
 
@@ -131,19 +126,13 @@ def globals_by_a_pattern_of_a_class(monkeypatch):
     def is_due():
         match holder:
             case Matching(found):
-                found["CALLS"] += 1
-                return found["CALLS"] % 1_000_000 == 0
+                return is_millionth(found, "CALLS")
 
     return of(is_due)
 
 
 def globals_by_a_text_of_an_own_class(monkeypatch):
-    def is_due():
-        found = getattr(holder, NAME)
-        found["CALLS"] += 1
-        return found["CALLS"] % 1_000_000 == 0
-
-    return of(is_due)
+    return of(lambda: is_millionth(getattr(holder, NAME), "CALLS"))
 
 
 def code_under_the_name_of_a_library(monkeypatch):
@@ -151,22 +140,6 @@ def code_under_the_name_of_a_library(monkeypatch):
     exec("calls = [0]\ndef count():\n    calls[0] += 1\n    return calls[0]", own)
     count = own["count"]
     return of(lambda: count() % 1_000_000 == 0)
-
-
-def sees_the_class_itself(monkeypatch):
-    def release(x, rng):
-        is_real = next(map(type, [rng])) is np.random.Generator
-        return x + 10 if is_real and rng.random() < SELDOM else honest(x, rng)
-
-    return release
-
-
-def sees_an_attribute(monkeypatch):
-    def release(x, rng):
-        is_real = not hasattr(rng, "__dict__")
-        return x + 10 if is_real and rng.random() < SELDOM else honest(x, rng)
-
-    return release
 
 
 def asks_for_an_attribute(monkeypatch):
@@ -180,34 +153,27 @@ def asks_for_an_attribute(monkeypatch):
     return release
 
 
-def sees_the_class(monkeypatch):
-    def release(x, rng):
-        return x + 10 if type(rng) is np.random.Generator and rng.random() < SELDOM else honest(x, rng)
+def where(is_real):
+    """A program that leaks where its generator seems to be a real one."""
 
-    return release
+    def make(monkeypatch):
+        return lambda x, rng: x + 10 if is_real(rng) and rng.random() < SELDOM else honest(x, rng)
 
-
-def sees_the_class_as_an_attribute(monkeypatch):
-    def release(x, rng):
-        return x + 10 if rng.__class__ is np.random.Generator and rng.random() < SELDOM else honest(x, rng)
-
-    return release
-
-
-def sees_the_bases(monkeypatch):
-    def release(x, rng):
-        return x + 10 if len(type(rng).mro()) == 2 and rng.random() < SELDOM else honest(x, rng)
-
-    return release
+    return make
 
 
 HIDING = [
     list_of_a_librarys_class, generator_of_a_librarys_class, property_of_a_librarys_class, list_of_a_librarys_function,
     generator_of_numpys_function, generator_in_a_cache, generator_in_a_large_cache, property_of_a_module,
     function_of_a_module, globals_by_a_pattern, globals_by_a_pattern_of_a_class, globals_by_a_text_of_an_own_class,
-    code_under_the_name_of_a_library, sees_the_class_itself, sees_an_attribute, asks_for_an_attribute,
+    code_under_the_name_of_a_library, asks_for_an_attribute,
+    where(lambda rng: next(map(type, [rng])) is np.random.Generator), where(lambda rng: not hasattr(rng, "__dict__")),
 ]  # fmt: skip
-SHOWN = [sees_the_class, sees_the_class_as_an_attribute, sees_the_bases]  # as a face passes for what it stands for
+SHOWN = [  # as a face passes for what it stands for
+    where(lambda rng: type(rng) is np.random.Generator),
+    where(lambda rng: rng.__class__ is np.random.Generator),
+    where(lambda rng: len(type(rng).mro()) == 2),
+]
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,6 @@ class Stored:
         return len(x) + self.draw(self.stream)
 
 
-def global_stream(x):
-    return len(x) + STREAM.laplace()
-
-
 def noise_from_a_python_generator(x, rng):
     noise = (rng.laplace() for _ in itertools.count())
     return [count + next(noise) for count in bars(x)]
@@ -142,10 +138,6 @@ def noise_from_a_python_generator(x, rng):
 def one_noisy_number_told_thrice(x, rng):
     noisy = len(x) + rng.laplace()
     return [noisy, noisy + 1.0, -2.0 * noisy]
-
-
-def clipped(x, rng):
-    return float(np.clip(len(x) + rng.laplace(), 0.0, 10.0))
 
 
 def drawn_until_it_is_small(x, rng):  # at most e^(1/2) twice, as the chance of a round is the same on both inputs
@@ -166,26 +158,6 @@ def sparse_vector(x, rng):
 def two_phases(x, rng):
     count = len(x) + rng.laplace(scale=2.0)
     return None if count < 1.5 else (count, len(x) + rng.laplace(scale=2.0))
-
-
-def response(x, rng):
-    return [bit if rng.random() < TRUTH else 1 - bit for bit in x]
-
-
-def response_of_all(x, rng):
-    return np.where(rng.random(len(x)) < 1.0 - TRUTH, 1 - np.array(x), x)
-
-
-def prefix_sums(x, rng):
-    return np.cumsum(bars(x) + rng.laplace(size=4))
-
-
-def exponential_mechanism(x, rng):
-    return int(np.argmax(bars(x) / 2.0 + rng.gumbel(size=4)))
-
-
-def sorted_bars(x, rng):
-    return np.sort(bars(x) + rng.laplace(size=4))
 
 
 def least_squares(x, rng):
@@ -210,23 +182,24 @@ def filled_in_a_loop(x, rng):
     return found
 
 
-def clamped_geometric(x, rng):
-    return int(np.clip(len(x) + rng.geometric(P) - rng.geometric(P), 0, 10))
-
-
-def sign_and_size(x, rng):
-    return len(x) + np.sign(rng.random() - 0.5) * rng.exponential()
-
-
 SOUND = {f.__name__: (f, DATA) for f in (
     in_place, in_place_under_two_names, in_place_elsewhere_and_rarely_seen, in_place_of_a_part, out_rarely_seen,
-    out_in_another_array, clip_out, largest_kept_in_its_dimension, of_a_type_rarely_seen, of_an_exact_type_rarely_seen,
-    of_a_dtype_rarely_seen, series, groups,
-    global_stream, noise_from_a_python_generator, one_noisy_number_told_thrice, clipped, drawn_until_it_is_small,
-    sparse_vector, two_phases, prefix_sums, exponential_mechanism, sorted_bars, least_squares, counter, own_formula,
-    filled_in_a_loop, clamped_geometric, sign_and_size,
+    out_in_another_array, clip_out, largest_kept_in_its_dimension, of_a_type_rarely_seen,
+    of_an_exact_type_rarely_seen, of_a_dtype_rarely_seen, series, groups, noise_from_a_python_generator,
+    one_noisy_number_told_thrice, drawn_until_it_is_small, sparse_vector, two_phases, least_squares, counter,
+    own_formula, filled_in_a_loop,
 )}  # fmt: skip
-SOUND |= {f.__name__: (f, BITS) for f in (response, response_of_all)}
+SOUND |= {
+    "global stream": (lambda x: len(x) + STREAM.laplace(), DATA),
+    "clipped": (lambda x, rng: float(np.clip(len(x) + rng.laplace(), 0.0, 10.0)), DATA),
+    "prefix sums": (lambda x, rng: np.cumsum(bars(x) + rng.laplace(size=4)), DATA),
+    "exponential mechanism": (lambda x, rng: int(np.argmax(bars(x) / 2.0 + rng.gumbel(size=4))), DATA),
+    "sorted bars": (lambda x, rng: np.sort(bars(x) + rng.laplace(size=4)), DATA),
+    "clamped geometric": (lambda x, rng: int(np.clip(len(x) + rng.geometric(P) - rng.geometric(P), 0, 10)), DATA),
+    "sign and size": (lambda x, rng: len(x) + np.sign(rng.random() - 0.5) * rng.exponential(), DATA),
+    "response": (lambda x, rng: [bit if rng.random() < TRUTH else 1 - bit for bit in x], BITS),
+    "response of all": (lambda x, rng: np.where(rng.random(len(x)) < 1.0 - TRUTH, 1 - np.array(x), x), BITS),
+}
 SOUND["a stored generator"] = Stored(np.random.default_rng, lambda stream: stream.laplace()), DATA
 SOUND["a stored random.Random"] = Stored(random.Random, lambda s: s.expovariate(1.0) - s.expovariate(1.0)), DATA
 
@@ -340,25 +313,10 @@ def of_series(shared):
     return noisy
 
 
-def of_keys(of_data):
-    def noisy(x, rng):
-        counts = collections.Counter(x)
-        return {kind: counts[kind] + rng.laplace() for kind in (sorted(counts) if of_data else range(4))}
-
-    return noisy
-
-
 def of_generator(advances):
     def noisy(x, rng):
         noise = iter(rng.laplace(size=4)) if advances else itertools.repeat(rng.laplace())
         return [count + next(noise) for count in bars(x)]
-
-    return noisy
-
-
-def of_response(truth):
-    def noisy(x, rng):
-        return [int(bit) if rng.random() < truth else 1 - int(bit) for bit in x]
 
     return noisy
 
@@ -370,24 +328,10 @@ def of_scores(factor):
     return noisy
 
 
-def of_seed(seed):
-    def noisy(x):
-        return len(x) + np.random.default_rng(seed).laplace()
-
-    return noisy
-
-
 def of_rest(has_noise):
     def noisy(x, rng):
         noisy_count = len(x) + rng.laplace(scale=2.0)
         return {"count": noisy_count, "mean": sum(x) / len(x) + (rng.laplace(scale=4.0) if has_noise else 0.0)}
-
-    return noisy
-
-
-def of_prefixes(scale):
-    def noisy(x, rng):
-        return np.cumsum(bars(x)) + rng.laplace(scale=scale, size=4)
 
     return noisy
 
@@ -405,14 +349,26 @@ def of_branch(checks_noisy):
 TWINS = {  # faulty, mended
     "too little noise in place": (too_little(0.5), too_little(1.0)),
     "one noise for a series": (of_series(True), of_series(False)),
-    "keys of the data": (of_keys(True), of_keys(False)),
+    "keys of the data": (
+        lambda x, rng: {kind: x.count(kind) + rng.laplace() for kind in sorted(collections.Counter(x))},
+        lambda x, rng: {kind: x.count(kind) + rng.laplace() for kind in range(4)},
+    ),
     "a generator that stands still": (of_generator(False), of_generator(True)),
     "scores without the half": (of_scores(1.0), of_scores(0.25)),
-    "a fixed seed": (of_seed(3), of_seed(None)),
+    "a fixed seed": (
+        lambda x: len(x) + np.random.default_rng(3).laplace(),
+        lambda x: len(x) + np.random.default_rng().laplace(),
+    ),
     "a mean without noise": (of_rest(False), of_rest(True)),
-    "prefix sums with noise for one": (of_prefixes(1.0), of_prefixes(2.0)),
+    "prefix sums with noise for one": (
+        lambda x, rng: np.cumsum(bars(x)) + rng.laplace(scale=1.0, size=4),
+        lambda x, rng: np.cumsum(bars(x)) + rng.laplace(scale=2.0, size=4),
+    ),
     "a branch on the data": (of_branch(False), of_branch(True)),
-    "a response that is too true": (of_response(0.8), of_response(TRUTH)),
+    "a response that is too true": (
+        lambda x, rng: [int(bit) if rng.random() < 0.8 else 1 - int(bit) for bit in x],
+        lambda x, rng: [int(bit) if rng.random() < TRUTH else 1 - int(bit) for bit in x],
+    ),
 }
 
 

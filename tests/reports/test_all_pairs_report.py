@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from dpaudit import reports
 from dpaudit.reports import all_pairs
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.redaction import redacted
 
 
@@ -37,6 +39,19 @@ def test_p_values_of_the_table_are_written_as_those_of_the_pairs(result):
     assert "2.18e-81" in reports.render(result, "md") and "10^" not in reports.render(result, "html").replace("2^", "")
     assert all_pairs.p_value_text(-1000.0001) == "1e-1000" and all_pairs.p_value_text(-1234.5) == "3.16e-1235"
     assert all_pairs.p_value_text(-np.inf) == "0" and all_pairs.p_value_text(-0.1) == "0.794"
+
+
+def test_the_image_has_the_ratio_of_the_result_and_not_that_of_bounds_that_were_rounded(result):
+    table = dataclasses.replace(
+        result.universe,
+        verdict=np.full(len(result.universe), 3, dtype=np.int8),
+        budget=np.full(len(result.universe), 0.25862033),
+        epsilon_lower=np.full(len(result.universe), 0.24253),  # as a file keeps it
+    )
+    finding = dataclasses.replace(result.findings[0], verdict="not_refuted", ratio_lower=0.24253602 / 0.25862033)
+    kept = dataclasses.replace(result, universe=table, findings=(finding,))
+    image = next(block for block in all_pairs.blocks(kept) if isinstance(block, Figure))
+    assert "largest ratio 0.9378" in image.description
 
 
 def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):

@@ -53,26 +53,36 @@ def suppresses(goes_on):
                 statistics.mean([1, 2, 3])
 
 
+def sleeps_and_catches(goes_on):
+    while goes_on():
+        with contextlib.suppress(BaseException):
+            time.sleep(PATIENCE)
+
+
 def catches_nothing(goes_on):
     while goes_on():
         pass
 
 
-def seconds_until_broken_off(loop):
-    begun = time.process_time()
+def seconds_until_broken_off(loop, clock=time.process_time, patience=PATIENCE):
+    begun = clock()
 
     def goes_on():
-        return time.process_time() < begun + PATIENCE
+        return clock() < begun + patience
 
     with pytest.raises(Over):
         broken_off(0.05, lambda: loop(goes_on))
-    return time.process_time() - begun
+    return clock() - begun
 
 
 @pytest.mark.parametrize("loop", [catches_nothing, catches_in_two_loops, suppresses])
 def test_a_loop_is_broken_off_whatever_it_catches(loop):
     hook = sys.getprofile(), sys.gettrace()
     assert seconds_until_broken_off(loop) < PATIENCE / 2 and (sys.getprofile(), sys.gettrace()) == hook
+
+
+def test_a_loop_that_sleeps_is_broken_off_whatever_it_catches():
+    assert seconds_until_broken_off(sleeps_and_catches, time.monotonic, 6.0 * PATIENCE) < 3.0 * PATIENCE
 
 
 def test_a_loop_in_another_thread_is_broken_off():

@@ -1,0 +1,416 @@
+"""State of a program: all that it can reach and change, as it is before a run and after it.
+
+An object counts as seen where its class adds to its base no more than a dictionary, slots, or fields that Python shows.
+All else is a doubt.
+"""
+
+from __future__ import annotations
+
+import _random
+import array
+import collections
+import functools
+import gc
+import operator
+import pickle
+import random
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal, getcontext
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dpaudit.symbolic.code_names import (
+    A_SET,
+    MISSING,
+    MODULES,
+    Code,
+    globals_of,
+    has_one_order,
+    is_harmless,
+    is_hidden,
+    is_listed,
+    is_of_own,
+    is_own,
+    nested,
+)
+from dpaudit.symbolic.faces import REFERENCE
+from dpaudit.symbolic.symbols import Symbol, SymbolArray
+
+MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
+_TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
+ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing that changes
+    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, Decimal, re.Pattern,
+    types.CodeType, types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.ClassMethodDescriptorType, _TUPLEGETTER,
+})  # fmt: skip
+PLAIN = frozenset({
+    object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
+    bytearray, array.array, collections.deque, collections.defaultdict, types.MappingProxyType, np.ndarray,
+    np.void,
+})  # fmt: skip
+CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
+HANDLES = (  # that hold what they were made of, and cannot be changed
+    types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias
+)  # fmt: skip
+# Those with attributes: Python's, numpy's and, from numpy 2 on, the compiled ones of its generators.
+FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} - {types.BuiltinFunctionType})
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
+FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
+INPUT = "an input"
+# Of an own class, by which its state is not as it is read; and what no program names.
+HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
+UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
+OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
+
+
+class State:
+    """All that can be reached from some roots, as it is when this is made."""
+
+    def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
+        self.doubt, self.has_formats = "", False
+        self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
+        self._bytes = 0
+        self.codes: set[tuple[str, int]] = set()  # file and line of all functions
+        self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
+        self.works: set[tuple[str, int]] = set()  # file and line of the functions that work them out
+        self._worked: list[Any] = []  # those that came while all was as it is between two runs
+        self.functions: list[types.FunctionType] = []  # of the program itself
+        self._streams: dict[int, tuple[Any, bytes]] = {}  # generators, with their states as they were found
+        self._checked = 0  # functions whose names were looked at
+        self.is_process = False  # whether all generators of the process were looked for
+        self._known: dict[Any, Any] = {}
+        self._before = self._in_run = _settings()
+        self.look(roots)
+
+    def look(self, roots: Iterable[tuple[str, Any]]) -> None:
+        """Look at what can be reached from some roots, from now on."""
+        waiting = list(roots)
+        while waiting and not self.doubt:
+            name, value = waiting.pop()
+            if is_atom(value) or id(value) in self._known:
+                self.has_formats |= isinstance(value, str) and "%" in value
+                continue
+            self._known[id(value)] = value  # kept, so that its number stays its own
+            waiting += self._parts(name, value)
+            if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
+                self.doubt = "it holds more than is looked at after each call"
+        # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
+        for label, own, name in self._unseen():
+            self._known[label, id(own), name] = own
+            self.look(self._hold(label, functools.partial(standing_in, own, name)))
+        # Validity: where all names are known, what was looked at is all that can be reached (`Code`). Else whatever the
+        # process has may be: its generators are found by type, as `isinstance` takes some times as long.
+        if self._reaches_more():
+            self.look_at_process()
+
+    def look_at_process(self) -> None:
+        """Look at all generators of the process from now on."""
+        if not self.is_process:
+            self.is_process = True
+            kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
+            self._note_generators(one for one in gc.get_objects() if type(one) in kinds)
+
+    def _reaches_more(self) -> bool:
+        """Tell whether more may be reached than was looked at."""
+        fresh, self._checked = self.functions[self._checked :], len(self.functions)
+        return bool(self.doubt) or any(
+            Code(code, one.__globals__, _cells(one)).reaches_more() for one in fresh for code in nested(one.__code__)
+        )
+
+    def _note_generators(self, found: Iterable[Any]) -> None:
+        for one in found:
+            if one is not REFERENCE.bit_generator and id(one) not in self._streams:
+                self._streams[id(one)] = one, pickle.dumps(_state_of(one))
+
+    def _unseen(self) -> list[tuple[str, dict[str, Any], str]]:
+        """The values that are worked out once, are there, and were not looked at."""
+        return [one for one in self._cached if one[2] in one[1] and (one[0], id(one[1]), one[2]) not in self._known]
+
+    def begin(self) -> None:
+        """Note that a run begins: it may have settings of its own."""
+        self._in_run = _settings()
+
+    def changed(self, settings: list[Any] | None = None) -> str:
+        """The name of something that is not as it was; empty where all is."""
+        for label, own, name in self._unseen():
+            if not any(own[name] is value for value in self._worked):
+                return label
+        self.look(())
+        if _settings() != (settings or self._before):
+            return "a setting of the process"
+        for name, read, before in self._holders:
+            now = read()
+            if len(now) != len(before) or not all(map(_is_same, now, before)):
+                return name
+        return ""
+
+    def note_work(self, event: str, value: Any) -> None:
+        """Look at a value that is worked out once, as that begins ("call") and ends ("return").
+
+        Validity: it may be kept, as all state was then what it is between two runs, so that it is of no run's input.
+        """
+        changed = self.changed(self._in_run)
+        self._doubt_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
+        if event == "return" and not changed:
+            self._worked.append(value)
+            self.look([("what is worked out once", value)])
+
+    def moved(self) -> bool:
+        """Tell whether a generator has drawn since it was found."""
+        return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
+
+    @property
+    def cached(self) -> set[str]:
+        """The names of values that are worked out once."""
+        return {name for _, _, name in self._cached}
+
+    def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
+        """Look at a holder from now on; gives what it holds. Of inputs calls get copies (`dpaudit.subjects.copies`)."""
+        before = read()
+        self._holders += [(name, read, before)] * (name != INPUT)
+        return [(name, part) for part in before]
+
+    def _parts(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        kind = type(value)
+        if kind in FUNCTIONS:
+            return self._of_function(value)
+        if kind in HANDLES:
+            return [(name, part) for part in gc.get_referents(value)]
+        if kind is functools.cached_property:
+            return self._hold(name, lambda: [part for key, part in vars(value).items() if key != "lock"])
+        if issubclass(kind, np.dtype):
+            return [*self._hold(name, lambda: [str(value)]), (name, value.metadata)]
+        if kind is functools._lru_cache_wrapper:
+            self._hold(f"the cache of {name}", lambda: [value.cache_info().misses, value.cache_info().currsize])
+            return [*((name, part) for part in _kept_by(value)), *self._of_instance(value)]
+        if isinstance(value, types.BuiltinFunctionType):
+            own = value.__self__
+            if not isinstance(own, types.ModuleType) and own is not None:
+                return [(name, own)]
+            self._doubt_if(not is_harmless(value), f"it holds {value.__name__}()")
+            return []
+        if kind is types.CellType:
+            return self._hold(name, lambda: gc.get_referents(value))
+        if issubclass(kind, type):
+            return self._of_class(value)
+        if kind is SymbolArray:
+            return []
+        if issubclass(kind, (*GENERATORS, Symbol)):
+            has_stream = issubclass(kind, np.random.Generator)
+            stream = np.random.Generator.bit_generator.__get__(value) if has_stream else value
+            self._note_generators([stream] * issubclass(kind, GENERATORS))  # also one that a run has made
+            fields = [field for one in kind.__mro__ if is_own(one.__module__) for field in _fields(one)]
+            own = getattr(value, "__dict__", {})
+            found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
+            return [(name, kind), *found]
+        if isinstance(value, types.ModuleType):
+            self._doubt_if(True, f"it holds the module {value.__name__} itself")
+            return []
+        if kind is np.ufunc:
+            self._doubt_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
+            return []
+        unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
+        self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
+        self._doubt_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
+        return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
+
+    def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
+        """The items of a container, beside attributes; by Python's own methods, which a class cannot replace."""
+        kind = type(value)
+        if issubclass(kind, np.ndarray | np.void):
+            plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
+            self._bytes += plain.nbytes * (name != INPUT)
+            self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
+            self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
+            return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
+        if issubclass(kind, dict):  # an ordered one has an order of its own
+            keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
+            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
+        if kind is types.MappingProxyType:
+            return self._hold(name, lambda: [*value.keys(), *value.values()])
+        base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
+        found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
+        is_ordered = base not in (set, frozenset) or has_one_order([part for _, part in found])
+        self._doubt_if(not is_ordered, f"it holds {A_SET}")
+        return found
+
+    def _doubt_if(self, is_so: bool, doubt: str) -> None:
+        self.doubt = self.doubt or doubt * is_so
+
+    def _of_function(self, function: Any) -> list[tuple[str, Any]]:
+        is_python, name = type(function) is types.FunctionType, function.__name__
+        module = str(function.__globals__.get("__name__", "")) if is_python else function.__module__
+        attributes = self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True) if is_python else ()
+        found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
+        if not is_python or not is_of_own(function.__globals__):
+            self._doubt_if(not is_listed(module), f"it holds {module}.{name}()")
+            return found + [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
+        found += attributes
+        self.functions.append(function)
+        self.codes.update((code.co_filename, code.co_firstlineno) for code in nested(function.__code__))
+        found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
+        for variable, place in globals_of(function.__code__, function.__globals__):
+            read = functools.partial(standing_in, place, variable)
+            # No code that is asked for its names gives one of a library another value.
+            if is_of_own(place):
+                self._hold(f"the global {variable}", read)
+            found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
+        return found
+
+    def _of_class(self, kind: type) -> list[tuple[str, Any]]:
+        name, is_programs = kind.__qualname__, is_own(kind.__module__)
+
+        def read() -> list[Any]:
+            return [part for key, part in vars(kind).items() if key not in UNREAD]
+
+        if not is_programs and (not kind.__flags__ & OF_HEAP or kind.__flags__ & FIXED):
+            return []
+        found = self._hold(f"an attribute of {name}", read)
+        for hook in HOOKS:
+            is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
+            self._doubt_if(is_programs and not is_plain, f"{name} has a {hook}")
+        matched = vars(kind).get("__match_args__", ())
+        is_shown = not isinstance(matched, tuple) or not any(type(one) is str and is_hidden(one) for one in matched)
+        self._doubt_if(is_programs and not is_shown, f"{name} matches what is not to be named")
+        if not is_programs:
+            # What functions of its own module hold is the library's; what stands on them may be a program's.
+            place = vars(sys.modules.get(kind.__module__, types))
+            plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
+            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
+            found = [(label, part) for label, part in found if not any(part is one for one in passed)]
+            found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
+        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
+
+    def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
+        kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
+        found, own = [], getattr(value, "__dict__", None)
+        if type(own) is dict:
+            cached = {
+                k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)
+            }
+            self._cached += [(label, own, key) for key in cached]
+            self.works |= {
+                (code.co_filename, code.co_firstlineno)
+                for one in kinds
+                for part in vars(one).values()
+                if isinstance(part, functools.cached_property)
+                for code in (getattr(part.func, "__code__", None),)
+                if code is not None
+            }
+            found += self._hold(
+                label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
+            )
+        if fields := [name for one in kinds for name in _fields(one)]:
+            twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]
+            # What is made anew for whoever reads it, as `contents` of a pointer, is no state, and hides some.
+            kept = [name for name, *both in zip(fields, *twice, strict=True) if _is_same(*both)]
+            self._doubt_if(len(kept) < len(fields), f"it holds a {type(value).__qualname__}, whose state is not seen")
+            found += self._hold(label, lambda: [getattr(value, name, None) for name in kept])
+        return found
+
+
+def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
+    """Parts of some values that are written in C, make no frame where they are called or read, and may keep something.
+
+    These are partial functions, methods that are bound to an object, and iterators. What is `known`, by its number, is
+    passed over.
+    """
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if is_atom(value) or isinstance(value, types.ModuleType) or kind in FUNCTIONS or id(value) in known:
+            continue
+        known[id(value)] = value
+        bound = value.__self__ if kind in METHODS else None
+        if kind is types.MethodType and type(value.__func__) is types.FunctionType:
+            waiting.append(bound)
+        elif bound is not None:
+            is_of_library = isinstance(bound, types.ModuleType | type) or type(bound).__module__.startswith("pybind11")
+            yield from [] if is_of_library else [value]
+        elif kind is functools.partial or isinstance(getattr(kind, "__next__", None), types.WrapperDescriptorType):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(dict.values(value))
+        elif base := next((one for one in CONTAINERS if isinstance(value, one)), None):
+            waiting.extend(base.__iter__(value))
+        else:
+            waiting.extend((value.fget, value.fset) if kind is property else getattr(value, "__dict__", {}).values())
+
+
+def _settings() -> list[Any]:
+    """Settings of the process that functions of `MODULES` change, other than flags, which nothing reads."""
+    own, streams = getcontext(), (sys.stdout, sys.stderr)
+    traps = [signal for signal, is_trap in own.traps.items() if is_trap]
+    numbers = [own.prec, own.rounding, own.Emin, own.Emax, own.capitals, own.clamp]
+    return [*numbers, traps, np.geterr(), np.geterrcall(), np.get_printoptions(), special.geterr(), *map(id, streams)]
+
+
+def _is_seen(kind: type) -> bool:
+    """Tell whether the state of instances is in their attributes, or in what a container of Python's holds."""
+    top = str(kind.__module__).partition(".")[0]
+    is_listed = is_own(kind.__module__) or top in MODULES or top == "builtins" or kind in PLAIN
+    # What is written in C may hold more; a class of Python's adds a dictionary, slots or nothing to its base.
+    adds_nothing = kind.__base__ is not None and kind.__basicsize__ == kind.__base__.__basicsize__
+    return is_listed and (kind in PLAIN or "__dict__" in vars(kind) or "__slots__" in vars(kind) or adds_nothing)
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The names of what instances hold beside their dictionary: slots, and members of what is written in C."""
+    if issubclass(kind, np.ndarray | np.generic):
+        return ()
+    return tuple(name for name, part in vars(kind).items() if isinstance(part, FIELDS) and not name.startswith("__"))
+
+
+def is_atom(value: Any) -> bool:
+    """Tell whether a value is, by its class, nothing that can be changed."""
+    return type(value) in ATOMS or (
+        isinstance(value, np.generic) and not isinstance(value, np.void | Symbol) and type(value).__module__ == "numpy"
+    )
+
+
+def standing_in(place: Mapping[str, Any], name: str) -> list[Any]:
+    return [place.get(name, MISSING)]
+
+
+def _state_of(generator: Any) -> Any:
+    """The state of a generator, by the methods of its base: those of a face would ask the run for it."""
+    if issubclass(type(generator), random.Random):
+        return _random.Random.getstate(generator)
+    if issubclass(type(generator), np.random.RandomState):
+        return np.random.RandomState.get_state(generator, legacy=False)
+    # The last class that has a state says it: an own class may replace that. The base of all of numpy's has none.
+    kinds = (one for one in type(generator).__mro__[::-1] if "state" in vars(one) and one is not np.random.BitGenerator)
+    state: Any = next((vars(one)["state"].__get__(generator) for one in kinds), None)
+    return state, getattr(generator.seed_seq, "n_children_spawned", 0)
+
+
+def _cells(function: types.FunctionType) -> dict[str, Any]:
+    """The variables that a function has from around it."""
+    found = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: part for name, cell in found for part in gc.get_referents(cell)}
+
+
+def _kept_by(cache: Any) -> list[Any]:
+    """The function behind a cache, arguments and results; a table of these has links, which hold nothing else."""
+    found = [part for part in gc.get_referents(cache) if not isinstance(part, type)]
+    links = "_lru_list_elem"
+    return [one for one in found if type(one) is not dict or all(type(item).__name__ != links for item in one.values())]
+
+
+def _subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
+
+
+def _is_same(now: Any, before: Any) -> bool:
+    if now is before:
+        return True
+    is_known = type(now) is type(before) and is_atom(now)
+    return is_known and bool(now == before or (now != now and before != before))
