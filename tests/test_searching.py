@@ -58,11 +58,6 @@ def noisy_largest(data, size, rng):
     return (np.asarray(data) + rng.laplace(scale=2.0, size=(size, len(data)))).max(axis=1)
 
 
-def bit_vector(data, size, rng):
-    """Noise for a sensitivity of 1 in one number only."""
-    return np.asarray(data) + rng.laplace(size=(size, len(data)))
-
-
 @pytest.mark.parametrize("grey_box", [True, False])
 @pytest.mark.parametrize("mechanism", [less_noise_when_empty, heavy_at_the_boundary, off_by_one])
 def test_a_fault_on_rare_pairs_is_found_without_being_told_the_pair(mechanism, grey_box):

@@ -12,6 +12,7 @@ from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
 from support.refusals import refusals
 
+import dpaudit
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
@@ -20,7 +21,7 @@ from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLapla
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron, project_onto_simplex
 from dpaudit_mechanisms.constrained.rejection import Rejected
-from dpaudit_mechanisms.faulty.constrained import ImagedOntoTheData, MixtureByTheData
+from dpaudit_mechanisms.faulty.constrained import ImagedOntoTheData, MixtureByTheData, RejectedGivesUp
 from dpaudit_mechanisms.laplace import Laplace
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
@@ -118,6 +119,20 @@ def test_an_event_that_never_occurs_ends_with_an_error_and_no_output_is_made_up(
     with pytest.raises(DpauditError, match="too rare to reject to"):  # a set of probability 0
         Rejected(Laplace(1.0, (1.0, 1.0)), line.contains, most=10).sample([0.0, 0.0], 50, np.random.default_rng(1))
     assert Rejected(Laplace(1.0), lambda outputs: outputs > 0.0).sample(0.0, 0, np.random.default_rng(1)).shape == (0,)
+
+
+@pytest.mark.claim("CD-S7")
+def test_rejection_keeps_what_conditioning_costs_and_not_what_the_noise_promised():
+    """False alarm rate 1e-6; the twin, which releases the true answer now and then, is found with this seed."""
+    options = {"pairs": [(0.0, 1.0)], "confidence": 1.0 - 1e-6, "seed": 20_261_551, "floating_point": False}
+    sound = Rejected(Laplace(1.0), lambda outputs: outputs >= 0.0)
+    cost = 1.0 + math.log(2.0 - math.exp(-1.0))  # the exact loss of this pair, 1.49
+    result = dpaudit.audit(sound, PureDP(cost), samples=5_000, **options)
+    assert result.verdict != "violated" and result.epsilon_lower <= cost
+    assert dpaudit.audit(sound, PureDP(1.0), samples=30_000, **options).verdict == "violated"
+    twin = RejectedGivesUp(sound.mechanism, sound.event)
+    assert "loss inf nats, promised 2" in twin.fault
+    assert dpaudit.audit(twin, samples=30_000, **options).verdict == "violated"
 
 
 # ---- imaging onto a box ---------------------------------------------------------------------------------------------

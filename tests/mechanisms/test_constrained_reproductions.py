@@ -89,8 +89,3 @@ def test_the_tree_has_the_zones_of_each_borough():
     counts = taxi_data.synthetic(np.random.default_rng(1))
     assert counts.sum() == taxi_data.TOTAL and len(counts) == 263 and counts.min() >= 0.0
     assert sorted(taxi_data.order().tolist()) == list(range(263))
-
-
-def rows():
-    """Three trips from Newark Airport (zone 1), two from zone 3 (Bronx), one unknown, one outside."""
-    return [1, 3, 1, 264, 3, 1, 265]

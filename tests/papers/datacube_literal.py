@@ -14,8 +14,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-# Fig. 1: (a) five tuples over A, B, C; (b) the workload; (c) the strategy; (d) the recovery.
-TUPLES = ("001", "011", "000", "001", "110")
 FIG_Q = [[int(c) for c in row] for row in
          ("11110000", "00001111", "11000000", "00110000", "00001100", "00000011")]  # fmt: skip
 FIG_S = FIG_Q[2:]

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 RATE, STEPS_ACCUMULATED, SIGMA = 0.1, 8, 0.2
 
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return _step(data, RATE, size, rng)  # delta is at most the rate, at any epsilon
 
 
-EXHIBIT = Exhibit(
-    name="accumulation-left-out",
+EXHIBIT = dict(
     kind="accounting",
     source="google-deepmind/jax_privacy#287",
     wrong="The check of a noise multiplier uses batch_size / n and leaves out the steps of gradient accumulation.",
     claim="eps=0.5,delta=0.1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0, largest=6),
     pair=([], [1.0]),
 )

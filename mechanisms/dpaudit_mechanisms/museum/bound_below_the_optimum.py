@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, DELTA, SENSITIVITY = 4.0, 0.01, 10.0
 SCALE = SENSITIVITY / EPSILON
@@ -24,15 +23,12 @@ def mended(data, size, rng):
     return _truncated(data, OPTIMUM, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="bound-below-the-optimum",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="world-federation-of-advertisers/cross-media-measurement#4333",
     wrong="The truncation bound (sensitivity / epsilon) ln(1 / delta) + 1 is below the optimal one for large "
     "epsilon and a sensitivity above 1, as the review of the pull request says.",
     claim="eps=4,delta=0.01",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, 100.0, change=SENSITIVITY),
     pair=(0.0, 10.0),
 )

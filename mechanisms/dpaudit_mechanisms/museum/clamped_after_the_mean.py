@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 
@@ -19,15 +19,12 @@ def mended(data, size, rng):
     return _mean(np.clip(np.asarray(data, dtype=float), 0.0, 1.0), size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="clamped-after-the-mean",
+EXHIBIT = dict(
     kind="sensitivity",
     source="eeprivacy 0.0.5, PrivateClampedMean (found by this museum)",
     wrong="The mean that bounds sensitivity with clamping clamps the noisy answer; one value far beyond the bounds "
     "moves it from end to end.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0, 0.5, 100.0, -100.0), largest=6, smallest=1, adjacency="replace_one"),
     pair=([0.0, 0.0], [0.0, 100.0]),
     releases=(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, DELTA = 6.0, 0.4
 CLASSICAL = np.sqrt(2.0 * np.log(1.25 / DELTA)) / EPSILON  # 0.2516: delta is 0.587 there
@@ -22,15 +21,12 @@ def mended(data, size, rng):
     return _count(data, ANALYTIC, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="classical-gaussian-beyond-one",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="opendp/smartnoise-sdk#462",
     wrong="sigma = sqrt(2 log(1.25 / delta)) / epsilon is used for epsilon > 1, where its proof does not hold and the "
     "statement is false for large epsilon.",
     claim="eps=6,delta=0.4",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 
@@ -15,14 +15,11 @@ def mended(data, size, rng):
     return len(data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="default-seed",
+EXHIBIT = dict(
     kind="noise",
     source="alan-turing-institute/tapas#101",
     wrong="The PrivBayes generator has a seed argument with a fixed default value, which makes it deterministic.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
     releases=(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 QUERIES, DIMENSIONS, EPSILON = 2, 4, 0.5
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _answers(data, QUERIES / EPSILON, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="divided-by-dimensions",
+EXHIBIT = dict(
     kind="noise",
     source="opendp/smartnoise-sdk#472",
     wrong="MWEM divides the scale of the noise of its measurements by the number of dimensions of the data.",
     claim="eps=0.5",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, SUBMISSIONS = 1.0, 4
 
@@ -21,14 +20,11 @@ def mended(data, size, rng):
     return _answers(data, EPSILON / SUBMISSIONS, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="each-contribution-its-epsilon",
+EXHIBIT = dict(
     kind="local and federated",
     source="arXiv:1709.02753",
     wrong="The stated epsilon is per datum; a device sends several a day, and the loss of a day is their sum.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain((0, 1)),
     pair=(0, 1),
 )

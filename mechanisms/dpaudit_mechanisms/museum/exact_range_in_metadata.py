@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 
@@ -19,14 +19,11 @@ def mended(data, size, rng):
     return _described(0.0, 10.0, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="exact-range-in-metadata",
+EXHIBIT = dict(
     kind="neighbours",
     source="google/dpsynth#34",
     wrong="Quantiles are private, but the exact minimum and maximum they start from are returned in the descriptor.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 10.0, smallest=1),
     pair=([5.0, 5.0], [5.0, 5.0, 10.0]),
     releases=(

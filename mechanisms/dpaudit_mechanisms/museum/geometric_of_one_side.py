@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 P = -np.expm1(-1.0)
@@ -28,14 +28,11 @@ def _geometric():
     return release
 
 
-EXHIBIT = Exhibit(
-    name="geometric-of-one-side",
+EXHIBIT = dict(
     kind="noise",
     source="python-dp 1.1.5, pydp.ml.mechanisms.geometric (reports/libraries of this project)",
     wrong="The sampler gives one side of the two-sided geometric distribution: the least output is the true count.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0, 20, change=1, integer=True),
     pair=(0, 1),
     releases=(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 MIN_USERS, MIN_IMPRESSIONS = 2, 3
 
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return _released(data, size, rng, 2.0)
 
 
-EXHIBIT = Exhibit(
-    name="impressions-beside-reach",
+EXHIBIT = dict(
     kind="accounting",
     source="world-federation-of-advertisers/cross-media-measurement#2778",
     wrong="With k-anonymity after the noise a count of impressions also needs the noised reach, which nobody charges.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=("u1", "u2", "u3", "u4"), largest=8),
     pair=([], ["u1"]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 LAMBDA = 0.5  # two counts change by 1 each: epsilon = 2 * LAMBDA
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _vote(data, 1.0 / LAMBDA, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="lambda-for-its-inverse",
+EXHIBIT = dict(
     kind="noise",
     source="vanderschaarlab/mlforhealthlabpub#36",
     wrong="PATE-GAN draws the noise of the teachers' votes with scale lambda instead of 1 / lambda.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, 0, 10, change=1, adjacency="moved", integer=True),
     pair=(np.array([5, 5]), np.array([6, 4])),
 )

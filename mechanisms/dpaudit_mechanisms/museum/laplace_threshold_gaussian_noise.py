@@ -4,7 +4,6 @@ import numpy as np
 from scipy.stats import norm
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, DELTA, SIGMA = 1.0, 0.02, 3.0
 HALF = DELTA / 2.0  # one half for the noise: at SIGMA it is 0.0002 at epsilon = 1; one for the threshold
@@ -25,15 +24,12 @@ def mended(data, size, rng):
     return _kept(data, GAUSSIAN, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="laplace-threshold-gaussian-noise",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="opendp/smartnoise-sdk#204",
     wrong="tau is computed from a Laplace formula, and the noise of the counts is Gaussian, whose mass beyond "
     "tau is larger.",
     claim="eps=1,delta=0.02",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

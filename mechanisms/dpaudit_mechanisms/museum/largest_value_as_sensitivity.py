@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 HIGH = 100.0
@@ -17,15 +17,12 @@ def mended(data, size, rng):
     return np.clip(data, 0.0, HIGH).sum() + rng.laplace(scale=HIGH, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="largest-value-as-sensitivity",
+EXHIBIT = dict(
     kind="sensitivity",
     source="diff-priv-laplace-python 1.0.5, DiffPrivStatistics.sum, mean and variance (found by this museum)",
     wrong="The bounds that scale the noise are the least and the largest value of the data: the size of the noise "
     "tells how large the largest is.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(1.0, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([1.0, 1.0], [1.0, HIGH]),
     releases=(

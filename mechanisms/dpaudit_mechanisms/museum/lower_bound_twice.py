@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 BOUNDS = (0.0, 100.0)
 
@@ -38,15 +38,12 @@ def _linear_regression():
     return fitted
 
 
-EXHIBIT = Exhibit(
-    name="lower-bound-twice",
+EXHIBIT = dict(
     kind="sensitivity",
     source="IBM/differential-privacy-library#105",
     wrong="Linear regression takes the larger of the lower bound and the lower bound: no noise for features in "
     "[0, 100].",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(*BOUNDS, largest=8),
     pair=([], [100.0]),
     releases=(Release("diffprivlib", "0.6.6", _linear_regression),),

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 GAMMA, WEIGHTS, ACCEPTED = 1.0, 6, 3
 
@@ -25,14 +24,11 @@ def mended(data, size, rng):
     return _filtered(data, False, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="neither-accepted-nor-zeroed",
+EXHIBIT = dict(
     kind="local and federated",
     source="NVIDIA/NVFlare#343",
     wrong="SVTPrivacy chooses some of the accepted weights; the others are sent clipped, without noise.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(WEIGHTS, -2.0, 2.0, change=float("inf")),
     pair=(np.zeros(WEIGHTS), np.full(WEIGHTS, 0.5)),
 )

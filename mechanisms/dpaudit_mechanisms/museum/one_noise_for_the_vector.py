@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 WIDTH = 2
@@ -23,15 +23,12 @@ def mended(data, size, rng):
     return _mean(WIDTH, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="one-noise-for-the-vector",
+EXHIBIT = dict(
     kind="noise",
     source="eeprivacy 0.0.5, PrivateVectorClampedMeanLaplace (found by this museum)",
     wrong="The mechanism for a single number is given a vector: one draw of noise is added to all coordinates, and "
     "their differences are exact.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(
         values=((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)), largest=6, smallest=1, adjacency="replace_one"
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 BITS, F = 4, 0.5  # epsilon = 2 ln((1 - F/2) / (F/2)) = 2 ln 3 with one hash function
@@ -23,14 +23,11 @@ def mended(data, size, rng):
     return _report(1.0 - F / 2.0, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="ones-are-never-flipped",
+EXHIBIT = dict(
     kind="local and federated",
     source="pure-ldp 1.2.0, RAPPORClient.privatise (found by this museum)",
     wrong="A bit is set to one with the probability of its report, and otherwise left alone: a one stays a one.",
     claim="eps=2.2",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain(tuple(range(BITS))),
     pair=(0, 1),
     releases=(

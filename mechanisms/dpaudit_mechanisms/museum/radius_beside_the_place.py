@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit_mechanisms.museum.releases import program
@@ -23,15 +23,12 @@ def mended(data, size, rng):
     return _moved(False, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="radius-beside-the-place",
+EXHIBIT = dict(
     kind="metric",
     source="trasgoDP 2.1.0, geoindis.metric_privacy, column radius_m (found by this museum)",
     wrong="The result has the drawn radius in a column: the true place is on a circle that is known exactly, which "
     "rules out nearly every other place.",
     claim=MetricDP(EuclideanMetric(1.0)),
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5, 5, change=2.0),
     pair=(np.array([0.0, 0.0]), np.array([0.0, 1.0])),
     releases=(

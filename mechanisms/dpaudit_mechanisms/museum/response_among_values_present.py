@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 CATEGORIES = ("a", "b", "c", "d")
@@ -27,14 +27,11 @@ def mended(data, size, rng):
     return _response(CATEGORIES, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="response-among-values-present",
+EXHIBIT = dict(
     kind="neighbours",
     source="trasgoDP 2.1.0, dp_randomized_response_kary_array (found by this museum)",
     wrong="The categories are read from the answers that are to be protected: one that nobody gave never comes out.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=CATEGORIES, largest=8, smallest=3, adjacency="replace_one"),
     pair=(["a", "b", "c", "a"], ["a", "b", "c", "d"]),
     releases=(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 SENSITIVITY, DELTA = 100.0, 1e-5
@@ -17,14 +17,11 @@ def mended(data, size, rng):
     return data + rng.normal(scale=SENSITIVITY * np.sqrt(2.0 * np.log(1.25 / DELTA)), size=size)
 
 
-EXHIBIT = Exhibit(
-    name="root-of-the-sensitivity",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="ornl-presto 0.1.29, applyDPGaussian (found by this museum)",
     wrong="The formula of the Gaussian mechanism has the sensitivity under the root, and the factor 2 is left out.",
     claim="eps=1,delta=1e-05",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, SENSITIVITY, change=SENSITIVITY),
     pair=(0.0, SENSITIVITY),
     releases=(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 ROUNDS = 4
 
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return _rounds(data, np.sqrt(ROUNDS), size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="rounds-divide-the-charge",
+EXHIBIT = dict(
     kind="accounting",
     source="raptor7197/caamas#36",
     wrong="epsilon_used grows by noise_multiplier / rounds, which is no accountant: each round spends as much "
     "as the first.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-1.0, 1.0),
     pair=([], [1.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return _select(data, 4.0, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="score-of-two-errors",
+EXHIBIT = dict(
     kind="selection",
     source="ryan112358/mbi#65",
     wrong="JAM selects by model error minus public error, both of which may move by 2, with sensitivity 2 "
     "instead of 4.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(5, -10.0, 10.0, change=4.0),
     pair=(np.zeros(5), np.array([4.0, -4.0, -4.0, -4.0, -4.0])),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 LOW, HIGH = 0, 3
@@ -24,14 +24,11 @@ def mended(data, size, rng):
     return int(np.clip(data, LOW, HIGH).sum()) + _geometric(HIGH - LOW, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="sized-sum-truncated",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/opendp#314",
     wrong="The sensitivity of a sum of known size is half an odd range, and integer division rounds it down.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1, 2, 3), largest=5, smallest=1, adjacency="replace_one"),
     pair=([0], [3]),
     releases=(

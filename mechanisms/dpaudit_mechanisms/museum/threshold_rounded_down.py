@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 THRESHOLD = 3.3
 
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return _kept(data, int(np.ceil(THRESHOLD)), size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="threshold-rounded-down",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="google/differential-privacy#101",
     wrong="ThresholdedResult converts a threshold of 37.3 to the integer 37, and returns a noisy count of 37.",
     claim="eps=1,delta=0.0364",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

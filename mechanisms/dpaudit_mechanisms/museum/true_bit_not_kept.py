@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 EPSILON, VALUES = 0.5, 4
@@ -24,14 +24,11 @@ def mended(data, size, rng):
     return _bits(data, 0.5, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="true-bit-not-kept",
+EXHIBIT = dict(
     kind="local and federated",
     source="Samuel-Maddock/pure-LDP#11",
     wrong="The client of unary encoding perturbs the bit of the true value with another probability than p.",
     claim="eps=0.5",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain(tuple(range(VALUES))),
     pair=(0, 1),
     releases=(

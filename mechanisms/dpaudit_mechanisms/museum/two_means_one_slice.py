@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _centres(data, 2.0 / EPSILON, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="two-means-one-slice",
+EXHIBIT = dict(
     kind="accounting",
     source="IBM/differential-privacy-library#104",
     wrong="Linear regression centres X and y privately with one slice of the budget for both: composition is left out.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=((0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0))),
     pair=([], [(1.0, 1.0)]),
 )

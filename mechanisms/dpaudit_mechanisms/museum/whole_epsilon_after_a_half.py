@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 RECORDS = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -28,14 +27,11 @@ def mended(data, size, rng):
     return _network(data, size, rng, 0.5 * EPSILON)
 
 
-EXHIBIT = Exhibit(
-    name="whole-epsilon-after-a-half",
+EXHIBIT = dict(
     kind="accounting",
     source="ryan112358/mbi#11",
     wrong="The PrivBayes example measures marginals with all of epsilon after half of it was spent on choosing them.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=RECORDS, largest=8),
     pair=([(0, 0)], [(0, 0), (0, 0)]),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 from dpaudit_mechanisms.museum.releases import program
 
 CATEGORIES = 3
@@ -23,15 +23,12 @@ def mended(data, size, rng):
     return np.sqrt(CATEGORIES) * (np.eye(CATEGORIES)[data] + _geometric(np.exp(-0.5), size, rng))
 
 
-EXHIBIT = Exhibit(
-    name="whole-noise-on-a-root",
+EXHIBIT = dict(
     kind="local and federated",
     source="privateAB 0.0.2, client.release_private('disclapu') (found by this museum)",
     wrong="The indicator is multiplied by an irrational root and gets integer noise: the coordinate with a fractional "
     "part is the category.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain(tuple(range(CATEGORIES))),
     pair=(0, 1),
     releases=(
