@@ -84,5 +84,5 @@ def test_a_distance_release_is_not_refuted(mechanism):
 def test_the_embedding_of_the_data_is_over_twelve_times_too_sensitive():
     subsets = SubsetDistances(on_the_line, np.zeros((20, 1)), 1, seed=2)
     tuned = Calibration(20, subsets.widths, 1, 0.3, 0.1, 0.2, 0.3)
-    twin = EmbeddingLooksAtTheData(subsets, tuned, FixedQueries([[0.0]]), 1, [worst_pair(20)])
+    twin = EmbeddingLooksAtTheData(subsets, tuned, FixedQueries([[0.0], [1.0], [0.0]]), 3, [worst_pair(20)])
     assert twin.sensitivity(*worst_pair(20)) > 12.0
