@@ -1,5 +1,7 @@
 """The sampling rate is that of a physical batch, and several of them make one step."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,19 +9,14 @@ from dpaudit.domains import DatasetDomain
 RATE, STEPS_ACCUMULATED, SIGMA = 0.1, 8, 0.2
 
 
-def _step(data, rate, size, rng):
+def _step(data, size, rng, rate):
     gradients = np.clip(data, 0.0, 1.0)
     sampled = rng.random((size, len(gradients))) < rate
     return (sampled * gradients).sum(axis=1) + rng.normal(scale=SIGMA, size=size)
 
 
-def faulty(data, size, rng):
-    return _step(data, RATE * STEPS_ACCUMULATED, size, rng)
-
-
-def mended(data, size, rng):
-    return _step(data, RATE, size, rng)  # delta is at most the rate, at any epsilon
-
+faulty = functools.partial(_step, rate=RATE * STEPS_ACCUMULATED)
+mended = functools.partial(_step, rate=RATE)  # delta is at most the rate, at any epsilon
 
 EXHIBIT = dict(
     kind="accounting",

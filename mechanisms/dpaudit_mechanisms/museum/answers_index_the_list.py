@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -28,13 +27,5 @@ EXHIBIT = dict(
     claim="eps=1.1",  # of two coins: ln 3; no other claim with a finite epsilon is kept
     domain=DatasetDomain(values=(0, 1), largest=6, smallest=2, adjacency="replace_one"),
     pair=([1, 0, 0], [1, 0, 1]),
-    releases=(
-        Release(
-            "diffpriv",
-            "1.0.3",
-            program=program("diffpriv_response"),
-            needs=("numpy",),
-            called="DiffPriv.diff.randresponse(answers)",
-        ),
-    ),
+    releases=(published("diffpriv_response", "diffpriv", "1.0.3", "DiffPriv.diff.randresponse(answers)"),),
 )

@@ -1,5 +1,7 @@
 """Truncated Laplace noise whose bound is too small for its sensitivity and epsilon."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import NumberDomain
@@ -10,18 +12,13 @@ RULE = SCALE * np.log(1.0 / DELTA) + 1.0
 OPTIMUM = SCALE * np.log1p(np.expm1(EPSILON) / (2.0 * DELTA))
 
 
-def _truncated(data, bound, size, rng):
+def _truncated(data, size, rng, bound):
     u = rng.uniform(-1.0, 1.0, size=size)
     return data - np.sign(u) * SCALE * np.log1p(-np.abs(u) * -np.expm1(-bound / SCALE))
 
 
-def faulty(data, size, rng):
-    return _truncated(data, RULE, size, rng)
-
-
-def mended(data, size, rng):
-    return _truncated(data, OPTIMUM, size, rng)
-
+faulty = functools.partial(_truncated, bound=RULE)
+mended = functools.partial(_truncated, bound=OPTIMUM)
 
 EXHIBIT = dict(
     kind="delta and conversions",

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _mean(values, size, rng):
@@ -28,12 +27,11 @@ EXHIBIT = dict(
     domain=DatasetDomain(values=(0.0, 1.0, 0.5, 100.0, -100.0), largest=6, smallest=1, adjacency="replace_one"),
     pair=([0.0, 0.0], [0.0, 100.0]),
     releases=(
-        Release(
+        published(
+            "eeprivacy_clamped_mean",
             "eeprivacy",
             "0.0.5",
-            program=program("eeprivacy_clamped_mean"),
-            needs=("click", "numpy", "pandas", "scipy"),
-            called="PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)",
+            "PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)",
         ),
     ),
 )

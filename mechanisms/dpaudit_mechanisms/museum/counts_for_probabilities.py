@@ -1,5 +1,7 @@
 """Noise that is scaled for probabilities is added to counts."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import DatasetDomain
 RECORDS = 6  # public: records are replaced
 
 
-def _table(data, scale, size, rng):
+def _table(data, size, rng, scale):
     return np.bincount(data, minlength=2) + rng.laplace(scale=scale, size=(size, 2))
 
 
-def faulty(data, size, rng):
-    return _table(data, 2.0 / RECORDS, size, rng)
-
-
-def mended(data, size, rng):
-    return _table(data, 2.0, size, rng)
-
+faulty = functools.partial(_table, scale=2.0 / RECORDS)
+mended = functools.partial(_table, scale=2.0)
 
 EXHIBIT = dict(
     kind="noise",

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -22,13 +21,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
-    releases=(
-        Release(
-            "syndp",
-            "0.5.2",
-            program=program("syndp_laplace"),
-            needs=("numpy", "scipy"),
-            called="laplace_mechanism(count, sensitivity=1, epsilon=1)",
-        ),
-    ),
+    releases=(published("syndp_laplace", "syndp", "0.5.2", "laplace_mechanism(count, sensitivity=1, epsilon=1)"),),
 )

@@ -1,5 +1,7 @@
 """The noise of measured queries is divided by the number of dimensions of the histogram."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import DatasetDomain
 QUERIES, DIMENSIONS, EPSILON = 2, 4, 0.5
 
 
-def _answers(data, scale, size, rng):
+def _answers(data, size, rng, scale):
     return np.sum(data) + rng.laplace(scale=scale, size=(size, QUERIES))
 
 
-def faulty(data, size, rng):
-    return _answers(data, QUERIES / (EPSILON * DIMENSIONS), size, rng)
-
-
-def mended(data, size, rng):
-    return _answers(data, QUERIES / EPSILON, size, rng)
-
+faulty = functools.partial(_answers, scale=QUERIES / (EPSILON * DIMENSIONS))
+mended = functools.partial(_answers, scale=QUERIES / EPSILON)
 
 EXHIBIT = dict(
     kind="noise",

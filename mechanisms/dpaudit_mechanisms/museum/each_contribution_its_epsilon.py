@@ -1,5 +1,7 @@
 """The epsilon of a day is that of one submission, and there are several."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import ListedDomain
@@ -7,18 +9,13 @@ from dpaudit.domains import ListedDomain
 EPSILON, SUBMISSIONS = 1.0, 4
 
 
-def _answers(data, epsilon, size, rng):
+def _answers(data, size, rng, epsilon):
     truth = rng.random((size, SUBMISSIONS)) < 1.0 / (1.0 + np.exp(-epsilon))
     return np.where(truth, data, 1 - data)
 
 
-def faulty(data, size, rng):
-    return _answers(data, EPSILON, size, rng)
-
-
-def mended(data, size, rng):
-    return _answers(data, EPSILON / SUBMISSIONS, size, rng)
-
+faulty = functools.partial(_answers, epsilon=EPSILON)
+mended = functools.partial(_answers, epsilon=EPSILON / SUBMISSIONS)
 
 EXHIBIT = dict(
     kind="local and federated",

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _described(low, high, data, size, rng):
@@ -27,12 +26,11 @@ EXHIBIT = dict(
     domain=DatasetDomain.between(0.0, 10.0, smallest=1),
     pair=([5.0, 5.0], [5.0, 5.0, 10.0]),
     releases=(
-        Release(
+        published(
+            "datasynthesizer_range",
             "datasynthesizer",
             "0.1.13",
-            program=program("datasynthesizer_range"),
-            needs=("numpy", "pandas", "scikit-learn", "python-dateutil"),
-            called="describe_dataset_in_independent_attribute_mode(file, epsilon=1)",
+            "describe_dataset_in_independent_attribute_mode(file, epsilon=1)",
         ),
     ),
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpaudit.domains import NumberDomain
 from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 P = -np.expm1(-1.0)
 
@@ -37,11 +37,6 @@ EXHIBIT = dict(
     pair=(0, 1),
     releases=(
         Release("python-dp", "1.1.5", _geometric),
-        Release(
-            "diffpriv-pure",
-            "0.1.0",
-            program=program("diffpriv_pure_count"),
-            called="private_count(count, epsilon=1)",
-        ),
+        published("diffpriv_pure_count", "diffpriv-pure", "0.1.0", "private_count(count, epsilon=1)"),
     ),
 )

@@ -1,5 +1,7 @@
 """Suppression needs a noisy count of users and one of impressions, and the budget is charged for one of them."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -13,13 +15,8 @@ def _released(data, size, rng, scale):
     return np.where((reach >= MIN_USERS) & (impressions >= MIN_IMPRESSIONS), impressions, 0.0)
 
 
-def faulty(data, size, rng):
-    return _released(data, size, rng, 1.0)
-
-
-def mended(data, size, rng):
-    return _released(data, size, rng, 2.0)
-
+faulty = functools.partial(_released, scale=1.0)
+mended = functools.partial(_released, scale=2.0)
 
 EXHIBIT = dict(
     kind="accounting",

@@ -1,5 +1,7 @@
 """Laplace noise of scale lambda, where the analysis has its inverse."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import VectorDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import VectorDomain
 LAMBDA = 0.5  # two counts change by 1 each: epsilon = 2 * LAMBDA
 
 
-def _vote(data, scale, size, rng):
+def _vote(data, size, rng, scale):
     return np.argmax(np.asarray(data) + rng.laplace(scale=scale, size=(size, 2)), axis=1)
 
 
-def faulty(data, size, rng):
-    return _vote(data, LAMBDA, size, rng)
-
-
-def mended(data, size, rng):
-    return _vote(data, 1.0 / LAMBDA, size, rng)
-
+faulty = functools.partial(_vote, scale=LAMBDA)
+mended = functools.partial(_vote, scale=1.0 / LAMBDA)
 
 EXHIBIT = dict(
     kind="noise",

@@ -1,5 +1,7 @@
 """Gaussian counts, with the threshold of Laplace ones."""
 
+import functools
+
 import numpy as np
 from scipy.stats import norm
 
@@ -11,18 +13,13 @@ LAPLACE = 1.0 - np.log(2.0 * HALF) / EPSILON
 GAUSSIAN = 1.0 + SIGMA * norm.isf(HALF)
 
 
-def _kept(data, threshold, size, rng):
+def _kept(data, size, rng, threshold):
     noisy = len(data) + rng.normal(scale=SIGMA, size=size)
     return np.where((noisy > threshold) & (len(data) > 0), noisy, -1.0)
 
 
-def faulty(data, size, rng):
-    return _kept(data, LAPLACE, size, rng)
-
-
-def mended(data, size, rng):
-    return _kept(data, GAUSSIAN, size, rng)
-
+faulty = functools.partial(_kept, threshold=LAPLACE)
+mended = functools.partial(_kept, threshold=GAUSSIAN)
 
 EXHIBIT = dict(
     kind="delta and conversions",

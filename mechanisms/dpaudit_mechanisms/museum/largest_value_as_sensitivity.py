@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 HIGH = 100.0
 
@@ -26,12 +25,8 @@ EXHIBIT = dict(
     domain=DatasetDomain.between(1.0, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([1.0, 1.0], [1.0, HIGH]),
     releases=(
-        Release(
-            "diff-priv-laplace-python",
-            "1.0.5",
-            program=program("diff_priv_laplace_sum"),
-            needs=("numpy",),
-            called="DiffPrivStatistics.sum(values, epsilon=1)",
+        published(
+            "diff_priv_laplace_sum", "diff-priv-laplace-python", "1.0.5", "DiffPrivStatistics.sum(values, epsilon=1)"
         ),
     ),
 )

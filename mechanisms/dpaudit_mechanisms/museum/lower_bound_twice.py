@@ -1,5 +1,7 @@
 """The sensitivity of a squared feature is taken from its lower bound alone."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -8,16 +10,12 @@ from dpaudit.exhibits.exhibit import Release
 BOUNDS = (0.0, 100.0)
 
 
-def _release(data, scale, size, rng):
+def _release(data, size, rng, scale):
     return np.square(np.clip(data, *BOUNDS)).sum() + rng.laplace(scale=scale, size=size)
 
 
-def faulty(data, size, rng):
-    return _release(data, max(abs(BOUNDS[0]), abs(BOUNDS[0])) ** 2, size, rng)
-
-
-def mended(data, size, rng):
-    return _release(data, max(abs(BOUNDS[0]), abs(BOUNDS[1])) ** 2, size, rng)
+faulty = functools.partial(_release, scale=max(abs(BOUNDS[0]), abs(BOUNDS[0])) ** 2)
+mended = functools.partial(_release, scale=max(abs(BOUNDS[0]), abs(BOUNDS[1])) ** 2)
 
 
 def _linear_regression():

@@ -1,5 +1,7 @@
 """Weights that are neither accepted nor candidates leave the client as they are."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import VectorDomain
@@ -7,7 +9,7 @@ from dpaudit.domains import VectorDomain
 GAMMA, WEIGHTS, ACCEPTED = 1.0, 6, 3
 
 
-def _filtered(data, rest, size, rng):
+def _filtered(data, size, rng, rest):
     chosen = rng.random((size, WEIGHTS)).argsort(axis=1)[:, :ACCEPTED]
     clipped = np.clip(data, -GAMMA, GAMMA)
     noisy = np.clip(clipped + rng.laplace(scale=2.0 * GAMMA * ACCEPTED, size=(size, WEIGHTS)), -GAMMA, GAMMA)
@@ -16,13 +18,8 @@ def _filtered(data, rest, size, rng):
     return np.where(mask, noisy, clipped if rest else 0.0)
 
 
-def faulty(data, size, rng):
-    return _filtered(data, True, size, rng)
-
-
-def mended(data, size, rng):
-    return _filtered(data, False, size, rng)
-
+faulty = functools.partial(_filtered, rest=True)
+mended = functools.partial(_filtered, rest=False)
 
 EXHIBIT = dict(
     kind="local and federated",

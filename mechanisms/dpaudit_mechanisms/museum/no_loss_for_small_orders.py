@@ -1,21 +1,21 @@
 """A conversion that says there is no loss where the divergence of one order is small."""
 
+import functools
+
 from dpaudit.domains import DatasetDomain
 
 RATE, DELTA = 0.05, 0.001
 
 
-def _sampled(data, rate, size, rng):
+def _sampled(data, size, rng, rate):
     included = rng.random((size, len(data))) < rate
     return included.sum(axis=1) + rng.normal(size=size)
 
 
-def faulty(data, size, rng):
-    return _sampled(data, RATE, size, rng)
-
-
-def mended(data, size, rng):
-    return _sampled(data, DELTA, size, rng)  # a record that is taken with probability delta costs no more than delta
+faulty = functools.partial(_sampled, rate=RATE)
+mended = functools.partial(
+    _sampled, rate=DELTA
+)  # a record that is taken with probability delta costs no more than delta
 
 
 EXHIBIT = dict(

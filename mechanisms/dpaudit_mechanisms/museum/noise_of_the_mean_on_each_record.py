@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -24,12 +23,6 @@ EXHIBIT = dict(
     domain=DatasetDomain(values=(0.0, 1.0), largest=8, smallest=4, adjacency="replace_one"),
     pair=([0.0] * 8, [0.0] * 7 + [1.0]),
     releases=(
-        Release(
-            "diffpriv",
-            "1.0.3",
-            program=program("diffpriv_laplace"),
-            needs=("numpy",),
-            called="DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)",
-        ),
+        published("diffpriv_laplace", "diffpriv", "1.0.3", "DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)"),
     ),
 )

@@ -1,27 +1,23 @@
 """The same draw of noise is added to every coordinate of a mean."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 WIDTH = 2
 
 
-def _mean(coordinates, data, size, rng):
+def _mean(data, size, rng, coordinates):
     vectors = np.clip(np.asarray(data, dtype=float), 0.0, 1.0)  # (records, WIDTH)
     noise = rng.laplace(scale=WIDTH, size=(size, coordinates))
     return (vectors.sum(axis=0) + noise) / len(vectors)
 
 
-def faulty(data, size, rng):
-    return _mean(1, data, size, rng)
-
-
-def mended(data, size, rng):
-    return _mean(WIDTH, data, size, rng)
-
+faulty = functools.partial(_mean, coordinates=1)
+mended = functools.partial(_mean, coordinates=WIDTH)
 
 EXHIBIT = dict(
     kind="noise",
@@ -34,12 +30,11 @@ EXHIBIT = dict(
     ),
     pair=([(0.0, 0.0)], [(1.0, 0.0)]),
     releases=(
-        Release(
+        published(
+            "eeprivacy_vector_mean",
             "eeprivacy",
             "0.0.5",
-            program=program("eeprivacy_vector_mean"),
-            needs=("click", "numpy", "pandas", "scipy"),
-            called="PrivateVectorClampedMeanLaplace(...).execute(vectors, epsilon=1)",
+            "PrivateVectorClampedMeanLaplace(...).execute(vectors, epsilon=1)",
         ),
     ),
 )

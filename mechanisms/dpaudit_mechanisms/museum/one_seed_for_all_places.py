@@ -3,10 +3,9 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Release
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _planar(size, rng):
@@ -30,12 +29,6 @@ EXHIBIT = dict(
     domain=VectorDomain(2, -5, 5, change=2.0),
     pair=(np.array([0.0, 0.0]), np.array([0.0, 1.0])),
     releases=(
-        Release(
-            "trasgodp",
-            "2.1.0",
-            program=program("trasgodp_places"),
-            needs=("folium", "numpy", "pandas", "scipy"),
-            called="metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)",
-        ),
+        published("trasgodp_places", "trasgodp", "2.1.0", "metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)"),
     ),
 )

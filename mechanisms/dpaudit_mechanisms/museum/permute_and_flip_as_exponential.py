@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 SCALE = 1.0  # two changes of 1: epsilon = 2, and rho = epsilon**2 / 8 = 0.5
 
@@ -25,11 +24,8 @@ EXHIBIT = dict(
     domain=VectorDomain(2, -2, 2, change=1, integer=True),
     pair=(np.array([0, 0]), np.array([1, -1])),
     releases=(
-        Release(
-            "opendp",
-            "0.15.1",
-            program=program("opendp_noisy_max"),
-            called="make_noisy_max(..., zero_concentrated_divergence(), scale=1)",
+        published(
+            "opendp_noisy_max", "opendp", "0.15.1", "make_noisy_max(..., zero_concentrated_divergence(), scale=1)"
         ),
     ),
 )

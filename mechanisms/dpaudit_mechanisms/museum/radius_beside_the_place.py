@@ -1,27 +1,23 @@
 """The drawn distance is released beside the place that was moved by it."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Release
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
-def _moved(told, data, size, rng):
+def _moved(data, size, rng, told):
     angle, radius = rng.uniform(0.0, 2.0 * np.pi, size), rng.gamma(2.0, size=size)
     step = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     return np.column_stack([np.asarray(data) + step, radius if told else np.zeros(size)])
 
 
-def faulty(data, size, rng):
-    return _moved(True, data, size, rng)
-
-
-def mended(data, size, rng):
-    return _moved(False, data, size, rng)
-
+faulty = functools.partial(_moved, told=True)
+mended = functools.partial(_moved, told=False)
 
 EXHIBIT = dict(
     kind="metric",
@@ -32,12 +28,11 @@ EXHIBIT = dict(
     domain=VectorDomain(2, -5, 5, change=2.0),
     pair=(np.array([0.0, 0.0]), np.array([0.0, 1.0])),
     releases=(
-        Release(
+        published(
+            "trasgodp_radius",
             "trasgodp",
             "2.1.0",
-            program=program("trasgodp_radius"),
-            needs=("folium", "numpy", "pandas", "scipy"),
-            called="metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree, seed=fresh)",
+            "metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree, seed=fresh)",
         ),
     ),
 )

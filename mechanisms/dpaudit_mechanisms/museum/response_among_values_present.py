@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 CATEGORIES = ("a", "b", "c", "d")
 
@@ -35,12 +34,6 @@ EXHIBIT = dict(
     domain=DatasetDomain(values=CATEGORIES, largest=8, smallest=3, adjacency="replace_one"),
     pair=(["a", "b", "c", "a"], ["a", "b", "c", "d"]),
     releases=(
-        Release(
-            "trasgodp",
-            "2.1.0",
-            program=program("trasgodp_response"),
-            needs=("folium", "numpy", "pandas", "scipy"),
-            called="dp_randomized_response_kary_array(answers, epsilon=1)",
-        ),
+        published("trasgodp_response", "trasgodp", "2.1.0", "dp_randomized_response_kary_array(answers, epsilon=1)"),
     ),
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 SENSITIVITY, DELTA = 100.0, 1e-5
 
@@ -25,21 +24,11 @@ EXHIBIT = dict(
     domain=NumberDomain(0.0, SENSITIVITY, change=SENSITIVITY),
     pair=(0.0, SENSITIVITY),
     releases=(
-        Release(
+        published(
+            "ornl_presto_gaussian",
             "ornl-presto",
             "0.1.29",
-            program=program("ornl_presto_gaussian"),
-            needs=(
-                "bayesian-optimization",
-                "gpytorch",
-                "matplotlib",
-                "opacus",
-                "pandas",
-                "scikit-learn",
-                "seaborn",
-                "torch",
-            ),
-            called="applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)",
+            "applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)",
         ),
     ),
 )

@@ -1,5 +1,7 @@
 """The epsilon of a round is divided by the number of rounds so far."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import DatasetDomain
 ROUNDS = 4
 
 
-def _rounds(data, sigma, size, rng):
+def _rounds(data, size, rng, sigma):
     return np.clip(data, -1.0, 1.0).sum() + rng.normal(scale=sigma, size=(size, ROUNDS))
 
 
-def faulty(data, size, rng):
-    return _rounds(data, 1.0, size, rng)
-
-
-def mended(data, size, rng):
-    return _rounds(data, np.sqrt(ROUNDS), size, rng)
-
+faulty = functools.partial(_rounds, sigma=1.0)
+mended = functools.partial(_rounds, sigma=np.sqrt(ROUNDS))
 
 EXHIBIT = dict(
     kind="accounting",

@@ -1,5 +1,7 @@
 """Scores are differences of two errors, and the sensitivity is that of one."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import VectorDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import VectorDomain
 EPSILON = 1.0
 
 
-def _select(data, sensitivity, size, rng):
+def _select(data, size, rng, sensitivity):
     return np.argmax(np.asarray(data) * EPSILON / (2.0 * sensitivity) + rng.gumbel(size=(size, len(data))), axis=1)
 
 
-def faulty(data, size, rng):
-    return _select(data, 2.0, size, rng)
-
-
-def mended(data, size, rng):
-    return _select(data, 4.0, size, rng)
-
+faulty = functools.partial(_select, sensitivity=2.0)
+mended = functools.partial(_select, sensitivity=4.0)
 
 EXHIBIT = dict(
     kind="selection",

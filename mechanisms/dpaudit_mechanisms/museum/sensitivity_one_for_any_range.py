@@ -1,23 +1,19 @@
 """The largest value is released with a sensitivity of one, whatever the range."""
 
+import functools
+
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 LOW, HIGH = 1.0, 100.0
 
 
-def _largest(scale, data, size, rng):
+def _largest(data, size, rng, scale):
     return max(data) + rng.laplace(scale=scale, size=size)
 
 
-def faulty(data, size, rng):
-    return _largest(1.0, data, size, rng)
-
-
-def mended(data, size, rng):
-    return _largest(HIGH - LOW, data, size, rng)
-
+faulty = functools.partial(_largest, scale=1.0)
+mended = functools.partial(_largest, scale=HIGH - LOW)
 
 EXHIBIT = dict(
     kind="sensitivity",
@@ -27,12 +23,8 @@ EXHIBIT = dict(
     domain=DatasetDomain.between(LOW, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([LOW, LOW], [LOW, HIGH]),
     releases=(
-        Release(
-            "diff-priv-laplace-python",
-            "1.0.5",
-            program=program("diff_priv_laplace_max"),
-            needs=("numpy",),
-            called="DiffPrivStatistics.max(values, epsilon=1)",
+        published(
+            "diff_priv_laplace_max", "diff-priv-laplace-python", "1.0.5", "DiffPrivStatistics.max(values, epsilon=1)"
         ),
     ),
 )

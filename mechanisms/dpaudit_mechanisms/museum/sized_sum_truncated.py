@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 LOW, HIGH = 0, 3
 
@@ -32,11 +31,11 @@ EXHIBIT = dict(
     domain=DatasetDomain(values=(0, 1, 2, 3), largest=5, smallest=1, adjacency="replace_one"),
     pair=([0], [3]),
     releases=(
-        Release(
+        published(
+            "opendp_sized_sum",
             "opendp",
             "0.2.2",
-            program=program("opendp_sized_sum"),
-            called="make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)",
+            "make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)",
         ),
     ),
 )

@@ -1,5 +1,7 @@
 """A threshold is truncated to a whole number."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,19 +9,14 @@ from dpaudit.domains import DatasetDomain
 THRESHOLD = 3.3
 
 
-def _kept(data, threshold, size, rng):
+def _kept(data, size, rng, threshold):
     p = -np.expm1(-1.0)
     noisy = len(data) + rng.geometric(p, size=size) - rng.geometric(p, size=size)
     return np.where((noisy >= threshold) & (len(data) > 0), noisy, -1)
 
 
-def faulty(data, size, rng):
-    return _kept(data, int(THRESHOLD), size, rng)
-
-
-def mended(data, size, rng):
-    return _kept(data, int(np.ceil(THRESHOLD)), size, rng)
-
+faulty = functools.partial(_kept, threshold=int(THRESHOLD))
+mended = functools.partial(_kept, threshold=int(np.ceil(THRESHOLD)))
 
 EXHIBIT = dict(
     kind="delta and conversions",

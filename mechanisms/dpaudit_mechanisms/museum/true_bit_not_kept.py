@@ -1,28 +1,24 @@
 """Unary encoding that does not keep the bit of the true value with its probability."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 EPSILON, VALUES = 0.5, 4
 Q = 1.0 / (np.exp(EPSILON) + 1.0)  # optimal unary encoding: p = 1/2
 
 
-def _bits(data, p, size, rng):
+def _bits(data, size, rng, p):
     keep = np.full(VALUES, Q)
     keep[data] = p
     return (rng.random((size, VALUES)) < keep).astype(int)
 
 
-def faulty(data, size, rng):
-    return _bits(data, 0.5 + 0.5 * Q, size, rng)  # kept with 1/2, else drawn like every other bit
-
-
-def mended(data, size, rng):
-    return _bits(data, 0.5, size, rng)
-
+faulty = functools.partial(_bits, p=0.5 + 0.5 * Q)  # kept with 1/2, else drawn like every other bit
+mended = functools.partial(_bits, p=0.5)
 
 EXHIBIT = dict(
     kind="local and federated",
@@ -32,19 +28,12 @@ EXHIBIT = dict(
     domain=ListedDomain(tuple(range(VALUES))),
     pair=(0, 1),
     releases=(
-        Release(
-            "pure-ldp",
-            "1.1.2",
-            program=program("pure_ldp_unary"),
-            needs=("numpy", "scipy", "xxhash", "bitarray", "bitstring"),
-            called="UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
-        ),
-        Release(
+        published("pure_ldp_unary", "pure-ldp", "1.1.2", "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)"),
+        published(
+            "pure_ldp_unary",
             "pure-ldp",
             "1.2.0",
-            program=program("pure_ldp_unary"),
-            needs=("numpy", "scipy", "xxhash", "bitarray", "bitstring"),
-            called="UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
+            "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
             mended=True,
         ),
     ),

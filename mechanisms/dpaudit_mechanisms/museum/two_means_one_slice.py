@@ -1,5 +1,7 @@
 """Two centres are released, each with the whole slice of the budget."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -7,17 +9,12 @@ from dpaudit.domains import DatasetDomain
 EPSILON = 1.0
 
 
-def _centres(data, scale, size, rng):
+def _centres(data, size, rng, scale):
     return np.clip(np.reshape(data, (-1, 2)), 0.0, 1.0).sum(axis=0) + rng.laplace(scale=scale, size=(size, 2))
 
 
-def faulty(data, size, rng):
-    return _centres(data, 1.0 / EPSILON, size, rng)
-
-
-def mended(data, size, rng):
-    return _centres(data, 2.0 / EPSILON, size, rng)
-
+faulty = functools.partial(_centres, scale=1.0 / EPSILON)
+mended = functools.partial(_centres, scale=2.0 / EPSILON)
 
 EXHIBIT = dict(
     kind="accounting",

@@ -1,5 +1,7 @@
 """Half of epsilon is spent on the structure of a network, and all of it once more on its tables."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
@@ -19,13 +21,8 @@ def _network(data, size, rng, epsilon_of_tables):
     return np.column_stack([is_linked, noisy])
 
 
-def faulty(data, size, rng):
-    return _network(data, size, rng, EPSILON)
-
-
-def mended(data, size, rng):
-    return _network(data, size, rng, 0.5 * EPSILON)
-
+faulty = functools.partial(_network, epsilon_of_tables=EPSILON)
+mended = functools.partial(_network, epsilon_of_tables=0.5 * EPSILON)
 
 EXHIBIT = dict(
     kind="accounting",

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 CATEGORIES = 3
 
@@ -32,12 +31,11 @@ EXHIBIT = dict(
     domain=ListedDomain(tuple(range(CATEGORIES))),
     pair=(0, 1),
     releases=(
-        Release(
+        published(
+            "privateab_disclapu",
             "privateab",
             "0.0.2",
-            program=program("privateab_disclapu"),
-            needs=("numpy", "pandas", "scipy", "torch"),
-            called="client().release_private('disclapu', category, 3, privacy_level=1)",
+            "client().release_private('disclapu', category, 3, privacy_level=1)",
         ),
     ),
 )
