@@ -24,7 +24,6 @@ from dpaudit_mechanisms.constrained.rejection import Rejected
 from dpaudit_mechanisms.faulty.constrained import ImagedOntoTheData, MixtureByTheData, RejectedGivesUp
 from dpaudit_mechanisms.laplace import Laplace
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)
 INF = math.inf
 # lower, upper, sensitivity of one coordinate
@@ -43,7 +42,6 @@ def in_box(seed, mechanism, count):
 
 
 @pytest.mark.claim("CD-S7")
-@FIXED
 @given(st.floats(0.02, 8.0), INTERVALS, INTERVALS, SEEDS)
 def test_the_scale_is_the_least_that_keeps_the_claim_on_all_pairs(epsilon, first, second, seed):
     """No random pair within the sensitivity exceeds epsilon, the stated pair reaches it, gamma lies in [0, 1]."""
@@ -64,7 +62,6 @@ def test_the_scale_is_the_least_that_keeps_the_claim_on_all_pairs(epsilon, first
 
 
 @pytest.mark.claim("CD-S5")
-@FIXED
 @given(st.floats(0.1, 5.0), INTERVALS, SEEDS)
 def test_the_conditioned_density_is_the_noise_over_its_mass_and_integrates_to_one(epsilon, interval, seed):
     lower, width, reach = interval
@@ -139,7 +136,6 @@ def test_rejection_keeps_what_conditioning_costs_and_not_what_the_noise_promised
 
 
 @pytest.mark.claim("CD-L3.7", "CD-S10")
-@FIXED
 @given(st.floats(0.1, 5.0), INTERVALS, SEEDS)
 def test_clamped_noise_loses_what_the_noise_loses(epsilon, interval, seed):
     """Exactly: the supremum over atoms and density together is |x - x'| / scale, for every pair in the box."""
@@ -163,7 +159,7 @@ def test_clamped_noise_loses_what_the_noise_loses(epsilon, interval, seed):
 
 
 @pytest.mark.claim("CD-S9")
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(SEEDS, st.integers(1, 4), st.integers(1, 6))
 def test_a_projection_satisfies_what_characterises_it(seed, coordinates, rows):
     """In the set; idempotent; non-expansive; (y - P y) (z - P y) <= 0 for points z of the set."""
@@ -238,7 +234,6 @@ def test_every_part_of_a_mixture_is_asked_about_every_pair(part, pair):
 
 
 @pytest.mark.claim("CD-T3.9.2")
-@FIXED
 @given(st.floats(0.0, 1.0), SEEDS)
 def test_a_mixture_loses_no_more_than_its_parts_and_one_by_the_data_does(weight, seed):
     mixture = Mixture([Laplace(1.0), Laplace(1.0, 3.0)], [weight, 1.0 - weight])

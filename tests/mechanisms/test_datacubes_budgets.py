@@ -38,7 +38,6 @@ from dpaudit_mechanisms.datacubes import (
 )
 from dpaudit_mechanisms.datacubes.budgets import noise_variances, norm
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 ORDERS = st.sampled_from([1, 2])
 POSITIVE = st.floats(1e-3, 1e3)
@@ -52,7 +51,6 @@ FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 
 
 @pytest.mark.claim("DC-EQ4", "DC-C3.3.L", "DC-C3.3.G")
-@FIXED
 @given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=6), ORDERS, POSITIVE, SEEDS)
 def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups, order, total, seed):
     costs, constants = np.array(groups).T
@@ -99,7 +97,6 @@ def matrices(draw, entries=(-2.0, -1.0, 0.0, 0.0, 1.0, 3.0)):
 
 
 @pytest.mark.claim("DC-EQ1")
-@FIXED
 @given(matrices(), ORDERS, SEEDS)
 def test_convex_budgets_are_feasible_tight_and_optimal(matrix, order, seed):
     costs = np.random.default_rng(seed).uniform(0.1, 10.0, len(matrix))
@@ -312,7 +309,7 @@ def test_joint_budgets_are_proved_optimal_for_normal_noise_and_never_worse_for_l
                 assert (found.lower_bound >= (1.0 - 2e-6) * found.value) if order == 2 else found.lower_bound == 0.0
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_no_budgets_beat_the_lower_bound_of_joint_ones(seed):
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ from dpaudit_mechanisms.datacubes import (
     workload_itself,
 )
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(max_examples=40)
 NORMS = [1, 2, np.inf]
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 SMALL = [

@@ -28,7 +28,7 @@ from dpaudit_mechanisms.datacubes import (
 )
 from dpaudit_mechanisms.datacubes.transforms import basis, forward, inverse, walsh_hadamard
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=25)
+FIXED = settings(max_examples=25)
 SEEDS = st.integers(0, 2**32)
 
 

@@ -11,7 +11,7 @@ from support.refusals import refusals
 
 from dpaudit_mechanisms.distortion import best_distortion, least_distortion
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(max_examples=40)
 
 
 @st.composite

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
@@ -14,7 +14,6 @@ from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate
 from dpaudit_mechanisms.laplace import Laplace
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 EPSILONS = st.floats(0.01, 20.0)
 SENSITIVITIES = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=5).map(tuple)
 
@@ -34,7 +33,6 @@ def test_the_vector_sampler_draws_independent_noise_of_one_scale():
     assert not is_drawn_from(same, stats.uniform.cdf)
 
 
-@FIXED
 @given(EPSILONS, st.floats(-10.0, 10.0))
 def test_the_density_integrates_to_one(epsilon, data):
     mechanism = Laplace(epsilon)
@@ -55,7 +53,6 @@ def test_the_density_is_scipys_and_a_sum_over_coordinates():
 
 
 @pytest.mark.claim("DX-C3")
-@FIXED
 @given(EPSILONS, SENSITIVITIES)
 def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivities):
     for given_as in (sensitivities, sensitivities[0]):

@@ -44,7 +44,7 @@ from scipy.optimize import linprog
 
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32)
 
 

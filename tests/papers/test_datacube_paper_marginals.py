@@ -29,7 +29,7 @@ from scipy.optimize import linprog
 
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32)
 X = [1, 2, 0, 1, 0, 0, 1, 0]
 SIZES = [(d, k) for d in range(3, 21) for k in range(1, d) if 2 * k < d]

@@ -39,7 +39,7 @@ from dpaudit_mechanisms.two_metrics import (
 )
 from dpaudit_mechanisms.two_metrics.line import query_mechanism
 
-SOME = settings(derandomize=True, deadline=None, max_examples=40)
+SOME = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32)
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from up_literal_sets import (
     is_partition,
@@ -42,7 +42,6 @@ from dpaudit_mechanisms.two_metrics import (
     levels_of_sets,
 )
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 EPSILONS = st.sampled_from([0.1, 1.0, 5.0])
 ROUNDING = 1e-9
@@ -73,7 +72,6 @@ def disjoint_two_apart(space, sets_of):
 
 
 @pytest.mark.claim("UP-S8", "UP-F1", "UP-T1")
-@FIXED
 @given(SEEDS, EPSILONS, st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
 def test_staircase_levels_of_neighbours_overlap_in_adjacent_ones_only(seed, epsilon, share):
     space = random_space(seed)
@@ -101,7 +99,6 @@ def test_no_smaller_multiple_than_2_epsilon_holds_in_general(epsilon):
 
 
 @pytest.mark.claim("UP-X8")
-@FIXED
 @given(SEEDS)
 def test_the_staircase_rounds_the_levels_of_the_global_sensitivity_mechanism_up(seed):
     space = random_space(seed)
@@ -117,7 +114,6 @@ def test_the_staircase_rounds_the_levels_of_the_global_sensitivity_mechanism_up(
 
 
 @pytest.mark.claim("UP-X10", "UP-F4")
-@FIXED
 @given(SEEDS, EPSILONS)
 def test_the_ladder_with_the_true_value_on_level_0_keeps_2_epsilon(seed, epsilon):
     space = random_space(seed)
@@ -154,7 +150,6 @@ def test_the_printed_ladder_sets_give_the_input_away():
 
 
 @pytest.mark.claim("UP-T2", "UP-L1")
-@FIXED
 @given(SEEDS, EPSILONS)
 def test_the_privacy_first_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon):
     space = random_space(seed)
@@ -171,7 +166,6 @@ def test_the_privacy_first_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon
 
 
 @pytest.mark.claim("UP-S9")
-@FIXED
 @given(SEEDS)
 def test_level_0_has_the_highest_density_and_the_privacy_first_sets_ignore_the_utility_metric(seed):
     space, other = random_space(seed), random_space(seed + 1)
@@ -197,7 +191,6 @@ def test_the_staircase_sets_depend_on_the_dataset_metric_through_the_sensitivity
 
 
 @pytest.mark.claim("UP-S12")
-@FIXED
 @given(SEEDS)
 def test_for_whole_distances_the_level_is_the_distance_to_the_preimage(seed):
     space = random_space(seed, kind="integer")
@@ -226,7 +219,6 @@ def test_for_other_distances_the_level_is_rounded_up():
 
 
 @pytest.mark.claim("UP-D-R", "UP-L2", "UP-T3")
-@FIXED
 @given(SEEDS, EPSILONS)
 def test_with_all_nearer_sets_subtracted_the_widened_sets_keep_2_epsilon(seed, epsilon):
     space = random_space(seed)
@@ -268,7 +260,6 @@ def test_the_printed_widened_sets_are_no_partition(claim_id):
 
 
 @pytest.mark.claim("UP-D-T", "UP-T4")
-@FIXED
 @given(SEEDS, EPSILONS)
 def test_the_widened_staircase_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon):
     space = random_space(seed)
@@ -290,7 +281,6 @@ def test_the_widened_staircase_sets_are_a_partition_and_keep_2_epsilon(seed, eps
 
 
 @pytest.mark.claim("UP-T5", "UP-T6", "UP-S10")
-@FIXED
 @given(SEEDS, EPSILONS, st.sampled_from([0.0, 0.5, 3.0]))
 def test_a_penalty_on_unimportant_values_keeps_2_epsilon(seed, epsilon, penalty):
     space = random_space(seed)
