@@ -36,7 +36,6 @@ DRAWS, FEWER = 20_000, 2_000  # runs on an input, at most: of twins, and of soun
 ADJACENCIES = ["add_remove", "replace_one"]
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 NATIVE = all_and_half(Domain([3, 2, 2]), 1)
-TREE = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], *np.eye(4).tolist()]
 
 
 def strategies(workload):

@@ -241,7 +241,7 @@ def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_
     assert 40 < groupable < 140
 
 
-@pytest.mark.claim("DC-G1", "DC-G2", "DC-G3", "DC-G4", "DC-G5", "DC-G6", "DC-X7")
+@pytest.mark.claim("DC-G1", "DC-G2", "DC-G3", "DC-G4", "DC-G5", "DC-G6", "DC-X7", "DC-L3.2.a")
 def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
     domain = Domain([2, 4])
     workload = Workload(domain, [(0,), (0, 1), (1,)])
@@ -252,6 +252,9 @@ def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
         labels = np.repeat(np.arange(strategy.groups), strategy.group_sizes)[used]
         assert group_constants(matrix[used], labels) == pytest.approx(strategy.constants(1))
         assert find_grouping(matrix[used]).max() + 1 == strategy.groups
+        # every column has one and the same sum under the budgets of groups, and it is epsilon
+        budgets = optimal_budgets(np.arange(1.0, strategy.groups + 1.0), strategy.constants(1), 1, total=1.5)
+        assert np.abs(matrix[used]).T @ budgets[labels] == pytest.approx(np.full(domain.cells, 1.5))
     fourier = FourierStrategy(all_marginals(Domain.binary(3), 3))
     assert group_constants(fourier.matrix(), np.arange(8)) == pytest.approx(8.0**-0.5)
     assert group_constants(workload_itself(FIGURE_1).matrix(), [0, 0, 1, 1, 1, 1]).tolist() == [1.0, 1.0]

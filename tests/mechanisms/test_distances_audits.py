@@ -32,7 +32,6 @@ ENDS = FixedQueries([[0.0], [1.0], [0.0], [1.0]])
 TUNED = Calibration(1, [1.0], 1, 0.5, 2.0, 4.0, 6.0)  # 1.5 nats
 TWICE = Calibration(2, [1.0], 2, 0.3, 1.0, 2.0, 1.5)
 GAUSSIAN = Calibration(2, [1.0], 2, 0.3, 1.0, 2.0, 1.5, "gaussian", 1e-2)
-OF_SUBSETS = SubsetDistances(on_the_line, np.zeros((20, 1)), 1, seed=2)
 
 
 def audited(mechanism, samples, **options):

@@ -23,6 +23,7 @@ from datacube_literal import (
     inverse,
     least_squares,
     loss,
+    nearest,
     objective,
     product,
     rank,
@@ -32,7 +33,6 @@ from datacube_literal import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from dpaudit_mechanisms.ledger import entry
 
@@ -292,23 +292,6 @@ def test_independent_queries_make_every_answer_consistent(seed):
     y = fractions(rng, 3)
     cells = applied(product(transposed(queries), inverse(product(queries, transposed(queries)))), y)
     assert applied(queries, cells) == y
-
-
-def nearest(matrix, target, p):
-    """min ||M v - target||_p and a minimiser, as the linear programs and the least squares of the paper."""
-    m, y = np.array(matrix, dtype=float), np.array(target, dtype=float)
-    rows, columns = m.shape
-    if p == 2:
-        v = np.linalg.lstsq(m, y, rcond=None)[0]
-    else:
-        slack = np.ones((rows, 1)) if p == np.inf else np.eye(rows)
-        found = linprog(
-            np.concatenate([np.zeros(columns), np.ones(slack.shape[1])]),
-            A_ub=np.block([[m, -slack], [-m, -slack]]), b_ub=np.concatenate([y, -y]),
-            bounds=[(None, None)] * columns + [(0, None)] * slack.shape[1], method="highs",
-        )  # fmt: skip
-        v = found.x[:columns]
-    return float(np.linalg.norm(m @ v - y, p)), m @ v
 
 
 @pytest.mark.claim("DC-S10")

@@ -393,16 +393,3 @@ def test_the_number_of_constraints_is_quadratic(elements):
     for i, j in pairs:
         rows = [np.dot(signs, columns[:, i] - columns[:, j]) for signs in itertools.product((-1.0, 1.0), repeat=3)]
         assert len(rows) == 2**3 and max(rows) == pytest.approx(np.abs(columns[:, i] - columns[:, j]).sum())
-
-
-@pytest.mark.claim("DX-A-S1", "DX-A-S2")
-@given(metrics(), st.integers(1, 4), st.booleans())
-def test_strategies_one_and_two_are_their_formulas(instance, count, is_binary):
-    metric, _, rng = instance
-    shape = (count, len(metric))
-    queries = rng.integers(0, 2, size=shape).astype(float) if is_binary else rng.uniform(size=shape)
-    pairs = list(itertools.combinations(range(len(metric)), 2))
-    first = [max(abs(row[i] - row[j]) / (metric[i, j] / count) for i, j in pairs) for row in queries]
-    second = max(sum(abs(row[i] - row[j]) for row in queries) / metric[i, j] for i, j in pairs)
-    assert noise_scales(queries, metric, "S1") == pytest.approx(np.array(first), rel=1e-12)
-    assert noise_scales(queries, metric, "S2") == pytest.approx(second, rel=1e-12)

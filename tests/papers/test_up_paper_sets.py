@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from up_literal_sets import (
     is_partition,
     ladder_sets,
-    level_in,
     levels,
     local_sensitivity,
     loss,
@@ -68,6 +67,15 @@ def disjoint_two_apart(space, sets_of):
     )
 
 
+def has_the_levels(space, sets_of, mechanism, epsilon):
+    """Whether sets are partitions that neighbours shift by one level, whose levels the mechanism has at 2 epsilon."""
+    assert disjoint_two_apart(space, sets_of)
+    found = levels(space, lambda _, x: sets_of(x))
+    assert mechanism.levels.tolist() == found
+    assert mechanism.epsilon_exact == pytest.approx(loss(space, found, epsilon), abs=ROUNDING)
+    return mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
+
+
 # ---- utility first: staircase and ladder ----------------------------------------------------------------------------
 
 
@@ -78,12 +86,8 @@ def test_staircase_levels_of_neighbours_overlap_in_adjacent_ones_only(seed, epsi
     if space.sensitivity == 0:
         return
     gamma = share * space.sensitivity
-    assert disjoint_two_apart(space, lambda x: staircase_sets(space, x, gamma))
-    found = levels(space, lambda s, x: staircase_sets(s, x, gamma))
     mechanism = Staircase(space.spaces(), epsilon, offset=float(gamma))
-    assert mechanism.levels.tolist() == found
-    assert mechanism.epsilon_exact == pytest.approx(loss(space, found, epsilon), abs=ROUNDING)
-    assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
+    assert has_the_levels(space, lambda x: staircase_sets(space, x, gamma), mechanism, epsilon)
 
 
 @pytest.mark.claim("UP-T1", "UP-T2")
@@ -155,14 +159,10 @@ def test_the_privacy_first_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon
     space = random_space(seed)
     for x in space.datasets:
         sets = privacy_first_sets(space, x)
-        assert is_partition(sets, space.outcomes)
         for t in range(len(sets)):
             assert set().union(*sets[: t + 1]) == {space.f[y] for y in space.ball(x, t)}
-    assert disjoint_two_apart(space, lambda x: privacy_first_sets(space, x))
-    mechanism, found = PrivacyFirst(space.spaces(), epsilon), levels(space, privacy_first_sets)
-    assert mechanism.levels.tolist() == found
-    assert mechanism.epsilon_exact == pytest.approx(loss(space, found, epsilon), abs=ROUNDING)
-    assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
+    mechanism = PrivacyFirst(space.spaces(), epsilon)
+    assert has_the_levels(space, lambda x: privacy_first_sets(space, x), mechanism, epsilon)
 
 
 @pytest.mark.claim("UP-S9")
@@ -230,7 +230,6 @@ def test_with_all_nearer_sets_subtracted_the_widened_sets_keep_2_epsilon(seed, e
 
     for x in space.datasets:
         sets = sets_of(x)
-        assert is_partition(sets, space.outcomes)
         within = [set().union(*(zero[y] for y in space.ball(x, t))) for t in range(len(sets))]
         for t in range(len(sets)):
             assert set().union(*sets[: t + 1]) == within[t]  # (i), with the ball
@@ -238,12 +237,8 @@ def test_with_all_nearer_sets_subtracted_the_widened_sets_keep_2_epsilon(seed, e
             for r in sets[t]:  # (iii): some dataset of the shell covers r, and none that is nearer
                 assert any(r in zero[y] for y in space.shell(x, t))
                 assert not any(r in zero[y] for y in space.ball(x, t - 1)) or t == 0
-    assert disjoint_two_apart(space, sets_of)
     mechanism = WidenedPrivacyFirst(space.spaces(), epsilon, floats(widths))
-    found = [[level_in(sets_of(x), r) for r in space.outcomes] for x in space.datasets]
-    assert mechanism.levels.tolist() == found
-    assert mechanism.epsilon_exact == pytest.approx(loss(space, found, epsilon), abs=ROUNDING)
-    assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
+    assert has_the_levels(space, sets_of, mechanism, epsilon)
 
 
 @pytest.mark.claim("UP-D-R", "UP-L2", "UP-T3", "UP-T6", "UP-S11")
@@ -270,12 +265,8 @@ def test_the_widened_staircase_sets_are_a_partition_and_keep_2_epsilon(seed, eps
     for x, y in itertools.combinations(space.datasets, 2):
         if space.f[x] == space.f[y]:
             assert zero[x] == zero[y]  # eq. (16)
-    found = levels(space, lambda s, x: widened_staircase_sets(s, x, widths))
-    assert disjoint_two_apart(space, lambda x: widened_staircase_sets(space, x, widths))
     mechanism = WidenedStaircase(space.spaces(), epsilon, floats(widths))
-    assert mechanism.levels.tolist() == found
-    assert mechanism.epsilon_exact == pytest.approx(loss(space, found, epsilon), abs=ROUNDING)
-    assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
+    assert has_the_levels(space, lambda x: widened_staircase_sets(space, x, widths), mechanism, epsilon)
     plain = levels(space, lambda s, x: widened_staircase_sets(s, x, [0] * len(s.kept)))
     assert plain == levels(space, staircase_sets)  # widths 0 give the staircase
 
