@@ -43,7 +43,6 @@ from dpaudit_mechanisms.small_db import SmallDB
 from dpaudit_mechanisms.sparse_vector import SparseVector
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
-SOME = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32)
 ROUNDING = 1e-7  # relative, of a loss: densities by quadrature to 1e-9, sums of thousands of logs
 
@@ -84,7 +83,6 @@ def test_a_condition_on_all_pairs_of_elements_is_asked_of_every_one(kind):
 
 
 @pytest.mark.claim("MQ-T2")
-@SOME
 @given(SEEDS, st.integers(1, 3), st.integers(2, 6), st.sampled_from([0.0, 1e-6]), st.integers(1, 9))
 def test_the_offline_mechanism_asks_all_of_its_grid_and_spends_its_budget_over_the_coordinates(
     seed, dimension, records, delta, intervals
@@ -130,7 +128,6 @@ def test_a_state_that_breaks_an_inequality_is_not_clipped_into_one():
 
 
 @pytest.mark.claim("DC-S17")
-@SOME
 @given(SEEDS, st.sampled_from([2, 4, 8]), st.booleans(), st.booleans())
 def test_tidied_counts_are_made_of_the_noisy_ones_alone(seed, cells, is_non_negative, is_whole):
     """Post-processing: the same noisy counts give the same release, whatever the data; the noise has the whole loss."""

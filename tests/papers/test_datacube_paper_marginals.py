@@ -24,12 +24,11 @@ from datacube_literal import (
     ways,
     workload,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(max_examples=40)
 SEEDS = st.integers(0, 2**32)
 X = [1, 2, 0, 1, 0, 0, 1, 0]
 SIZES = [(d, k) for d in range(3, 21) for k in range(1, d) if 2 * k < d]
@@ -41,7 +40,6 @@ def test_the_example_of_a_marginal():
 
 
 @pytest.mark.claim("DC-T4.1.1", "DC-T4.1.2")
-@FIXED
 @given(SEEDS, st.integers(1, 5))
 def test_a_marginal_is_the_sum_of_its_fourier_coefficients(seed, bits):
     """In integers: (C f)_gamma is 2^(d - |alpha|) (-1)^<beta, gamma> for beta <= alpha, else 0, both times 2^(-d/2)."""
