@@ -27,5 +27,5 @@ EXHIBIT = dict(
     claim="eps=1.1",  # of two coins: ln 3; no other claim with a finite epsilon is kept
     domain=DatasetDomain(values=(0, 1), largest=6, smallest=2, adjacency="replace_one"),
     pair=([1, 0, 0], [1, 0, 1]),
-    releases=(published("diffpriv_response", "diffpriv", "1.0.3", "DiffPriv.diff.randresponse(answers)"),),
+    releases=(published("diffpriv_response", "DiffPriv.diff.randresponse(answers)"),),
 )

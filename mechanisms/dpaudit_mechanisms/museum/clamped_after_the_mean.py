@@ -28,10 +28,7 @@ EXHIBIT = dict(
     pair=([0.0, 0.0], [0.0, 100.0]),
     releases=(
         published(
-            "eeprivacy_clamped_mean",
-            "eeprivacy",
-            "0.0.5",
-            "PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)",
+            "eeprivacy_clamped_mean", "PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)"
         ),
     ),
 )

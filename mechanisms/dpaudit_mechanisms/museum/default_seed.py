@@ -21,5 +21,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
-    releases=(published("syndp_laplace", "syndp", "0.5.2", "laplace_mechanism(count, sensitivity=1, epsilon=1)"),),
+    releases=(published("syndp_laplace", "laplace_mechanism(count, sensitivity=1, epsilon=1)"),),
 )

@@ -25,12 +25,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain.between(0.0, 10.0, smallest=1),
     pair=([5.0, 5.0], [5.0, 5.0, 10.0]),
-    releases=(
-        published(
-            "datasynthesizer_range",
-            "datasynthesizer",
-            "0.1.13",
-            "describe_dataset_in_independent_attribute_mode(file, epsilon=1)",
-        ),
-    ),
+    releases=(published("datasynthesizer_range", "describe_dataset_in_independent_attribute_mode(file, epsilon=1)"),),
 )

@@ -37,6 +37,6 @@ EXHIBIT = dict(
     pair=(0, 1),
     releases=(
         Release("python-dp", "1.1.5", _geometric),
-        published("diffpriv_pure_count", "diffpriv-pure", "0.1.0", "private_count(count, epsilon=1)"),
+        published("diffpriv_pure_count", "private_count(count, epsilon=1)"),
     ),
 )

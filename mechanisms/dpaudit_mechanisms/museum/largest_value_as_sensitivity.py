@@ -24,9 +24,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain.between(1.0, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([1.0, 1.0], [1.0, HIGH]),
-    releases=(
-        published(
-            "diff_priv_laplace_sum", "diff-priv-laplace-python", "1.0.5", "DiffPrivStatistics.sum(values, epsilon=1)"
-        ),
-    ),
+    releases=(published("diff_priv_laplace_sum", "DiffPrivStatistics.sum(values, epsilon=1)"),),
 )

@@ -22,7 +22,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain(values=(0.0, 1.0), largest=8, smallest=4, adjacency="replace_one"),
     pair=([0.0] * 8, [0.0] * 7 + [1.0]),
-    releases=(
-        published("diffpriv_laplace", "diffpriv", "1.0.3", "DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)"),
-    ),
+    releases=(published("diffpriv_laplace", "DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)"),),
 )

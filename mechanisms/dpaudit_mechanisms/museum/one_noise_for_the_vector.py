@@ -29,12 +29,5 @@ EXHIBIT = dict(
         values=((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)), largest=6, smallest=1, adjacency="replace_one"
     ),
     pair=([(0.0, 0.0)], [(1.0, 0.0)]),
-    releases=(
-        published(
-            "eeprivacy_vector_mean",
-            "eeprivacy",
-            "0.0.5",
-            "PrivateVectorClampedMeanLaplace(...).execute(vectors, epsilon=1)",
-        ),
-    ),
+    releases=(published("eeprivacy_vector_mean", "PrivateVectorClampedMeanLaplace(...).execute(vectors, epsilon=1)"),),
 )

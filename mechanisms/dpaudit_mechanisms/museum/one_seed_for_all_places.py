@@ -28,7 +28,5 @@ EXHIBIT = dict(
     claim=MetricDP(EuclideanMetric(1.0)),
     domain=VectorDomain(2, -5, 5, change=2.0),
     pair=(np.array([0.0, 0.0]), np.array([0.0, 1.0])),
-    releases=(
-        published("trasgodp_places", "trasgodp", "2.1.0", "metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)"),
-    ),
+    releases=(published("trasgodp_places", "metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)"),),
 )

@@ -27,11 +27,6 @@ EXHIBIT = dict(
     domain=ListedDomain(tuple(range(BITS))),
     pair=(0, 1),
     releases=(
-        published(
-            "pure_ldp_rappor",
-            "pure-ldp",
-            "1.2.0",
-            "RAPPORClient(f=0.5, m=4, one hash function, one cohort).privatise(value)",
-        ),
+        published("pure_ldp_rappor", "RAPPORClient(f=0.5, m=4, one hash function, one cohort).privatise(value)"),
     ),
 )

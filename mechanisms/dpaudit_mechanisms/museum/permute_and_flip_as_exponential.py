@@ -23,9 +23,5 @@ EXHIBIT = dict(
     claim="rho=0.5",
     domain=VectorDomain(2, -2, 2, change=1, integer=True),
     pair=(np.array([0, 0]), np.array([1, -1])),
-    releases=(
-        published(
-            "opendp_noisy_max", "opendp", "0.15.1", "make_noisy_max(..., zero_concentrated_divergence(), scale=1)"
-        ),
-    ),
+    releases=(published("opendp_noisy_max", "make_noisy_max(..., zero_concentrated_divergence(), scale=1)"),),
 )

@@ -33,7 +33,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain(values=CATEGORIES, largest=8, smallest=3, adjacency="replace_one"),
     pair=(["a", "b", "c", "a"], ["a", "b", "c", "d"]),
-    releases=(
-        published("trasgodp_response", "trasgodp", "2.1.0", "dp_randomized_response_kary_array(answers, epsilon=1)"),
-    ),
+    releases=(published("trasgodp_response", "dp_randomized_response_kary_array(answers, epsilon=1)"),),
 )

@@ -23,12 +23,5 @@ EXHIBIT = dict(
     claim="eps=1,delta=1e-05",
     domain=NumberDomain(0.0, SENSITIVITY, change=SENSITIVITY),
     pair=(0.0, SENSITIVITY),
-    releases=(
-        published(
-            "ornl_presto_gaussian",
-            "ornl-presto",
-            "0.1.29",
-            "applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)",
-        ),
-    ),
+    releases=(published("ornl_presto_gaussian", "applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)"),),
 )

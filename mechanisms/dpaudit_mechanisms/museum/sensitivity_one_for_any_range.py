@@ -22,9 +22,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain.between(LOW, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([LOW, LOW], [LOW, HIGH]),
-    releases=(
-        published(
-            "diff_priv_laplace_max", "diff-priv-laplace-python", "1.0.5", "DiffPrivStatistics.max(values, epsilon=1)"
-        ),
-    ),
+    releases=(published("diff_priv_laplace_max", "DiffPrivStatistics.max(values, epsilon=1)"),),
 )

@@ -30,12 +30,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=DatasetDomain(values=(0, 1, 2, 3), largest=5, smallest=1, adjacency="replace_one"),
     pair=([0], [3]),
-    releases=(
-        published(
-            "opendp_sized_sum",
-            "opendp",
-            "0.2.2",
-            "make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)",
-        ),
-    ),
+    releases=(published("opendp_sized_sum", "make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)"),),
 )

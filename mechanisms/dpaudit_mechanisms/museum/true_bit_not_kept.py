@@ -28,13 +28,7 @@ EXHIBIT = dict(
     domain=ListedDomain(tuple(range(VALUES))),
     pair=(0, 1),
     releases=(
-        published("pure_ldp_unary", "pure-ldp", "1.1.2", "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)"),
-        published(
-            "pure_ldp_unary",
-            "pure-ldp",
-            "1.2.0",
-            "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
-            mended=True,
-        ),
+        published("pure_ldp_unary", "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)"),
+        published("pure_ldp_unary", "UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)", "1.2.0", mended=True),
     ),
 )

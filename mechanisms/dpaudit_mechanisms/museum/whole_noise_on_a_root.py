@@ -30,12 +30,5 @@ EXHIBIT = dict(
     claim="eps=1",
     domain=ListedDomain(tuple(range(CATEGORIES))),
     pair=(0, 1),
-    releases=(
-        published(
-            "privateab_disclapu",
-            "privateab",
-            "0.0.2",
-            "client().release_private('disclapu', category, 3, privacy_level=1)",
-        ),
-    ),
+    releases=(published("privateab_disclapu", "client().release_private('disclapu', category, 3, privacy_level=1)"),),
 )
