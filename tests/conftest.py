@@ -10,6 +10,7 @@ same commit always runs the same.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
@@ -24,6 +25,12 @@ os.environ["SOURCE_DATE_EPOCH"] = "1795551300"  # reports are compared to the by
 # twice within a second, at the same length, would be taken for the first one.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 TESTS = Path(__file__).parent
+if importlib.util.find_spec("hypothesis"):
+    from hypothesis import settings
+
+    # The same examples on every run, and no verdict that hangs on how busy a machine is.
+    settings.register_profile("dpaudit", derandomize=True, deadline=None, max_examples=60)
+    settings.load_profile("dpaudit")
 
 
 def part_of(path, parts):

@@ -78,14 +78,6 @@ def test_a_replay_is_the_same_for_one_seed_and_no_draw_of_it_was_seen_before(lea
     assert len(set(seen)) == len(seen) > result.samples + result.floating_point.samples
 
 
-def test_the_level_of_a_replay_is_the_whole_error_rate_and_not_a_share(leaking):
-    several = audited(pairs=[(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)], claim=dpaudit.MetricDP(lambda x, y: abs(x - y)))
-    share = several.floating_point.pairs[0].error_share
-    assert share == pytest.approx(SIZES.error_rate / 3)
-    replay = dpaudit.replay_floating_point(several, laplace, pair="0.0|2.0", seed=4)
-    assert replay.confidence == 1.0 - SIZES.error_rate and replay.budget.epsilon == 2.0 and replay.confirmed
-
-
 def test_only_leaks_keep_their_rule(leaking):
     assert leaking.floating_point.pairs[0].rule is not None
     assert [pair.rule for pair in audited(on_grid).floating_point.pairs] == [None]

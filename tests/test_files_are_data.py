@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reports.reading import read_dossier
@@ -245,29 +244,3 @@ def test_a_pipe_is_no_file_of_any_command(run, tmp_path, command):
     os.mkfifo(tmp_path / "pipe.json")
     done = run(*command, str(tmp_path / "pipe.json"))  # a reader that opens it waits for ever
     assert done.exit_code == 2
-
-
-BAD_FIELDS = [
-    (("pairs", 0, "witness"), []),
-    (("pairs", 0, "parameter_lower"), None),
-    (("pairs", 0, "parameter_lower"), 1e308),
-    (("pairs", 0, "parameter_lower"), -1),
-    (("options", "inconclusive_factor"), "many"),
-    (("options", "inconclusive_factor"), [[1]]),
-]
-
-
-@pytest.mark.parametrize(("path", "value"), BAD_FIELDS)
-def test_a_field_of_another_kind_is_a_usage_error_or_is_rendered(run, tmp_path, path, value):
-    record = json.loads((tmp_path / "o" / "audit.json").read_text())
-    place = record
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    (tmp_path / "a.json").write_text(json.dumps(record))
-    try:
-        found = dpaudit.load(tmp_path / "a.json")
-    except UsageError:
-        return
-    for name in ("html", "md", "junit", "sarif"):
-        assert reports.render(found, name)

@@ -47,18 +47,6 @@ def test_the_finding_is_the_same_for_one_seed_and_any_number_of_workers():
     assert audit(seed=4).floating_point != audit(seed=5).floating_point
 
 
-def test_no_draw_of_the_audit_or_of_another_phase_is_drawn_again():
-    seen = []
-
-    def watched(data, size, rng):
-        noise = rng.laplace(size=size)
-        seen.extend(noise.tolist())
-        return data + noise
-
-    result = audit(watched)
-    assert len(set(seen)) == len(seen) == result.samples + result.floating_point.samples
-
-
 def test_a_small_audit_is_not_examined_and_says_so():
     finding = audit(samples=low_bits.SIZES.min_samples - 1).floating_point
     assert finding.verdict == "not_applicable" and "samples must be at least 1,000" in finding.message

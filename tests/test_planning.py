@@ -78,27 +78,6 @@ def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
     assert 0.05 * least_share(count) == pytest.approx(min(shares))
 
 
-def test_the_error_share_of_a_universe_is_the_least_of_its_table():
-    from dpaudit.campaign.all_pairs import AllPairsGame
-    from dpaudit.inference.pair_lines import PairLines
-    from dpaudit.privacy.pair_budgets import PairBudgets
-
-    pairs = dpaudit.all_pairs([0.01 * k for k in range(65)])
-    planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)
-    assert planned.is_universe and planned.pairs == 2_080 and planned.inputs == 65
-    lines = PairLines(PairBudgets.same(dpaudit.PureDP(1.0), 2_080))
-    game = AllPairsGame(*np.triu_indices(65, 1), lines, inputs=65, samples=100,
-                        error_rate=0.025, draw=_drawn(65), coin=lambda: np.random.default_rng(1))  # fmt: skip
-    game.start()
-    assert planned.error_share == pytest.approx(game.level.min())
-
-
-def _drawn(inputs):
-    from dpaudit.running.worker_pool import WorkerPool
-
-    return WorkerPool().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
-
-
 def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():
     inputs = [0.02 * k for k in range(65)]
     options = {"samples": 500, "seed": 1, "mode": "fixed"}

@@ -24,7 +24,6 @@ from dpaudit import (
     UsageError,
     ZeroConcentratedDP,
 )
-from dpaudit.inference import binomial
 from dpaudit.reports.brief import replay_blocks
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
@@ -83,38 +82,11 @@ def test_the_witness_that_is_read_back_guesses_as_the_saved_one_did(mechanism, m
     assert from_file.correct + from_file.wrong > 0
 
 
-def test_a_replay_is_one_exact_test_of_one_rule_at_the_full_level():
-    result = audited(laplace, PureDP(0.1), pairs=[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)])
-    replay = dpaudit.replay(result, laplace, PureDP(0.1), seed=3, samples=5_000)
-    guesses = replay.correct + replay.wrong
-    limit = binomial.binomial_lower(replay.correct, guesses, 0.05)  # not divided by the three pairs
-    assert replay.parameter_lower == pytest.approx(
-        math.log(limit / (1.0 - limit)), rel=1e-6
-    )  # the search stops at 1e-7
-    assert guesses + replay.abstained == 10_000
-
-
 def test_the_same_seed_replays_the_same_bits_and_another_seed_others():
     result = audited(laplace, PureDP(0.1))
     first, again, other = (dpaudit.replay(result, laplace, PureDP(0.1), seed=s) for s in (4, 4, 5))
     assert first == again
     assert (first.correct, first.wrong, first.abstained) != (other.correct, other.wrong, other.abstained)
-
-
-def test_a_replay_at_the_seed_of_the_audit_still_draws_afresh():
-    # the streams of an audit and of its replay have different purposes
-    seen = []
-
-    def watched(data, size, rng):
-        outputs = rng.normal(size=size)
-        seen.append(outputs[0])
-        return outputs
-
-    result = audited(watched, PureDP(1.0), seed=9)
-    drawn = set(seen)
-    seen.clear()
-    dpaudit.replay(result, watched, PureDP(1.0), seed=9)
-    assert seen and not drawn & set(seen)
 
 
 def test_no_seed_draws_one_and_says_which():

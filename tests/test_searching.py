@@ -18,7 +18,6 @@ import dpaudit
 from dpaudit import Search, domains, search_pairs
 from dpaudit.errors import OutOfTimeError
 from dpaudit.results.model import load
-from dpaudit.running import streams
 from dpaudit.subjects.leaving import within
 
 SEED = 20_261_122
@@ -56,11 +55,6 @@ def two_far_regions(data, size, rng):
 def noisy_largest(data, size, rng):
     """Report noisy max that releases the value: 2.5 times its budget where all five answers move together."""
     return (np.asarray(data) + rng.laplace(scale=2.0, size=(size, len(data)))).max(axis=1)
-
-
-def bit_vector(data, size, rng):
-    """Noise for a sensitivity of 1 in one number only."""
-    return np.asarray(data) + rng.laplace(size=(size, len(data)))
 
 
 @pytest.mark.parametrize("grey_box", [True, False])
@@ -145,23 +139,6 @@ def test_what_the_search_draws_has_no_part_in_the_audit_that_follows():
     told = dpaudit.audit(clipped_sum, "eps=1", pairs, confidence=SURE, **QUICK)
     assert searched.findings == told.findings and searched.samples == told.samples
     assert searched.verdict != "violated"
-
-
-def test_the_search_has_streams_of_its_own(monkeypatch):
-    taken = set()
-    seed_sequence = np.random.SeedSequence
-
-    def note(*args, **keywords):
-        taken.add(tuple(keywords.get("spawn_key", ()))[:1])
-        return seed_sequence(*args, **keywords)
-
-    monkeypatch.setattr(np.random, "SeedSequence", note)
-    search_pairs(clipped_sum, "eps=1", UNIT, budget=1000, candidates=4, seed=SEED)
-    own = {(streams.SEARCH_DRAWS,), (streams.SEARCH_CHOICES,), (streams.GREY_BOX,)}
-    assert taken - {()} == own  # generators that subjects are given have no key
-    others = {value for name, value in vars(streams).items() if name.isupper() and isinstance(value, int)}
-    assert len(others) == len([name for name in vars(streams) if name.isupper()])  # no purpose twice
-    assert not {purpose + 4 for purpose in (streams.DRAWS, streams.COINS)} & {purpose for (purpose,) in own}
 
 
 def test_the_same_seed_tries_the_same_pairs_and_another_seed_tries_others():

@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP, number
+from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, whole_number
+from dpaudit_mechanisms.pure import Pure
 
 MAX_INPUT = 2.0**53  # integers up to here are exact in double precision
 MIN_RATE = 1e-12  # below, the generator's 64-bit integers could overflow
 
 
 @dataclasses.dataclass(frozen=True)
-class Geometric:
+class Geometric(Pure):
     """Adds two-sided geometric noise to an integer, and clamps the result where bounds are given.
 
     Parameters
@@ -70,11 +71,6 @@ class Geometric:
                     f"bounds must be at least l1_sensitivity = {self.l1_sensitivity} apart, got ({lower}, {upper})."
                 )
             object.__setattr__(self, "bounds", (lower, upper))
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`."""
-        return PureDP(self.epsilon)
 
     @property
     def rate(self) -> float:

@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class Laplace:
+class Laplace(Pure):
     """Adds independent Laplace noise of one scale, l1_sensitivity / epsilon, to each coordinate.
 
     Parameters
@@ -62,11 +62,6 @@ class Laplace:
         else:
             checked = positive("coordinate_sensitivity", given)
         object.__setattr__(self, "coordinate_sensitivity", checked)
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`."""
-        return PureDP(self.epsilon)
 
     @property
     def dimension(self) -> int | None:

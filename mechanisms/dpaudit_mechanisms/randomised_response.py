@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomisedResponse:
+class RandomisedResponse(Pure):
     """Tells the truth with probability e^epsilon / (e^epsilon + categories - 1), else one of the others uniformly.
 
     Parameters
@@ -51,11 +51,6 @@ class RandomisedResponse:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         object.__setattr__(self, "categories", whole_number("categories", self.categories, 2))
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`."""
-        return PureDP(self.epsilon)
 
     @property
     def outcomes(self) -> NDArray[np.int64]:

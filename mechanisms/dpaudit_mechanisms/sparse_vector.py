@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class SparseVector:
+class SparseVector(Pure):
     """Tells which counts are above a threshold, up to `most` of them.
 
     Parameters
@@ -56,11 +56,6 @@ class SparseVector:
             raise UsageError(f"epsilon must be positive and finite, got {self.epsilon!r}.")
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
             raise UsageError(f"most must be a positive integer, got {self.most!r}.")
-
-    @property
-    def claim(self) -> PureDP:
-        """Of a whole session, whatever is asked."""
-        return PureDP(self.epsilon)
 
     @property
     def threshold_scale(self) -> float:

@@ -38,11 +38,6 @@ def test_the_lower_limit_is_the_probability_whose_tail_is_the_level(trials, leve
         assert float(tail(successes, trials, limit)) == pytest.approx(level, rel=1e-9)  # inversion by scipy
 
 
-def test_the_lower_limit_is_that_of_scipys_exact_interval():
-    interval = stats.binomtest(8, 10, alternative="greater").proportion_ci(0.95, method="exact")
-    assert binomial.binomial_lower(8, 10, 0.05) == pytest.approx(interval.low, rel=1e-12)
-
-
 def test_nothing_seen_or_nothing_spent_gives_the_limit_zero():
     assert binomial.binomial_lower(0, 10, 0.05) == 0.0
     assert binomial.binomial_lower(10, 10, 0.0) == 0.0

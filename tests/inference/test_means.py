@@ -4,17 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from dpaudit.inference import binomial, means
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 LOSSES = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=30).map(np.array)
 
 
-@FIXED
 @given(LOSSES, st.floats(0.01, 50.0), st.floats(1.01, 3.0))
 def test_wealth_falls_with_the_limit(losses, limit, factor):
     fractions = means.stakes(len(losses), 0.05)
@@ -22,7 +20,6 @@ def test_wealth_falls_with_the_limit(losses, limit, factor):
     assert wealths[0] >= wealths[1] - 1e-9 and wealths[2] == 0.0
 
 
-@FIXED
 @given(LOSSES)
 def test_the_lower_limit_is_rejected_and_at_most_the_sample_mean(losses):
     fractions = means.stakes(len(losses), 0.05)

@@ -12,7 +12,6 @@ import pytest
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_game import tests_of as portfolio_of
-from dpaudit.inference.pools import Member, Pool
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
 
 DRAWS = 5_000
@@ -84,14 +83,6 @@ def test_a_budget_of_more_than_700_nats_is_asked_at_700():
     assert portfolio_of(claim, False, DRAWS)[1][1].claim.epsilon == 700.0
 
 
-def test_the_inputs_of_a_pool_are_those_of_its_members():
-    pool = Pool([Member((0, 1)), Member((2, 3))])
-    single = PairGame(PureDP(1.0), (0, 1), False, DRAWS)
-    pooled = PairGame(PureDP(1.0), pool, False, DRAWS)
-    assert pooled.inputs == (0, 1, 2, 3) and single.inputs == (0, 1)
-    assert single.is_fixed and not PairGame(PureDP(1.0), (0, 1), True, DRAWS).is_fixed
-
-
 def test_every_use_looks_and_the_main_one_is_noted_where_it_bets():
     first, second = Use(bound=0.7, log_wealth=1.5), Use(bound=0.4, log_wealth=9.0)
     pair = pair_with((0.8, first), (0.2, second))
@@ -145,11 +136,3 @@ def test_the_ratio_is_the_bound_over_the_budget():
     assert pair.ratio_lower == math.inf
     pair.main.known_lower = 0.0
     assert pair.ratio_lower is None
-
-
-def test_nothing_is_counted_or_known_at_first():
-    pair = PairGame(PureDP(1.0), (3, 5), True, DRAWS)
-    assert (pair.labelled, pair.labelled_before, pair.pilot_more, pair.trained_on, pair.labelled_at_fit) == (0,) * 5
-    assert (pair.looks, pair.failures, pair.remarks, pair.unseen) == ([], [], (), "")
-    assert not (pair.repeats or pair.is_fair or pair.is_broken or pair.is_violated) and pair.hint == 1.0
-    assert pair.inputs == (3, 5) and math.isnan(pair.level)

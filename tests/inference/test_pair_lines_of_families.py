@@ -7,25 +7,23 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy import stats
+from support.pair_records import BOTH, ONLY_X, ONLY_X_PRIME, EveryRecord, lines_of, record_of
 
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.inference.pair_lines import (
     SIZES,
     PairLines,
-    Record,
     lines_at,
     value_grid,
 )
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy import pair_budgets
-from dpaudit.privacy.claims import Claim, gaussian_profile
+from dpaudit.privacy.claims import Claim, DirectedProfile, gaussian_profile, no_promise
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import as_pairs
 
-BOTH, ONLY_X = range(2)  # positions in `WAYS`
-LEVEL, DRAWS = 0.05, 40
 STEPS = (1.0, 2.0, 3.0)  # the pair (0, k) is k steps apart
 
 
@@ -88,51 +86,77 @@ OWN = {
     "renyi and pure": lambda k: dpaudit.RenyiDP(2.0, 0.3 * k) if k > 1.0 else dpaudit.PureDP(0.5),
     "profiles": lambda k: dpaudit.ProfileClaim(dpaudit.PureDP(0.5 * k).profile, name=f"{k:g} steps"),
 }
+ALSO_COVERED = {
+    "distance": lambda k: dpaudit.ApproxDP(0.0, 0.1 * k),
+    "trade-off": lambda k: dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - 0.5 * k), name=f"mu = {k:g}"),
+    "profile of mu": lambda k: dpaudit.ProfileClaim(dpaudit.GaussianDP(0.5 * k).profile, name=f"mu = {k:g}"),
+    "zcdp": lambda k: dpaudit.ZeroConcentratedDP(0.125 * k * k),
+    "renyi": lambda k: dpaudit.RenyiDP(2.0, 0.3 * k),
+}
+COVERED = OWN | ALSO_COVERED
 
 
-def on_budget(claim, k):
+def on_budget(name, claim, k):
     """Probabilities of an event under x and x_prime that the claim of k steps just allows."""
+    q = stats.norm.cdf(-0.5 * k)
     if claim.family == "renyi":
-        q = 0.2
-        grid = np.linspace(q, 0.99, 20_000)
-        both = [np.log(a**2 / b + (1 - a) ** 2 / (1 - b)) for a, b in ((grid, q), (q, grid))]
-        return float(grid[np.max(both, axis=0) <= claim.value][-1]), q
-    if isinstance(claim, dpaudit.ProfileClaim):
-        return on_budget(dpaudit.PureDP(0.5 * k), k)
-    if claim.anchored:
-        return stats.norm.cdf(0.5 * k - 1.0), stats.norm.cdf(-1.0)
-    epsilon, delta = (float(side[0]) for side in claim.lines(np.array([claim.value]), 0.0))
+        p = np.linspace(q, 1.0 - q, 20_000)
+        keeps = np.ones(len(p), dtype=bool)
+        for order in claim.orders:
+            most = (order - 1.0) * float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
+            for a, b in ((p, q), (q, p)):
+                keeps &= np.log(a**order * b ** (1 - order) + (1 - a) ** order * (1 - b) ** (1 - order)) <= most
+        return float(p[keeps][-1]), q
+    if name in ("gaussian", "trade-off", "profile of mu"):
+        return 0.5, q  # where the normal law of mean 0.5 k has its median, and the one of mean 0
+    line = dpaudit.PureDP(0.5 * k) if name == "profiles" else claim
+    epsilon, delta = (float(side[0]) for side in line.lines(np.array([line.value]), 0.0))
     keeps = (1.0 - delta) / (1.0 + np.exp(epsilon))
     return 1.0 - keeps, keeps
 
 
-# Every possible record of 40 draws with its probability, of a rule that guesses x on the event and nothing else: a draw
-# is a right guess with probability p / 2, a wrong one with q / 2. The bounds are computed, so no rate is spent.
-@pytest.mark.parametrize("name", sorted(OWN))
-def test_of_all_records_at_most_a_share_of_the_level_has_a_bound_above_the_truth_of_its_pair(name):
-    correct, wrong = (side.ravel() for side in np.meshgrid(np.arange(DRAWS + 1), np.arange(DRAWS + 1)))
-    kept = correct + wrong <= DRAWS
-    correct, wrong = correct[kept], wrong[kept]
-    count, promised = len(correct), budgets(OWN[name])
-    lines = PairLines(promised.of(np.repeat(np.arange(len(STEPS)), count)))
-    levels = np.full(count * len(STEPS), LEVEL)
-    of_all = (np.tile(part, len(STEPS)).astype(float) for part in (correct, correct + wrong))
-    record = Record(*of_all, np.full(len(levels), ONLY_X), levels, DRAWS)
-    lower, epsilon_lower = (side.reshape(len(STEPS), count) for side in lines.bounds(record))
+# Exact coverage: nothing is drawn, so no rate is spent.
+@pytest.mark.parametrize("way", [BOTH, ONLY_X])
+@pytest.mark.parametrize("name", sorted(COVERED))
+def test_of_all_records_at_most_a_share_of_the_level_has_a_bound_above_the_truth_of_its_pair(name, way):
+    level, every = 0.05, EveryRecord(40)
+    steps = STEPS[:1] if name in ("trade-off", "profile of mu") else STEPS  # each is a family, and takes seconds
+    promised = budgets(COVERED[name], steps)
+    lines = PairLines(promised.of(np.repeat(np.arange(len(steps)), len(every))))
+    record = every.of(way, level, len(steps))
+    lower, epsilon_lower = (side.reshape(len(steps), len(every)) for side in lines.bounds(record))
     over = lower > promised.values[:, None]
-    assert np.array_equal(over.ravel(), lines.log_p(record) <= np.log(LEVEL))
-    for place, k in enumerate(STEPS):
-        claim = OWN[name](k)
-        p, q = on_budget(claim, k)
-        counts = np.stack([correct, wrong, DRAWS - correct - wrong], axis=1)
-        of_each = stats.multinomial.pmf(counts, DRAWS, [p / 2, q / 2, 1 - (p + q) / 2])
-        epsilon = np.log(max(p - promised.report_delta, 1e-12) / q)
+    assert np.array_equal(over.ravel(), lines.log_p(record) <= np.log(level))
+    for place, k in enumerate(steps):
+        p, q = on_budget(name, COVERED[name](k), k)
+        epsilon = np.log(max(p - promised.report_delta, q) / q)
         # Both bounds together, as they are said together.
         above = over[place] | (epsilon_lower[place] > epsilon)
-        assert float(of_each[above].sum()) <= LEVEL
+        assert every.chances(p, q, way)[above].sum() <= level
     # The control: p = 0.99 over q = 0.01 is far from the promise of one step.
-    far = stats.multinomial.pmf(counts, DRAWS, [0.495, 0.005, 0.5])
-    assert float(far[over[0]].sum()) > 0.7
+    assert every.chances(0.99, 0.01, way)[over[0]].sum() > 0.7
+
+
+# The promise is of (P, Q) alone: P(S) <= e^epsilon Q(S) + delta(epsilon), that of mu = 1.
+@pytest.mark.parametrize("reverse", [False, True])
+def test_each_order_of_a_pair_is_tested_against_its_own_lines(reverse):
+    profile = dpaudit.GaussianDP(1.0).profile
+    functions = (no_promise, profile) if reverse else (profile, no_promise)
+    every = EveryRecord(40)
+    lines = lines_of(dpaudit.ProfileClaim(DirectedProfile(*functions)), np.ones(len(every)))
+
+    def above(way, p, q):
+        """Of a rule that guesses in one way on an event of these probabilities."""
+        record = every.of(way, 0.05)
+        over = lines.bounds(record)[0] > 1.0
+        assert np.array_equal(over, lines.log_p(record) <= np.log(0.05))
+        return every.chances(p, q, ONLY_X)[over].sum()
+
+    promised, other = (ONLY_X_PRIME, ONLY_X) if reverse else (ONLY_X, ONLY_X_PRIME)
+    assert above(promised, stats.norm.cdf(0.5), stats.norm.cdf(-0.5)) <= 0.05  # just what mu = 1 allows
+    assert above(promised, 0.95, 0.01) > 0.7  # the control: it does say something of its own order,
+    assert above(other, 0.95, 0.01) < 1e-5  # and nothing of the other, which is promised nothing
+    assert above(BOTH, 0.95, 0.01) < 1e-5  # a rule on both events pays for the order that may lose anything
 
 
 @pytest.mark.parametrize("name", sorted(OWN))
@@ -143,7 +167,7 @@ def test_a_pair_among_others_is_judged_as_it_is_alone(name):
     rows = np.arange(60) % len(STEPS)
     guesses = rng.integers(20, 400, 60).astype(float)
     correct = rng.binomial(guesses.astype(int), 0.8).astype(float)
-    record = Record(correct, guesses, np.full(60, BOTH), np.full(60, 0.01), 400)
+    record = record_of(correct, guesses, 400)
     together = PairLines(promised.of(rows))
     lower, _ = together.bounds(record)
     for place, k in enumerate(STEPS):
@@ -172,8 +196,7 @@ def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pa
     steps = np.linspace(0.5, 3.0, SIZES.max_values + 1)
     promised = budgets(of_pair, steps.tolist())
     lines, grid = PairLines(promised), value_grid(promised.values)
-    n = np.full(len(steps), 400.0)
-    record = Record(np.floor(n * 0.75), n, np.full(len(n), BOTH), np.full_like(n, 0.01), 400)
+    record = record_of(np.full(len(steps), 300.0), 400.0, 400)
     lower, _ = lines.bounds(record)
     over = lower > promised.values
     assert np.array_equal(over, lines.log_p(record) <= np.log(0.01)) and over.any() and not over.all()

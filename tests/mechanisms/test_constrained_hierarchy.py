@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
@@ -22,7 +22,6 @@ from dpaudit_mechanisms.constrained.hierarchy import (
 from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
 from dpaudit_mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)
 SMALL = Hierarchy.of_sizes([1, 2])
 COUNTS = np.array([3.0, 0.0, 1.0])
@@ -47,7 +46,6 @@ def trees(draw):
 
 
 @pytest.mark.claim("CD-F3")
-@FIXED
 @given(trees(), SEEDS)
 def test_nodes_are_the_sums_of_their_children_and_of_their_leaves(tree, seed):
     counts = np.random.default_rng(seed).normal(size=tree.leaves)
@@ -63,14 +61,12 @@ def test_nodes_are_the_sums_of_their_children_and_of_their_leaves(tree, seed):
 
 
 @pytest.mark.claim("CD-S9")
-@FIXED
 @given(trees(), SEEDS)
 def test_the_image_is_the_projection_onto_the_equalities(tree, seed):
     points = np.random.default_rng(seed).normal(size=(4, tree.nodes)) * 5.0
     assert tree.image(points) == pytest.approx(tree.equalities().project(points), abs=1e-9)
 
 
-@FIXED
 @given(trees(), SEEDS, st.booleans())
 def test_top_down_is_consistent_and_keeps_the_root(tree, seed, non_negative):
     points = np.random.default_rng(seed).normal(size=(4, tree.nodes)) * 5.0

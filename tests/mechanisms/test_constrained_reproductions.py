@@ -1,40 +1,11 @@
-"""The experiments of the paper on constrained privacy run, are repeated, and read a user's file."""
-
-import functools
-import tomllib
-from pathlib import Path
+"""The experiments of the paper on constrained privacy say what it says where it holds."""
 
 import numpy as np
 import pytest
+from support.experiments import quick
 
-from dpaudit.reproductions.command import picture, saved_form
-from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.ledger import entry
-from dpaudit_mechanisms.reproductions import constrained_variance, taxi, taxi_data
-
-QUICK = Options(seed=3, quick=True)
-NAMES = {"constrained-variance": constrained_variance, "taxi": taxi}
-
-
-@functools.cache
-def quick(name):
-    """The outcome of one quick run, which several tests look at."""
-    return NAMES[name].run(QUICK)
-
-
-@pytest.mark.claim("CD-E0", "CD-E1")
-@pytest.mark.parametrize("name", ["constrained-variance", pytest.param("taxi", marks=pytest.mark.slow)])
-def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
-    experiment, outcome = NAMES[name].reproduction, quick(name)
-    assert isinstance(experiment, HasRun)
-    assert picture(outcome).startswith(b"\x89PNG")
-    found, again = (
-        saved_form(name, experiment, one, seed=3, quick=True, seconds=0.0) for one in (outcome, experiment.run(QUICK))
-    )
-    assert found == again and outcome.tables and outcome.statements
-    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    assert group[name] == f"{NAMES[name].__name__}:reproduction"
+from dpaudit_mechanisms.reproductions import taxi, taxi_data
 
 
 @pytest.mark.claim("CD-U4", "CD-U3", "CD-P4.1")
@@ -89,8 +60,3 @@ def test_the_tree_has_the_zones_of_each_borough():
     counts = taxi_data.synthetic(np.random.default_rng(1))
     assert counts.sum() == taxi_data.TOTAL and len(counts) == 263 and counts.min() >= 0.0
     assert sorted(taxi_data.order().tolist()) == list(range(263))
-
-
-def rows():
-    """Three trips from Newark Airport (zone 1), two from zone 3 (Bronx), one unknown, one outside."""
-    return [1, 3, 1, 264, 3, 1, 265]

@@ -15,20 +15,17 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit_mechanisms.datacubes import (
-    CountsRelease,
     DatacubeRelease,
     Domain,
     FourierStrategy,
     HaarStrategy,
     MarginalStrategy,
-    MatrixStrategy,
     SketchStrategy,
     StrategyRelease,
     Workload,
     all_and_half,
-    all_marginals,
     base_counts,
     clusters,
     hierarchy,
@@ -39,7 +36,6 @@ DRAWS, FEWER = 20_000, 2_000  # runs on an input, at most: of twins, and of soun
 ADJACENCIES = ["add_remove", "replace_one"]
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 NATIVE = all_and_half(Domain([3, 2, 2]), 1)
-TREE = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], *np.eye(4).tolist()]
 
 
 def strategies(workload):
@@ -131,15 +127,3 @@ def test_what_does_not_depend_on_the_data_is_not_released():
 
 
 # ---- audits ---------------------------------------------------------------------------------------------------------
-
-
-def sound():
-    for workload, adjacency in ((FIGURE_1, "add_remove"), (NATIVE, "replace_one")):
-        for strategy in strategies(workload):
-            yield StrategyRelease(workload, strategy, PureDP(1.0), adjacency=adjacency)
-    yield DatacubeRelease(FIGURE_1, workload_itself(FIGURE_1), PureDP(1.0), "joint")
-    yield DatacubeRelease(NATIVE, FourierStrategy(NATIVE), ApproxDP(1.0, 1e-3))
-    yield DatacubeRelease(FIGURE_1, workload_itself(FIGURE_1), GaussianDP(1.0), recovery="consistent_2")
-    yield DatacubeRelease(FIGURE_1, HaarStrategy(FIGURE_1.domain), RenyiDP(2.0, 0.5))
-    yield StrategyRelease(all_marginals(Domain([4]), 1), MatrixStrategy(Domain([4]), TREE), PureDP(1.0))
-    yield CountsRelease(FIGURE_1, base_counts(FIGURE_1.domain), PureDP(1.0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -26,7 +26,6 @@ from dpaudit_mechanisms.datacubes import (
     workload_itself,
 )
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 NORMS = [1, 2, np.inf]
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 SMALL = [
@@ -165,7 +164,6 @@ def test_a_strategy_of_more_coefficients_than_are_needed_leaves_the_others_witho
 # ---- counts ---------------------------------------------------------------------------------------------------------
 
 
-@FIXED
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8))
 def test_counts_are_moved_to_the_nearest_non_negative_ones_of_the_same_total(values):
     found = non_negative(values)
@@ -177,7 +175,6 @@ def test_counts_are_moved_to_the_nearest_non_negative_ones_of_the_same_total(val
         assert np.ptp(taken[kept]) < 1e-6 and (taken[~kept] <= taken[kept].max() + 1e-6).all()
 
 
-@FIXED
 @given(st.lists(st.floats(0.0, 1e3), min_size=1, max_size=8))
 def test_whole_counts_are_less_than_one_away_and_keep_the_total(values):
     found = whole(values)

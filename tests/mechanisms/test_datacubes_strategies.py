@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.refusals import refusals
 
@@ -28,7 +28,6 @@ from dpaudit_mechanisms.datacubes import (
 )
 from dpaudit_mechanisms.datacubes.transforms import basis, forward, inverse, walsh_hadamard
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=25)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -83,7 +82,6 @@ def literal(workload):
 
 
 @pytest.mark.claim("DC-X2")
-@FIXED
 @given(workloads(), SEEDS)
 def test_answers_are_the_sums_that_a_workload_is_defined_by(workload, seed):
     matrix = literal(workload)
@@ -94,7 +92,6 @@ def test_answers_are_the_sums_that_a_workload_is_defined_by(workload, seed):
     assert [len(part) for part in workload.split(workload.answers(data[0]))] == workload.counts
 
 
-@FIXED
 @given(workloads(), SEEDS)
 def test_the_binary_encoding_has_the_same_answers(workload, seed):
     domain = workload.domain
@@ -148,7 +145,6 @@ test_what_makes_no_sense_is_refused = refusals(
 # ---- transforms and coefficients ------------------------------------------------------------------------------------
 
 
-@FIXED
 @given(domains(), SEEDS)
 def test_the_transform_is_orthonormal_and_its_first_functions_are_constant(domain, seed):
     matrix = forward(np.eye(domain.cells), domain.sizes).T
@@ -169,7 +165,6 @@ def test_the_hadamard_transform_is_the_papers():
 
 
 @pytest.mark.claim("DC-T4.1.2", "DC-S12")
-@FIXED
 @given(workloads(), SEEDS)
 def test_marginals_are_made_of_the_coefficients_with_support_in_them(workload, seed):
     domain, found = workload.domain, workload.coefficients
@@ -190,7 +185,6 @@ def test_marginals_are_made_of_the_coefficients_with_support_in_them(workload, s
 
 
 @pytest.mark.claim("DC-D0", "DC-EQ0")
-@FIXED
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workload, seed):
     rng = np.random.default_rng(seed)
@@ -209,7 +203,6 @@ def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workl
 
 
 @pytest.mark.claim("DC-EQ7", "DC-L3.5")
-@FIXED
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_least_squares_is_the_pseudo_inverse_written_out_and_consistent(workload, seed):
     rng, wanted = np.random.default_rng(seed), workload.matrix()
@@ -234,7 +227,6 @@ def _used(strategy):
 
 
 @pytest.mark.claim("DC-D2.2")
-@FIXED
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_the_sensitivity_is_the_largest_norm_of_a_column_or_of_a_difference_of_two(workload, seed):
     rng, cells = np.random.default_rng(seed), workload.domain.cells

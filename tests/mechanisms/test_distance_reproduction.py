@@ -1,42 +1,17 @@
-"""The experiment on distance queries runs, draws, is repeated by its seed, and finds the rates."""
-
-import functools
-import tomllib
-from pathlib import Path
+"""The experiment on distance queries finds the rates."""
 
 import numpy as np
 import pytest
+from support.experiments import quick
 
-from dpaudit.reproductions.command import picture, saved_form
-from dpaudit.reproductions.reproduction import HasRun, Options
+from dpaudit.reproductions.reproduction import Options
 from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
-
-QUICK = Options(seed=3, quick=True)
-
-
-@functools.cache
-def quick():
-    return distance_queries.run(QUICK)
-
-
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.slow
-def test_the_experiment_runs_draws_and_is_repeated_by_its_seed():
-    experiment, outcome = distance_queries.reproduction, quick()
-    assert isinstance(experiment, HasRun) and picture(outcome).startswith(b"\x89PNG")
-    saved_form("distance-queries", experiment, outcome, seed=3, quick=True, seconds=0.0)
-    again = experiment.run(QUICK)
-    for key in ("exponents", "cities", "names"):  # times are not
-        assert outcome.numbers[key] == again.numbers[key]
-    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    assert group["distance-queries"] == f"{distance_queries.__name__}:reproduction"
 
 
 @pytest.mark.claim("MQ-T1")
 def test_errors_keep_what_is_promised_and_the_printed_alpha_is_above_the_diameter():
     for mode in ("pure", "approximate"):
-        part = quick().numbers["exponents"][mode]
+        part = quick("distance-queries").numbers["exponents"][mode]
         # Each run misses its alpha with probability 0.05; of 24 runs 12 miss with a probability below 1e-9.
         assert part["within"] > 0.5 and part["errors"] == sorted(part["errors"], reverse=True)
         assert part["printed"][0] > 1.0 > part["promised"][0]

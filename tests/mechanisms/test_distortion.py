@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 from support.refusals import refusals
 
 from dpaudit_mechanisms.distortion import best_distortion, least_distortion
-
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 
 
 @st.composite
@@ -48,7 +46,6 @@ def distortion_by_linear_program(queries, metric, c):
 
 
 @pytest.mark.claim("DX-O3")
-@FIXED
 @given(instances(), st.floats(0.0, 2.0))
 def test_the_least_distortion_is_that_of_a_linear_program(instance, c):
     queries, metric = instance

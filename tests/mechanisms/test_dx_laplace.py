@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
-from scipy import integrate, stats
+from scipy import stats
 from support.refusals import refusals
 
 from dpaudit.errors import UsageError
@@ -18,7 +18,7 @@ from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.noise_scales import noise_scales
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+FIXED = settings(max_examples=100)
 ROUNDING = 1e-12  # relative: a sum of at most four ratios
 METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
 
@@ -43,9 +43,13 @@ def test_the_rule_for_one_query_has_plain_numbers_as_outputs():
     assert samples.shape == (DRAWS,)
     assert is_drawn_from(samples, stats.laplace(loc=1.0).cdf)  # false alarm rate 1e-10
     assert mechanism.log_density(2, samples[:5]) == pytest.approx(stats.laplace(loc=1.0).logpdf(samples[:5]), rel=1e-13)
+    several = DxLaplace([[0.0, 3.0, 0.5], [1.0, 0.0, 0.0]], METRIC, "S1")  # of two scales
+    outputs = several.sample(1, 5, np.random.default_rng(1))
+    expected = stats.laplace(several.answers(1), several.c).logpdf(outputs).sum(axis=1)
+    assert several.log_density(1, outputs) == pytest.approx(expected, rel=1e-13)
 
 
-@pytest.mark.claim("DX-C12")
+@pytest.mark.claim("DX-C12", "DX-A-S1", "DX-A-S2")
 @FIXED
 @given(st.integers(1, 4), st.integers(2, 6), st.integers(0, 2**32), st.sampled_from(["S1", "S2"]))
 def test_the_rules_are_the_printed_ones_and_feasible_in_rationals(rows, elements, seed, rule):
@@ -107,16 +111,6 @@ def test_a_budget_of_zero_is_kept_where_answers_are_equal_and_refused_elsewhere(
         DxLaplace([2.0, 2.5, 3.0], metric, "single")
 
 
-def test_the_density_integrates_to_one():
-    mechanism = DxLaplace([[0.0, 1.0, 0.5], [1.0, 0.0, 0.0]], METRIC, "S1")
-    reach = 20.0 * mechanism.c  # the tails beyond have mass below 2 e^-20
-    grids = [np.linspace(-r, r, 801) + a for r, a in zip(reach, mechanism.answers(1), strict=True)]  # peak on the grid
-    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, 2)
-    density = np.exp(mechanism.log_density(1, points)).reshape(801, 801)
-    total = integrate.simpson(integrate.simpson(density, x=grids[1]), x=grids[0])
-    assert total == pytest.approx(1.0, abs=1e-6)  # Simpson with steps of c / 20: error about (1/20)^4 / 180 each
-
-
 @pytest.mark.claim("DX-D2")
 @FIXED
 @given(instances())
@@ -143,7 +137,6 @@ test_what_makes_no_sense_is_refused = refusals(
 
 
 @pytest.mark.claim("DX-T1")
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 4), st.integers(1, 30))
 def test_a_histogram_is_answered_and_a_position_is_a_view_of_one(seed, elements, count, records):
     rng = np.random.default_rng(seed)

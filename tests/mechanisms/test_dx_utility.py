@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,7 +21,6 @@ from dpaudit_mechanisms.dx_utility import (
 from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooMuchNoise
 from dpaudit_mechanisms.preprocessing import preprocess
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 METRIC = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.5], [2.0, 1.5, 0.0]])
 QUERIES = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 1.0]])
 RECORDS = 3
@@ -43,7 +42,6 @@ def histograms(elements, records):
 
 
 @pytest.mark.claim("DX-T2.1", "DX-D7")
-@FIXED
 @given(biases())
 def test_the_squared_error_is_within_its_bound_on_every_histogram(instance):
     bias, c, records = instance
@@ -54,7 +52,6 @@ def test_the_squared_error_is_within_its_bound_on_every_histogram(instance):
 
 
 @pytest.mark.claim("DX-T2.2")
-@FIXED
 @given(biases())
 def test_the_l1_error_is_within_its_bound_on_every_histogram(instance):
     bias, c, records = instance
@@ -64,7 +61,6 @@ def test_the_l1_error_is_within_its_bound_on_every_histogram(instance):
 
 
 @pytest.mark.claim("DX-T2.3")
-@FIXED
 @given(biases(), st.floats(1e-6, 1.0))
 def test_the_largest_error_exceeds_its_bound_with_probability_at_most_delta(instance, delta):
     bias, c, records = instance

@@ -14,7 +14,7 @@ from dpaudit.privacy.claims import MetricDP, PureDP
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+FIXED = settings(max_examples=100)
 SCORES = [[0.0, 1.0], [1.0, 0.0]]
 
 

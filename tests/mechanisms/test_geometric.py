@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from support.refusals import refusals
@@ -14,7 +14,6 @@ from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
 from dpaudit_mechanisms.geometric import Geometric
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 KINDS = [Geometric, GeometricTooLittleNoise, GeometricCountsZeroTwice]
 
 
@@ -28,7 +27,6 @@ def test_the_sampler_draws_what_the_mechanism_states(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FIXED
 @given(st.floats(0.05, 5.0), st.integers(1, 4), st.integers(-10, 10))
 def test_probabilities_sum_to_one(kind, epsilon, sensitivity, data):
     mechanism = kind(epsilon, sensitivity)
@@ -40,7 +38,6 @@ def test_probabilities_sum_to_one(kind, epsilon, sensitivity, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FIXED
 @given(st.floats(0.05, 5.0), st.integers(1, 3), st.integers(0, 6), st.integers(0, 6))
 def test_the_clamped_law_is_the_plain_law_with_its_tails_swept_in(kind, epsilon, sensitivity, data, width):
     upper = max(data, sensitivity) + width
@@ -51,7 +48,6 @@ def test_the_clamped_law_is_the_plain_law_with_its_tails_swept_in(kind, epsilon,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FIXED
 @given(st.floats(0.05, 3.0), st.integers(1, 3), st.integers(0, 4))
 def test_the_loss_is_that_of_the_distribution_matrix(kind, epsilon, sensitivity, extra):
     mechanism = kind(epsilon, sensitivity, bounds=(-1, sensitivity + extra))
@@ -61,7 +57,6 @@ def test_the_loss_is_that_of_the_distribution_matrix(kind, epsilon, sensitivity,
     assert privacy_losses(matrix / matrix.sum(axis=1, keepdims=True)) == pytest.approx(np.array(stated), abs=1e-11)
 
 
-@FIXED
 @given(st.floats(0.05, 5.0), st.integers(1, 5), st.one_of(st.none(), st.just((-3, 7))))
 def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivity, bounds):
     mechanism = Geometric(epsilon, sensitivity, bounds)

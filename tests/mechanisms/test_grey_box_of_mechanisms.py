@@ -6,7 +6,7 @@ No statistics: what is asserted holds on the streams of the seed, and for sound 
 import math
 
 import pytest
-from test_protocols import TWINS
+from support.reference_mechanisms import TWINS
 
 import dpaudit
 from dpaudit_mechanisms.gaussian import Gaussian
@@ -21,7 +21,7 @@ ADDITIVE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("sound", [sound for sound, _ in TWINS], ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.parametrize("sound", [sound for sound, *_ in TWINS], ids=lambda mechanism: type(mechanism).__name__)
 def test_nothing_definite_or_implied_is_said_of_a_sound_mechanism(sound):
     result = dpaudit.replay_same_randomness(sound, seed=SEED)
     assert not result.message and result.grade not in ("definite", "implied")
@@ -34,7 +34,7 @@ def test_nothing_definite_or_implied_is_said_of_a_sound_problem():
 
 
 @pytest.mark.parametrize(
-    "twin", [twin for _, twin in TWINS if type(twin).__name__ in ADDITIVE], ids=lambda twin: type(twin).__name__
+    "twin", [twin for _, twin, _ in TWINS if type(twin).__name__ in ADDITIVE], ids=lambda twin: type(twin).__name__
 )
 def test_a_fault_of_additive_noise_is_implied_with_its_exact_loss(twin):
     result = dpaudit.replay_same_randomness(twin, seed=SEED)

@@ -5,16 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.refusals import refusals
 
 from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_count, histogram_of, neighbours
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 
-
-@FIXED
 @given(st.integers(1, 4), st.integers(0, 6))
 def test_every_histogram_is_listed_once(elements, records):
     rows = all_histograms(elements, records)
@@ -26,7 +23,6 @@ def test_every_histogram_is_listed_once(elements, records):
 
 @pytest.mark.claim("DX-D2")
 @pytest.mark.parametrize("bounded", [True, False])
-@FIXED
 @given(st.integers(2, 3), st.lists(st.integers(0, 3), min_size=2, max_size=3))
 def test_neighbours_are_those_of_the_definition(bounded, elements, counts):
     x = np.array([*counts, 0][:elements])

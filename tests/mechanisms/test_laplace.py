@@ -4,17 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
-from scipy import integrate, stats
+from scipy import stats
 from support.refusals import refusals
 
 from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate
 from dpaudit_mechanisms.laplace import Laplace
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 EPSILONS = st.floats(0.01, 20.0)
 SENSITIVITIES = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=5).map(tuple)
 
@@ -34,18 +33,6 @@ def test_the_vector_sampler_draws_independent_noise_of_one_scale():
     assert not is_drawn_from(same, stats.uniform.cdf)
 
 
-@FIXED
-@given(EPSILONS, st.floats(-10.0, 10.0))
-def test_the_density_integrates_to_one(epsilon, data):
-    mechanism = Laplace(epsilon)
-    width = 40.0 * mechanism.scale  # the tails beyond have mass e^-40
-    total = sum(
-        integrate.quad(lambda z: math.exp(mechanism.log_density(data, [z])[0]), *sorted([data, data + side * width]))[0]
-        for side in (-1.0, 1.0)
-    )
-    assert total == pytest.approx(1.0, abs=1e-7)  # quad's own tolerance is 1.5e-8
-
-
 def test_the_density_is_scipys_and_a_sum_over_coordinates():
     outputs = np.array([[0.0, 1.0], [2.0, -3.0], [np.nan, 0.0], [np.inf, 0.0]])
     expected = stats.laplace(loc=1.0, scale=3.0).logpdf(outputs[:2]).sum(axis=1)
@@ -55,7 +42,6 @@ def test_the_density_is_scipys_and_a_sum_over_coordinates():
 
 
 @pytest.mark.claim("DX-C3")
-@FIXED
 @given(EPSILONS, SENSITIVITIES)
 def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivities):
     for given_as in (sensitivities, sensitivities[0]):

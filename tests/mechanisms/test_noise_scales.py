@@ -16,7 +16,7 @@ from dpaudit_mechanisms.noise_scales import RULES, improvement_factor, noise_sca
 from dpaudit_mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
 from dpaudit_mechanisms.psa import psa, psa_exact
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=80)
+FIXED = settings(max_examples=80)
 ROUNDING = 1e-11  # relative: at most 4 passes of sums of 4 ratios each
 
 

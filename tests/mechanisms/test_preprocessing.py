@@ -14,7 +14,7 @@ from dpaudit_mechanisms.dx_laplace import laplace_losses
 from dpaudit_mechanisms.noise_scales import noise_scales
 from dpaudit_mechanisms.preprocessing import LOSSES, loss_value, mean_largest_noise, preprocess
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(max_examples=40)
 
 
 def on_a_plane(rng, elements, extent=10.0):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from support.refusals import refusals
@@ -13,8 +13,6 @@ from dpaudit.exact import privacy_losses, privacy_profile
 from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
-
-FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 
 
 @pytest.mark.parametrize("kind", [RandomisedResponse, RandomisedResponseWrongNormaliser])
@@ -25,7 +23,6 @@ def test_the_sampler_draws_what_the_mechanism_states(kind, data):
     assert is_drawn_from_outcomes(samples, mechanism.outcomes, mechanism.distribution(data))  # 1e-10 a case
 
 
-@FIXED
 @given(st.floats(0.01, 10.0), st.integers(2, 8))
 def test_the_law_is_the_one_printed_and_the_loss_equals_the_claim_for_all_inputs(epsilon, categories):
     mechanism = RandomisedResponse(epsilon, categories)
@@ -40,7 +37,6 @@ def test_the_law_is_the_one_printed_and_the_loss_equals_the_claim_for_all_inputs
     assert mechanism.privacy_loss(1, 1) == 0.0
 
 
-@FIXED
 @given(st.floats(0.01, 10.0), st.floats(0.0, 10.0))
 def test_two_categories_use_the_whole_profile_of_the_claim(epsilon, anchor):
     mechanism = RandomisedResponse(epsilon)

@@ -4,7 +4,7 @@ No statistics: what is asserted of sound mechanisms holds on any seed.
 """
 
 import pytest
-from test_protocols import TWINS
+from support.reference_mechanisms import TWINS
 
 import dpaudit
 from dpaudit_mechanisms.problems import problems
@@ -20,7 +20,7 @@ def name(mechanism):
     return type(mechanism).__name__
 
 
-SOUND = [pytest.param(sound, marks=pytest.mark.slow if name(sound) in SLOW else ()) for sound, _ in TWINS]
+SOUND = [pytest.param(sound, marks=pytest.mark.slow if name(sound) in SLOW else ()) for sound, *_ in TWINS]
 
 
 @pytest.mark.parametrize("sound", SOUND, ids=name)
@@ -36,6 +36,6 @@ def test_no_sound_problem_is_accused(id):
     assert result.grade != "proved", result.pairs[0].statement
 
 
-@pytest.mark.parametrize("twin", [twin for _, twin in TWINS if name(twin) not in UNPROVED], ids=name)
+@pytest.mark.parametrize("twin", [twin for _, twin, _ in TWINS if name(twin) not in UNPROVED], ids=name)
 def test_a_faulty_twin_of_known_structure_is_proved(twin):
     assert dpaudit.record_noise(twin, seed=SEED).grade == "proved"

@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from scipy import stats
@@ -22,7 +22,6 @@ from dpaudit_mechanisms.linear_queries import error_bounds, query_gaps
 from dpaudit_mechanisms.mwem import MWEM
 from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, gamma
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9
 QUERIES = [[0.0, 1.0], [1.0, 0.0], [0.3, 0.9]]
 METRIC = [[0.0, 1.0], [1.0, 0.0]]
@@ -50,7 +49,6 @@ def every_input(mechanism):
 
 
 @pytest.mark.claim("DX-T5")
-@FIXED
 @given(instances())
 def test_no_neighbours_lose_more_than_their_budget(instance):
     mechanism, _ = instance
@@ -65,7 +63,6 @@ def test_no_neighbours_lose_more_than_their_budget(instance):
             assert loss <= bound * (1.0 + ROUNDING) <= mechanism.metric[i, j] * (1.0 + 3.0 * ROUNDING)
 
 
-@FIXED
 @given(instances(), st.floats(0.0, 1.2))
 def test_an_error_bound_that_is_stated_says_something_on_every_histogram(instance, share):
     mechanism, _ = instance
@@ -79,7 +76,6 @@ def test_an_error_bound_that_is_stated_says_something_on_every_histogram(instanc
 
 
 @pytest.mark.claim("DX-A1")
-@FIXED
 @given(instances())
 def test_the_law_is_that_of_the_algorithm(instance):
     mechanism, _ = instance
@@ -265,7 +261,6 @@ def test_the_printed_steps_of_the_proof_are_wrong():
 
 
 @pytest.mark.claim("DX-T9")
-@FIXED
 @given(instances(most_records=7, alphas=(0.2, 0.4, 0.8), rescaled=True))
 def test_some_rescaled_small_database_is_near(instance):
     mechanism, _ = instance
@@ -275,7 +270,6 @@ def test_some_rescaled_small_database_is_near(instance):
 
 
 @pytest.mark.claim("DX-P1")
-@FIXED
 @given(
     instances(most_records=4, alphas=(0.2, 0.4, 0.8), rescaled=True),
     st.sampled_from([1, 10, 1000]),
@@ -290,7 +284,6 @@ def test_the_corrected_accuracy_holds_with_its_probability(instance, factor, bet
 
 
 @pytest.mark.claim("DX-T6", "DX-T6.1", "DX-T6.2")
-@FIXED
 @given(
     instances(most_records=3, alphas=(1.0,), rescaled=True), st.sampled_from([100, 3000]), st.sampled_from([0.01, 0.2])
 )

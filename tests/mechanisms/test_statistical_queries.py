@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import optimize, stats
@@ -22,7 +22,6 @@ from dpaudit_mechanisms.statistical_queries import (
     undistorted,
 )
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9
 
 
@@ -46,7 +45,6 @@ def all_data(mechanism):
 
 
 @pytest.mark.claim("DX-D10", "DX-C21")
-@FIXED
 @given(instances())
 def test_sensitivities_are_the_maxima_of_the_definition(instance):
     mechanism, values = instance
@@ -62,7 +60,6 @@ def test_sensitivities_are_the_maxima_of_the_definition(instance):
 
 
 @pytest.mark.claim("DX-D11", "DX-T10")
-@FIXED
 @given(instances())
 def test_no_record_loses_more_than_its_budget(instance):
     mechanism, _ = instance
@@ -78,7 +75,6 @@ def test_no_record_loses_more_than_its_budget(instance):
 
 
 @pytest.mark.claim("DX-T10")
-@FIXED
 @given(instances(), st.floats(1.01, 3.0))
 def test_a_map_that_breaks_the_condition_is_refused_and_would_break_the_budget(instance, factor):
     mechanism, _ = instance
@@ -107,7 +103,6 @@ def test_the_sampler_draws_the_law_of_the_definition():
 
 
 @pytest.mark.claim("DX-T11")
-@FIXED
 @given(instances(), st.sampled_from([0.01, 0.2, 1.0]))
 def test_the_errors_keep_their_bounds(instance, delta):
     """All three parts in closed form, for every list of records: with b the bias, |b + Y| for Laplace noise Y."""
@@ -142,7 +137,6 @@ def test_a_little_more_noise_breaks_the_bound_with_its_probability(delta):
 
 
 @pytest.mark.claim("DX-C22")
-@FIXED
 @given(st.integers(2, 3), st.integers(1, 2), st.integers(0, 2**32), st.floats(0.1, 2.0))
 def test_equal_budgets_of_records_are_ordinary_differential_privacy(elements, records, seed, epsilon):
     """A random finite mechanism keeps one exactly when it keeps the other, at budgets around its own loss."""
@@ -172,7 +166,6 @@ def test_the_smaller_of_two_personal_budgets_is_no_metric():
 
 
 @pytest.mark.claim("DX-C22")
-@FIXED
 @given(st.lists(st.floats(0.01, 5.0), min_size=2, max_size=6))
 def test_the_corrected_personal_budgets_are_the_closure(personal):
     budgets = np.minimum.outer(personal, personal) * (1.0 - np.eye(len(personal)))
@@ -188,7 +181,6 @@ def test_the_corrected_personal_budgets_are_the_closure(personal):
 
 
 @pytest.mark.claim("DX-C24")
-@FIXED
 @given(st.integers(0, 2**32), st.integers(1, 3))
 def test_budgets_by_coordinate_make_the_marginal_private(seed, records):
     """X = X_1 x X_2 with d(u, v) = d_1(u_1, v_1) + d_2(u_2, v_2): maps of the coordinates that keep n d_i each."""
@@ -218,7 +210,6 @@ def separable(universe, sides, maps, c):
 
 
 @pytest.mark.claim("DX-C25")
-@FIXED
 @given(st.integers(1, 3), st.integers(0, 2**32))
 def test_the_objective_separates_on_a_product(k, seed):
     rng = np.random.default_rng(seed)
@@ -250,7 +241,6 @@ def test_the_marginal_query_saves_no_variables():
 
 
 @pytest.mark.claim("DX-O7")
-@FIXED
 @given(st.integers(2, 4), st.integers(0, 2**32), st.integers(1, 5))
 def test_the_optimum_is_that_of_a_linear_program(count, seed, records):
     """In w = c u' the problem is linear: min t + c with |w - u| <= t and |w_u - w_v| <= c n d(u, v)."""
@@ -272,7 +262,6 @@ def test_the_optimum_is_that_of_a_linear_program(count, seed, records):
 
 
 @pytest.mark.claim("DX-O6")
-@FIXED
 @given(instances())
 def test_the_printed_objective_is_half_of_the_squared_bound(instance):
     mechanism, values = instance

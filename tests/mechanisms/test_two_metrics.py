@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 from support.refusals import refusals
@@ -58,7 +58,6 @@ def ids(mechanism):
 # ---- the core -------------------------------------------------------------------------------------------------------
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.integers(0, 2**32))
 def test_costs_that_change_by_at_most_1_make_levels_and_losses_that_do(seed):
     """The one proof of the family, on random anchors: |cost - cost'| <= 1 gives a loss of at most 2 epsilon."""

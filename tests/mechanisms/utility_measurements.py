@@ -1,7 +1,7 @@
 """The error bounds of every mechanism: how much of each is used, its verdict, and that of a twin of less budget.
 
 `python tests/mechanisms/utility_measurements.py` makes docs/measurements/utility.md, from the list of
-`test_utility_of_mechanisms.py`, with a tenth of a percent for all of it together.
+`tests/support/reference_mechanisms.py`, with a tenth of a percent for all of it together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from test_utility_of_mechanisms import EVERY
+from support.reference_mechanisms import EVERY
 
 import dpaudit
 from dpaudit import UtilityBound

@@ -49,6 +49,7 @@ from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 0.95
@@ -107,130 +108,66 @@ def _constant(value: float) -> Callable[[dpaudit.Finding], float]:
     return lambda finding: value
 
 
-def sets() -> Iterator[OnBudget]:
-    """The sets, and those where an auditor is most easily fooled."""
-    one = dpaudit.PureDP(1.0)
-    universe = [0.0, 0.5, 1.0]
-    metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
-    approx = dpaudit.ApproxDP(1.0, 0.05)
-    mu, rho = dpaudit.GaussianDP(1.0), dpaudit.ZeroConcentratedDP(0.5)
-    normal = epsilon_of_profile(mu.profile, REPORT_DELTA)
-    for mode in ("sequential", "fixed"):
-        yield OnBudget(f"Laplace, {mode}", Laplace(1.0), one, [(0.0, 1.0)], _own_budget, _own_budget, mode=mode)
-        yield OnBudget(
-            f"4-ary randomised response, {mode}",
-            RandomisedResponse(1.0, categories=4),
-            one,
-            [(0, 1)],
-            _own_budget,
-            _own_budget,
-            mode=mode,
-        )
-        yield OnBudget(f"geometric, {mode}", Geometric(1.0), one, [(0, 1)], _own_budget, _own_budget, mode=mode)
-        yield OnBudget(
-            f"analytic Gaussian (1, 0.05), {mode}",
-            Gaussian(approx),
-            approx,
-            [(0.0, 1.0)],
-            _own_budget,
-            _own_budget,
-            mode=mode,
-        )
-        yield OnBudget(
-            f"Gaussian at mu = 1, {mode}", Gaussian(mu), mu, [(0.0, 1.0)], _own_budget, _constant(normal), mode=mode
-        )
-        yield OnBudget(
-            f"Laplace, 3 pairs of 3 shared inputs, {mode}",
-            Laplace(1.0),
-            metric,
-            dpaudit.all_pairs(universe),
-            _own_budget,
-            _own_budget,
-            mode=mode,
-        )
-    pairs = [(0, k) for k in range(1, 4)] + [(1, 2)]
-    yield OnBudget(
-        "4-ary randomised response, 4 pairs, adaptive",
-        RandomisedResponse(1.0, categories=4),
-        one,
-        pairs,
-        _own_budget,
-        _own_budget,
-        mode="adaptive",
-    )
-    yield OnBudget(
-        "6 bits that answer near their input, sequential",
-        noisy_bits,
-        one,
-        [([0] * 6, [1] * 6)],
-        _own_budget,
-        _own_budget,
-    )
-    yield OnBudget(
-        "randomised response, epsilon = 1, against 0.5-zCDP",
-        RandomisedResponse(1.0, categories=2),
-        rho,
-        [(0, 1)],
-        _constant(response_rho()),
-        _constant(1.0),
-    )
-    yield OnBudget(
-        "randomised response at its exact Renyi divergence of order 2",
-        RandomisedResponse(1.0, categories=2),
-        dpaudit.RenyiDP(2.0, response_divergence(2.0)),
-        [(0, 1)],
-        _own_budget,
-        _constant(1.0),
-    )
-    yield OnBudget("Gaussian at 0.5-zCDP", Gaussian(rho), rho, [(0.0, 1.0)], _own_budget, _constant(normal))
-    many = RandomisedResponse(1.0, categories=65)
-    yield OnBudget(
-        "65-ary randomised response, an all-pairs table of 2,080 pairs",
-        many,
-        one,
-        [(i, j) for i in range(65) for j in range(i)],
-        _own_budget,
-        _own_budget,
-        most=4,
-    )
-    yield from _of_few_draws()
-    yield from _of_other_calls()
-    yield from _of_bounds()
+def atom_and_response(data: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The input itself with probability 0.05, else randomised response at epsilon = 0.5."""
+    honest = rng.random(size) < special.expit(0.5)
+    return np.where(rng.random(size) < 0.05, 10 + data, np.where(honest, data, 1 - data))
 
 
-def _of_few_draws() -> Iterator[OnBudget]:
-    """Every claim in every mode that it has, pools among them."""
-    one, rho = dpaudit.PureDP(1.0), dpaudit.ZeroConcentratedDP(0.5)
+def _listed() -> list[tuple[str, Any, Any, list[Any], Any]]:
+    """Names, mechanisms, claims, pairs and epsilons of sets in both modes; of the first six there are larger ones."""
+    one, rho, mu = dpaudit.PureDP(1.0), dpaudit.ZeroConcentratedDP(0.5), dpaudit.GaussianDP(1.0)
     metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
-    approx, mu = dpaudit.ApproxDP(1.0, 0.05), dpaudit.GaussianDP(1.0)
+    approx, leaking = dpaudit.ApproxDP(1.0, 0.05), dpaudit.ApproxDP(0.5, 0.05)
     two, four = RandomisedResponse(1.0, categories=2), RandomisedResponse(1.0, categories=4)
     kink = 1.0 / (1.0 + math.e)  # the rates of the one guess that matters
     trade_off = dpaudit.FDP([(0.0, 1.0), (kink, kink), (1.0, 0.0)])
-    normal = epsilon_of_profile(mu.profile, REPORT_DELTA)
+    normal = _constant(epsilon_of_profile(mu.profile, REPORT_DELTA))
     near, far = [(0.0, 1.0)], [(0.0, 1.0), (3.0, 4.0), (7.0, 8.0)]
-    listed: list[tuple[str, Any, Any, list[Any], Any]] = [
+    return [
         ("Laplace", Laplace(1.0), one, near, _own_budget),
         ("4-ary randomised response", four, one, [(0, 1)], _own_budget),
         ("geometric", Geometric(1.0), one, [(0, 1)], _own_budget),
         ("analytic Gaussian (1, 0.05)", Gaussian(approx), approx, near, _own_budget),
-        ("Gaussian at mu = 1", Gaussian(mu), mu, near, _constant(normal)),
-        ("randomised response at its trade-off function", two, trade_off, [(0, 1)], _constant(1.0)),
-        ("Gaussian at 0.5-zCDP", Gaussian(rho), rho, near, _constant(normal)),
+        ("Gaussian at mu = 1", Gaussian(mu), mu, near, normal),
         ("Laplace, 3 pairs of 3 shared inputs", Laplace(1.0), metric, dpaudit.all_pairs([0.0, 0.5, 1.0]), _own_budget),
+        ("randomised response at its trade-off function", two, trade_off, [(0, 1)], _constant(1.0)),
+        ("Gaussian at 0.5-zCDP", Gaussian(rho), rho, near, normal),
         ("Laplace, a pool of 3 pairs", Laplace(1.0), one, far, _own_budget),
         ("6 bits that answer near their input", noisy_bits, one, [([0] * 6, [1] * 6)], _own_budget),
-    ]
-    for name, mechanism, claim, pairs, epsilon in listed:
+        ("an atom of the mass of delta", atom_and_response, leaking, [(0, 1)], _own_budget),
+        ("randomised response at its exact Renyi divergence", two, dpaudit.RenyiDP(2.0, response_divergence(2.0)),
+         [(0, 1)], _constant(1.0)),
+    ]  # fmt: skip
+
+
+def sets() -> Iterator[OnBudget]:
+    """The sets, and those where an auditor is most easily fooled."""
+    one, rho = dpaudit.PureDP(1.0), dpaudit.ZeroConcentratedDP(0.5)
+    two, four = RandomisedResponse(1.0, categories=2), RandomisedResponse(1.0, categories=4)
+    for name, mechanism, claim, pairs, epsilon in _listed():
         for mode in ("sequential", "fixed"):
             yield OnBudget(f"{name}, {mode}, {FEW} runs", mechanism, claim, pairs, _own_budget, epsilon, FEW, mode,
                            SHORTER)  # fmt: skip
-    for mode in ("sequential", "fixed"):
-        yield OnBudget(f"randomised response at its exact Renyi divergence, {mode}, {FEW} runs", two,
-                       dpaudit.RenyiDP(2.0, response_divergence(2.0)), [(0, 1)], _own_budget, _constant(1.0), FEW,
-                       mode, SHORTER)  # fmt: skip
+    for name, mechanism, claim, pairs, epsilon in _listed()[:6]:
+        for mode in ("sequential", "fixed"):
+            yield OnBudget(f"{name}, {mode}", mechanism, claim, pairs, _own_budget, epsilon, mode=mode)
     pairs = [(0, k) for k in range(1, 4)] + [(1, 2)]
-    yield OnBudget(f"4-ary randomised response, 4 pairs, adaptive, {FEW} runs", four, one, pairs, _own_budget,
-                   _own_budget, FEW, "adaptive", SHORTER)  # fmt: skip
+    for samples, words, most in ((200, "", AUDITS), (FEW, f", {FEW} runs", SHORTER)):
+        yield OnBudget(f"4-ary randomised response, 4 pairs, adaptive{words}", four, one, pairs, _own_budget,
+                       _own_budget, samples, "adaptive", most)  # fmt: skip
+    yield OnBudget("6 bits that answer near their input, sequential", noisy_bits, one, [([0] * 6, [1] * 6)],
+                   _own_budget, _own_budget)  # fmt: skip
+    yield OnBudget("randomised response, epsilon = 1, against 0.5-zCDP", two, rho, [(0, 1)], _constant(response_rho()),
+                   _constant(1.0))  # fmt: skip
+    yield OnBudget("randomised response at its exact Renyi divergence of order 2", two,
+                   dpaudit.RenyiDP(2.0, response_divergence(2.0)), [(0, 1)], _own_budget, _constant(1.0))  # fmt: skip
+    normal = _constant(epsilon_of_profile(dpaudit.GaussianDP(1.0).profile, REPORT_DELTA))
+    yield OnBudget("Gaussian at 0.5-zCDP", Gaussian(rho), rho, [(0.0, 1.0)], _own_budget, normal)
+    yield OnBudget("65-ary randomised response, an all-pairs table of 2,080 pairs", RandomisedResponse(1.0, 65), one,
+                   [(i, j) for i in range(65) for j in range(i)], _own_budget, _own_budget, most=4)  # fmt: skip
+    yield from _of_other_calls()
+    yield from _of_bounds()
 
 
 def _of_other_calls() -> Iterator[OnBudget]:
@@ -244,10 +181,18 @@ def _of_other_calls() -> Iterator[OnBudget]:
     search = dpaudit.Search(domain, pairs=1, budget=1_000, candidates=4, grey_box=False)
     yield OnBudget("4-ary randomised response, a searched pair, fixed, 50 runs", four, one, search, _own_budget,
                    _own_budget, 50, "fixed", SHORTER)  # fmt: skip
+    # The search may take the luckiest of many pairs; the audit that follows may not profit from it.
+    line = dpaudit.Search(dpaudit.domains.NumberDomain(0.0, 100.0), pairs=2, budget=1_000, candidates=8)
+    for mode in ("sequential", "fixed"):
+        yield OnBudget(f"Laplace, two searched pairs of a line, {mode}", Laplace(1.0), one, line,
+                       lambda found: abs(found.x - found.x_prime), lambda found: abs(found.x - found.x_prime),
+                       mode=mode, most=150)  # fmt: skip
     yield OnBudget("Laplace, a witness replayed", Laplace(1.0), one, [(0.0, 1.0)], _own_budget, _own_budget,
                    play=one_replay)  # fmt: skip
-    yield OnBudget("3-ary randomised response, a list of checks", RandomisedResponse(1.0, 3), one, [], _own_budget,
-                   _own_budget, 1_000, most=10, play=one_list)  # fmt: skip
+    plane = PlanarLaplace(1.0, points=((0.0, 0.0), (1.0, 0.0)))
+    for name, mechanism in (("3-ary randomised response", RandomisedResponse(1.0, 3)), ("planar Laplace", plane)):
+        yield OnBudget(f"{name}, a list of checks", mechanism, one, [], _own_budget, _own_budget, 1_000, most=10,
+                       play=one_list)  # fmt: skip
     yield OnBudget("a response in the lowest bit", bit_of_double, one, [(0.0, 1.0)], _constant(1.0), _constant(1.0),
                    1_000, most=500, play=one_look_at_low_bits, promised=SIZES.error_rate)  # fmt: skip
 
@@ -348,8 +293,12 @@ def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
 
 
 def one_list(case: OnBudget, seed: int) -> tuple[bool, bool]:
-    """All statistical checks on one mechanism, which share one error rate: any "violated" is an alarm."""
+    """All statistical checks on one mechanism, which share one error rate: any "violated" is an alarm.
+
+    Noise of numpy.random that is added to doubles does leak in their low bits, which are left out there.
+    """
     names = {spec.name for spec in CHECKS if spec.is_statistical}
+    names -= {"floating_point"} if isinstance(case.mechanism, PlanarLaplace) else set()
     result = dpaudit.check(case.mechanism, only=names, seed=seed, samples=case.samples, error_rate=case.promised)
     if result.of_status("error"):
         raise RuntimeError(f"no check may err, got {result.of_status('error')}")

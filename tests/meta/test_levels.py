@@ -25,7 +25,6 @@ from dpaudit.audits import (
     replaying,
     severity,
     side_channels,
-    utility,
 )
 from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
@@ -57,7 +56,6 @@ from dpaudit.scores import auditing, bands, bets, guesses, ledger
 from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.utility_bounds import UtilityBound
 
 LEVEL = 0.05
 MASS_SHARE = 0.05  # of a level, for P(a guess) where the line has a delta
@@ -619,19 +617,6 @@ def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken)
         shrinking.audit_and_shrink(response, "eps=1", domain, confidence=0.97, seed=5)
     assert sum(rates) == pytest.approx(0.03, rel=1e-9) and rates[1] == pytest.approx(0.003, rel=1e-9)
     assert said[0]["error_rate"] == pytest.approx(rates[1], rel=1e-9) and len({*seeds}) == 2
-
-
-def test_the_tests_of_stated_errors_share_the_rate_those_of_a_search_too(monkeypatch):
-    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[-1]], 0))
-
-    def size(data, outputs):
-        return np.abs(outputs)
-
-    bounds = [UtilityBound("first", size, 1.0, failure_probability=0.5, search=object()),
-              UtilityBound("second", size, 1.0)]  # fmt: skip
-    result = dpaudit.audit_utility(response, bounds, [0.0, 1.0], samples=10, seed=1, worst=2)
-    shares = [finding.error_share for finding in result.findings]
-    assert len(shares) == 6 and math.fsum(shares) == pytest.approx(LEVEL, rel=1e-12)
 
 
 # --- the conformance suite ---

@@ -12,102 +12,41 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.reference_mechanisms import TWINS
 
 import dpaudit
-from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
-from dpaudit_mechanisms.datacubes import base_counts, workload_itself
-from dpaudit_mechanisms.distances import Calibration, FixedQueries, SubsetDistances
-from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
-from dpaudit_mechanisms.faulty.datacubes import (
-    CountsKeepTrueZeros,
-    DatacubeEuclideanBudgets,
-    DatacubeForgetsTheTwo,
-    DatacubeUnsharedBudget,
-)
+from dpaudit_mechanisms.datacubes import base_counts
+from dpaudit_mechanisms.distances import Calibration, FixedQueries, SlopeSeeker, StableProjection, SubsetDistances
+from dpaudit_mechanisms.faulty.datacubes import CountsKeepTrueZeros
 from dpaudit_mechanisms.faulty.distances import (
     EmbeddingLooksAtTheData,
     LearnerReadsWithoutMistakes,
+    ProjectionScaledToTheData,
     SparseVectorNotRefreshed,
     on_the_line,
     worst_pair,
 )
-from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
-from dpaudit_mechanisms.faulty.dx_laplace import (
-    DxLaplaceEuclidean,
-    DxLaplaceForgetsAQuery,
-    DxLaplaceTooLittleNoise,
-    DxLaplaceUnsharedBudget,
-)
-from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
-from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
-from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
-from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from dpaudit_mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
-from dpaudit_mechanisms.faulty.two_metrics import (
-    GlobalSensitivityTooSteep,
-    KNormOneDegreeShort,
-    LadderOfEqualRungs,
-    OnTheLineTooNarrow,
-    PrivacyFirstSquared,
-    StaircaseOfHalfTheSensitivity,
-    WidenedPrivacyFirstLastShell,
-    WidenedStaircaseSparesTheTruth,
-)
 from dpaudit_mechanisms.laplace import Laplace
-from dpaudit_mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
-from dpaudit_mechanisms.two_metrics import staircase_profile
+from dpaudit_mechanisms.problems import FIGURE_1
 
 SEEDS = range(20)
-ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
-TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
-EQUAL = [[0.0, 1.0], [1.0, 0.0]]
-MARGINALS = workload_itself(FIGURE_1)
 SPARSE = Calibration(1, [1.0], 1, 0.5, 2.0, 4.0, 6.0)
 ENDS = FixedQueries([[0.0], [1.0], [0.0], [1.0]])
 OF_SUBSETS = SubsetDistances(on_the_line, np.zeros((20, 1)), 1, seed=2)
 OF_IMAGES = Calibration(20, OF_SUBSETS.widths, 1, 0.3, 0.1, 0.2, 0.3)
-
-
-def one_good_and_eight_poor(x: np.ndarray) -> np.ndarray:
-    return np.concatenate([x[:, :1], np.repeat(x[:, 1:], 8, axis=1)], axis=1)
-
-
+STABLE, MIDDLE = StableProjection(1.5, 2, 3, seed=1), np.full((200, 2), 0.5)
+SCALED = Calibration(200, STABLE.widths, 1, 0.3, 0.1, 0.2, 0.3)
+ONE_MOVED = np.where(np.arange(200)[:, None] == 0, 1.0, MIDDLE)
 # (mechanism, labelled draws a pair within which every seed finds it)
 FAULTS = [
-    (LaplaceTooLittleNoise(1.0), 11_000),
-    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 1_700),
-    (GaussianTooLittleNoise(dpaudit.ApproxDP(1.0, 0.01)), 150_000),
-    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 23_500),
-    (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 25_000),
-    (GeometricTooLittleNoise(1.0), 9_300),
-    (GeometricCountsZeroTwice(1.0), 2_100),
-    (RandomisedResponseWrongNormaliser(1.0, 4), 660),
-    (ExponentialWithoutTheTwo(ONE_GOOD_OUTCOME, metric=1.0), 8_000),
-    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 34_000),
-    (DxLaplaceForgetsAQuery([[0.0, 1.0], [0.0, 1.0]], TWO_POINTS), 6_400),
-    (DxLaplaceEuclidean([[0.0, 3.0], [0.0, 4.0]], TWO_POINTS), 48_000),
-    (DxLaplaceUnsharedBudget([[0.0, 1.0], [0.0, 2.0]], TWO_POINTS, rule="PSA"), 6_400),
-    (DxExponentialWithoutTheTwo(one_good_and_eight_poor, EQUAL, 1), 5_100),
-    (SmallDBWithoutTheTwo(EQUAL, EQUAL, 1.0, 0.5, 3), 47_000),
-    (StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1), 1_100),
-    (StaircaseOfHalfTheSensitivity(HEAVY, 0.5), 7_900),
-    (GlobalSensitivityTooSteep(HEAVY, 0.5), 38_000),
-    (PrivacyFirstSquared(STEPS, 0.7), 25_000),
-    (WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), 30_000),
-    (WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, [False, False], 2.0), 2_100),
-    (LadderOfEqualRungs(RUNGS, 0.5), 5_100),
-    (OnTheLineTooNarrow(staircase_profile(1.0), 0.5), 16_000),
-    (KNormOneDegreeShort([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]], 1.0), 4_000),
-    (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
-    (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
-    (DatacubeUnsharedBudget(FIGURE_1, MARGINALS, dpaudit.PureDP(1.0), "uniform"), 2_600),
-    (DatacubeForgetsTheTwo(FIGURE_1, MARGINALS, dpaudit.PureDP(0.5), adjacency="replace_one"), 23_000),
-    (DatacubeEuclideanBudgets(FIGURE_1, MARGINALS, dpaudit.PureDP(1.0)), 13_000),
+    *((twin, draws) for _, twin, draws in TWINS if draws),
     (CountsKeepTrueZeros(FIGURE_1, base_counts(FIGURE_1.domain), dpaudit.PureDP(1.0)), 1_100),
     (SparseVectorNotRefreshed(SPARSE, ENDS, 4), 16_000),
+    (SparseVectorNotRefreshed(SPARSE, SlopeSeeker(1.0, 1.0), 4), 6_700),
     (LearnerReadsWithoutMistakes(SPARSE, ENDS, 4), 900),
+    (LearnerReadsWithoutMistakes(SPARSE, SlopeSeeker(1.0, 1.0), 4), 680),
     (EmbeddingLooksAtTheData(OF_SUBSETS, OF_IMAGES, ENDS, 3, [worst_pair(20)]), 6_400),
+    (ProjectionScaledToTheData(STABLE, SCALED, FixedQueries([[0.6, 0.6], [0.4, 0.4]]), 2, [(MIDDLE, ONE_MOVED)]), 280),
 ]
 
 

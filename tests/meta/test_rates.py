@@ -6,8 +6,9 @@ import pytest
 import rates
 from scipy import stats
 
-# A true rate of at most the promised one gives a count with a p-value below LEVEL with probability at most LEVEL. 53
-# sets, two counts each, and as many of fewer audits: the false-positive rate of this file is below 3e-7.
+# A true rate of at most the promised one gives a count with a p-value below LEVEL with probability at most LEVEL. 58
+# sets, two counts each, as many of fewer audits, and four with two counts of wealth: the false-positive rate of this
+# file is below 3e-7.
 # What it can see: at 2,000 audits, counts of 164 or more fail, so a true rate of 10% is missed with probability 3e-3,
 # one of 12% with 1e-7 (binomial sums). The fewer audits of the shorter run (15 of 40 fail, a rate of 38%) see only
 # what is grossly wrong.
@@ -27,6 +28,32 @@ def test_mechanisms_on_their_budget_are_called_violated_no_more_often_than_promi
     row = rates.measure(case, min(audits, case.most))
     assert rates.p_value(row["false_alarms"], row["audits"], case.promised) >= LEVEL, row
     assert rates.p_value(row["bounds_above_truth"], row["audits"], case.promised) >= LEVEL, row
+
+
+# Wealth, and how often it may ever be reached (Ville's inequality): a few games show a bet that is too good. Of 400
+# games, a wealth that reaches 2 in 75% of them is missed with probability 1e-3.
+WEALTHS = {2.0: 0.5, 5.0: 0.2}
+SEQUENTIAL = ("Laplace", "4-ary randomised response", "Gaussian at mu = 1", "an atom of the mass of delta")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SEQUENTIAL)
+def test_bets_on_the_budget_grow_rich_no_more_often_than_promised(name) -> None:
+    (case,) = [case for case in rates.sets() if case.name == f"{name}, sequential, {rates.FEW} runs"]
+    games = 150 if "Gaussian" in name else 400
+    largest = []
+    for number in range(games):
+        seed = rates.seed_of(case.name, 10**6 + number)
+        (finding,) = rates.dpaudit.audit(case.mechanism, case.claim, case.pairs, samples=60, seed=seed).findings
+        largest.append(max(look.log_wealth for look in finding.looks))
+    for wealth, rate in WEALTHS.items():
+        assert rates.p_value(sum(log >= rates.math.log(wealth) for log in largest), games, rate) >= LEVEL, wealth
+
+
+def test_the_atom_meets_its_claim_with_equality() -> None:
+    keep = 1.0 / (1.0 + rates.math.exp(-0.5))
+    p = rates.np.array([0.95 * keep, 0.95 * (1.0 - keep), 0.05, 0.0])
+    assert rates.np.maximum(p - rates.math.exp(0.5) * p[[1, 0, 3, 2]], 0.0).sum() == pytest.approx(0.05, abs=1e-12)
 
 
 def test_the_measurement_itself_fails_an_auditor_that_alarms_twice_as_often_as_promised() -> None:
@@ -108,7 +135,15 @@ def test_a_record_that_contradicts_a_promise_ends_the_run(tmp_path, capsys) -> N
         rates.main(["--seconds", "0", "--out", str(tmp_path / "meta.json")])
 
 
-def test_a_small_universe_and_a_bit_with_a_larger_loss_count_as_alarms() -> None:
+class Leaky(rates.RandomisedResponse):
+    """Of a larger loss than it promises."""
+
+    @property
+    def claim(self):
+        return rates.dpaudit.PureDP(1.0)
+
+
+def test_what_loses_more_than_it_promises_counts_as_an_alarm_in_every_play() -> None:
     # Negative controls on the plays that call no `dpaudit.audit`: a true loss of 3 against the claim of 1. A guess is
     # right with 0.95 for 0.73, over 100 labelled draws and more: five seeds miss none but by a chance below 1e-6.
     of = {case.play: case for case in rates.sets()}
@@ -119,7 +154,13 @@ def test_a_small_universe_and_a_bit_with_a_larger_loss_count_as_alarms() -> None
         return (2.0 * rng.integers(0, 1 << 40, size) + told) / (1 << 41)
 
     bits = rates.dataclasses.replace(of[rates.one_look_at_low_bits], mechanism=bit)
-    for case in (table, bits):
+    # Losses twice as large as their bound allows: over 10 standard errors above it.
+    losses = next(case for case in rates.sets() if case.name == "exponential losses, a bound on the mean")
+    losses = rates.dataclasses.replace(losses, mechanism=lambda x, n, rng: 2.0 * rng.exponential(size=n))
+    # A claim of 1 where the loss is 3: found by the check that audits it.
+    checked = next(case for case in rates.sets() if case.play is rates.one_list)
+    checked = rates.dataclasses.replace(checked, mechanism=Leaky(3.0))
+    for case in (table, bits, losses, checked):
         assert [rates.one_audit(case, number) for number in range(5)] == [(True, True)] * 5
 
 

@@ -8,7 +8,28 @@ import subprocess
 import sys
 import venv
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = (".git", ".venv*", "node_modules", "build", "dist", "_build", "*.egg-info", ".*_cache", "__pycache__")
+
+
+def built(folder, prepare=lambda source: None, more=None):
+    """The folder with the sdist and the wheel that is built from a copy of the checkout, once it is prepared."""
+    pytest.importorskip("build", reason="needs build, which makes the sdist and the wheel")
+    if int(version("setuptools").split(".")[0]) < 77:
+        pytest.skip("needs setuptools 77, to build without fetching it")
+    source, out = folder / "dpaudit", folder / "dist"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    prepare(source)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(source)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | (more or {})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
+    return out
 
 
 @dataclass(frozen=True)

@@ -5,46 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
-from importlib.metadata import version
-from pathlib import Path
 
 import pytest
+from environments import ROOT, built
 
-ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = (".git", ".venv*", "node_modules", "build", "dist", "_build", "*.egg-info", ".*_cache", "__pycache__")
 LOCK = ROOT / "requirements" / "dev.txt"
 
 
-def built(folder, seconds, is_private):
+def digests(folder, seconds, is_private):
     """The digests of what is built from a copy whose files have other times, and modes where it is private."""
-    source = folder / "dpaudit"
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    for path in source.rglob("*"):
-        if path.is_file():
-            os.chmod(path, path.stat().st_mode & (0o700 if is_private else 0o777))
-            os.utime(path, (seconds, seconds))
-    out = folder / "dist"
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(source)]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["SOURCE_DATE_EPOCH"] = "1795551300"
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
+
+    def prepare(source):
+        for path in source.rglob("*"):
+            if path.is_file():
+                os.chmod(path, path.stat().st_mode & (0o700 if is_private else 0o777))
+                os.utime(path, (seconds, seconds))
+
+    folder.mkdir()
+    out = built(folder, prepare, {"SOURCE_DATE_EPOCH": "1795551300"})
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in out.iterdir()}
 
 
 @pytest.mark.slow
 def test_a_second_build_of_the_same_files_has_the_same_bits(tmp_path):
-    pytest.importorskip("build", reason="needs build, which makes the sdist and the wheel")
-    if int(version("setuptools").split(".")[0]) < 77:
-        pytest.skip("needs setuptools 77, to build without fetching it")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    first = built(tmp_path / "a", 1_700_000_000, is_private=False)
-    assert first == built(tmp_path / "b", 1_750_000_000, is_private=True)
+    first = digests(tmp_path / "a", 1_700_000_000, is_private=False)
+    assert first == digests(tmp_path / "b", 1_750_000_000, is_private=True)
     assert sorted(name.rpartition(".")[2] for name in first) == ["gz", "whl"]
 
 

@@ -11,11 +11,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import linprog
 from scipy.stats import norm
 
-# Fig. 1: (a) five tuples over A, B, C; (b) the workload; (c) the strategy; (d) the recovery.
-TUPLES = ("001", "011", "000", "001", "110")
 FIG_Q = [[int(c) for c in row] for row in
          ("11110000", "00001111", "11000000", "00110000", "00001100", "00000011")]  # fmt: skip
 FIG_S = FIG_Q[2:]
@@ -261,21 +259,6 @@ def grouped_budgets(strategy, grouping, weights, epsilon=1.0):
     return [eta[sorted(set(grouping)).index(g)] for g in grouping]
 
 
-def solved_budgets(strategy, weights, epsilon=1.0):
-    """(1) to (3) by a general solver: budgets, scaled so that (2) holds with equality in one column."""
-    matrix = np.abs(np.array(strategy, dtype=float)).T  # (cells, rows)
-    start = np.full(matrix.shape[1], 0.9 / matrix.sum(axis=1).max())
-    b = np.array([float(w) for w in weights])
-    b = b / float((b / start**2).sum())  # an objective of 1 at the start
-    found = minimize(
-        lambda e: float((b / e**2).sum()), start, jac=lambda e: -2 * b / e**3, method="SLSQP",
-        bounds=[(1e-3, None)] * len(b), options={"maxiter": 1000, "ftol": 1e-14},
-        constraints={"type": "ineq", "fun": lambda e: 1.0 - matrix @ e, "jac": lambda e: -matrix},
-    )  # fmt: skip
-    budgets = found.x / float((matrix @ found.x).max())
-    return (epsilon * budgets).tolist()
-
-
 def dual_bound(strategy, weights, prices, epsilon=1.0):
     """A lower bound of (1) to (3) for any prices >= 0 of the cells, by weak duality.
 
@@ -299,3 +282,20 @@ def least_squares(strategy, variances):
 def binomial_sum(d, k, power):
     """sum_i binom(d, i) binom(d - i, k - i)^power."""
     return sum(math.comb(d, i) * math.comb(d - i, k - i) ** power for i in range(k + 1))
+
+
+def nearest(matrix, target, p):
+    """min ||M v - target||_p and a minimiser, as the linear programs and the least squares of the paper."""
+    m, y = np.array(matrix, dtype=float), np.array(target, dtype=float)
+    rows, columns = m.shape
+    if p == 2:
+        v = np.linalg.lstsq(m, y, rcond=None)[0]
+    else:
+        slack = np.ones((rows, 1)) if p == np.inf else np.eye(rows)
+        found = linprog(
+            np.concatenate([np.zeros(columns), np.ones(slack.shape[1])]),
+            A_ub=np.block([[m, -slack], [-m, -slack]]), b_ub=np.concatenate([y, -y]),
+            bounds=[(None, None)] * columns + [(0, None)] * slack.shape[1], method="highs",
+        )  # fmt: skip
+        v = found.x[:columns]
+    return float(np.linalg.norm(m @ v - y, p)), m @ v

@@ -24,7 +24,7 @@ from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
 from dpaudit_mechanisms.faulty.constrained import LaplaceOnAnyTotal
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+FIXED = settings(max_examples=100)
 SEEDS = st.integers(0, 2**32)
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0)
 DELTAS = (0.5, 0.1, 1e-2, 1e-5, 1e-8, 1e-12)

@@ -17,7 +17,7 @@ from dpaudit_mechanisms.constrained.finite import conditioned, imaged, masses, m
 from dpaudit_mechanisms.constrained.metropolis import transition_matrix
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=200)
+FIXED = settings(max_examples=200)
 SEEDS = st.integers(0, 2**32)
 FACTORS = (Fraction(1), Fraction(3, 2), Fraction(3))  # e^epsilon
 

@@ -27,7 +27,7 @@ from dpaudit_mechanisms.constrained.finite import (
 )
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=200)
+FIXED = settings(max_examples=200)
 SEEDS = st.integers(0, 2**32)
 FACTORS = (Fraction(1), Fraction(3, 2), Fraction(3))  # e^epsilon
 
@@ -89,7 +89,7 @@ def divergence(p, q):
 
 
 @pytest.mark.claim("CD-S1")
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(SEEDS, st.integers(2, 5))
 def test_the_conditional_law_is_nearest_in_the_information_distance(seed, worlds):
     """I(P, P') = sum P' log(P'/P) of Sec. 2 is minus log P(C) at the conditional law, and no less elsewhere."""
@@ -276,7 +276,7 @@ def disjoint(worlds):
 
 
 @pytest.mark.claim("CD-T3.5.1", "CD-TAB1")
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(SEEDS)
 def test_a_mechanism_given_a_union_is_a_mixture_whose_weight_depends_on_the_input(seed):
     law = fractions(np.random.default_rng(seed), 2, 4)
@@ -291,7 +291,7 @@ def test_a_mechanism_given_a_union_is_a_mixture_whose_weight_depends_on_the_inpu
 
 
 @pytest.mark.claim("CD-T3.5.2", "CD-TAB1")
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(SEEDS, st.sampled_from(FACTORS))
 def test_a_union_costs_the_ratio_of_its_weights(seed, factor):
     """The corrected statement: (epsilon + eta, delta), e^eta the largest ratio of both weights over the two inputs."""

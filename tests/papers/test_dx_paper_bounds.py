@@ -5,14 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpaudit_mechanisms import distortion, statistical_queries
 from dpaudit_mechanisms.histograms import all_histograms
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -35,7 +34,6 @@ def biases(instance):
 
 
 @pytest.mark.claim("DX-T2", "DX-T2.2")
-@FIXED
 @given(instances())
 def test_the_expected_error_keeps_its_bound_in_every_norm(instance):
     """p = 1 in closed form; p = 2 and infinity draw by draw, where |b + Y| <= |b| + |Y| and |b| is bounded."""
@@ -98,7 +96,6 @@ def test_the_problem_is_not_jointly_convex():
 
 
 @pytest.mark.claim("DX-C9")
-@FIXED
 @given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 50))
 def test_each_block_of_the_squared_problem_is_convex_and_smooth(seed, k, elements, n):
     """Second differences along random lines: of a quadratic, they are its curvature, whatever the step."""

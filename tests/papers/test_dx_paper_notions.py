@@ -20,8 +20,8 @@ from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.histograms import all_histograms, neighbours
 from dpaudit_mechanisms.ledger import entry
 
-THOUSAND = settings(derandomize=True, deadline=None, max_examples=1_000)
-FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+THOUSAND = settings(max_examples=1_000)
+FIXED = settings(max_examples=100)
 SEEDS = st.integers(0, 2**32)
 
 

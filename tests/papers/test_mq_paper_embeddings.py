@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,7 +30,6 @@ from dpaudit_mechanisms.distances.offline import OfflineDistances
 from dpaudit_mechanisms.faulty.distances import on_the_line
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 ROUNDING = 1e-9
 MISS = 1e-9  # false alarm rate of each statistical assertion
@@ -126,7 +125,6 @@ def test_expansion_and_contraction_of_small_cases():
 
 
 @pytest.mark.claim("MQ-D6", "MQ-C4", "MQ-C15", "MQ-C17")
-@FIXED
 @given(SEEDS)
 def test_changing_one_point_changes_one_image(seed):
     rng = np.random.default_rng(seed)
@@ -155,7 +153,6 @@ def test_subsets_of_the_data_have_sensitivity_n():
 
 
 @pytest.mark.claim("MQ-A3")
-@FIXED
 @given(SEEDS)
 def test_the_reduction_answers_averages_of_image_distances(seed):
     rng = np.random.default_rng(seed)
@@ -172,7 +169,6 @@ def test_the_reduction_answers_averages_of_image_distances(seed):
 
 
 @pytest.mark.claim("MQ-T7")
-@FIXED
 @given(SEEDS)
 def test_answers_without_noise_are_between_both_ends_for_averages(seed):
     rng = np.random.default_rng(seed)
@@ -275,7 +271,6 @@ def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queri
 
 
 @pytest.mark.claim("MQ-L9")
-@FIXED
 @given(SEEDS, st.integers(1, 5))
 def test_the_certified_stretch_is_an_upper_bound_and_exact_in_two_dimensions(seed, dimension):
     rng = np.random.default_rng(seed)
@@ -360,7 +355,6 @@ def test_sufficiently_many_images_have_the_printed_order(dimension):
 
 
 @pytest.mark.claim("MQ-A4")
-@FIXED
 @given(SEEDS, st.sampled_from(["printed", "corrected"]), st.integers(2, 9))
 def test_images_are_weighted_distances_to_the_drawn_sets(seed, statement, queries):
     rng = np.random.default_rng(seed)
@@ -412,7 +406,6 @@ def test_the_sum_from_0_to_log_k_exceeds_the_distance():
 
 @pytest.mark.claim("MQ-S9", "MQ-T11", "MQ-C18", "MQ-V4")
 @pytest.mark.parametrize("statement", ["printed", "corrected"])
-@FIXED
 @given(SEEDS, st.integers(2, 8))
 def test_no_realisation_expands_and_every_coordinate_is_lipschitz(statement, seed, queries):
     rng = np.random.default_rng(seed)
@@ -429,7 +422,6 @@ def test_no_realisation_expands_and_every_coordinate_is_lipschitz(statement, see
 
 
 @pytest.mark.claim("MQ-L13")
-@FIXED
 @given(SEEDS, st.sampled_from([2, 4, 8]))
 def test_the_sets_of_probability_1_give_the_distance_to_the_queries(seed, queries):
     rng = np.random.default_rng(seed)

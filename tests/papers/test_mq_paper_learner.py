@@ -17,7 +17,6 @@ from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses, most_updates, printed_updates
 from dpaudit_mechanisms.ledger import entry
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 ROUNDING = 1e-9
 POINTS = st.lists(st.integers(0, 20).map(lambda v: v / 20.0), min_size=1, max_size=8)
@@ -67,7 +66,6 @@ def greedy(averages, alpha, places, rng=None, noisy=False, worst=True):
 
 @pytest.mark.claim("MQ-C1")
 @pytest.mark.parametrize("order", [1, 1.5, 2, 3, np.inf])
-@FIXED
 @given(SEEDS)
 def test_average_distances_are_convex_and_lipschitz_in_the_query(order, seed):
     rng = np.random.default_rng(seed)
@@ -107,7 +105,6 @@ def test_the_lipschitz_constant_in_the_query_is_one_and_not_one_over_n():
 
 
 @pytest.mark.claim("MQ-C9", "MQ-C10", "MQ-C11", "MQ-C12", "MQ-C7")
-@FIXED
 @given(SEEDS, st.integers(1, 3), st.integers(1, 8))
 def test_the_answer_splits_into_convex_lipschitz_functions_of_one_coordinate(seed, dimension, records):
     rng = np.random.default_rng(seed)
@@ -129,7 +126,6 @@ def test_the_answer_splits_into_convex_lipschitz_functions_of_one_coordinate(see
 
 
 @pytest.mark.claim("MQ-V3")
-@FIXED
 @given(POINTS, SEEDS)
 def test_order_reflection_and_doubling_of_the_database(points, seed):
     rng = np.random.default_rng(seed)
@@ -157,7 +153,6 @@ def learn_by_hand(points, alpha, queries):
 
 
 @pytest.mark.claim("MQ-A1", "MQ-D3")
-@FIXED
 @given(POINTS, st.sampled_from([Fraction(1, 20), Fraction(1, 7), Fraction(1, 3)]),
        st.lists(st.integers(0, 40), min_size=1, max_size=15))  # fmt: skip
 def test_the_learner_is_the_algorithm(points, alpha, places):
@@ -179,7 +174,6 @@ def test_the_learner_is_the_algorithm(points, alpha, places):
 
 
 @pytest.mark.claim("MQ-L4", "MQ-S1", "MQ-S2", "MQ-D4", "MQ-V1")
-@FIXED
 @given(POINTS, st.sampled_from(TOLERANCES), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40))
 def test_hypothesis_as_the_adversary_forces_no_more_mistakes_than_the_bound(points, alpha, queries):
     averages = average_of(points)
@@ -260,7 +254,6 @@ def test_tangents_of_nearest_points_err_at_most_2_over_alpha_times_and_no_learne
 
 
 @pytest.mark.claim("MQ-S3")
-@FIXED
 @given(POINTS, st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.sampled_from(TOLERANCES))
 def test_a_noisy_tangent_is_good_where_the_exact_one_is_good_at_half_the_error(points, x, z, alpha):
     averages = average_of(points)
@@ -281,7 +274,6 @@ def test_the_printed_condition_on_a_tangent_says_nothing_of_its_error():
 
 
 @pytest.mark.claim("MQ-L5", "MQ-V2")
-@FIXED
 @given(POINTS, st.sampled_from(TOLERANCES), SEEDS, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40))
 def test_a_noisy_oracle_costs_no_more_mistakes_than_an_exact_one_at_half_the_error(points, alpha, seed, queries):
     noise = np.random.default_rng(seed).choice([-alpha / 4.0, 0.0, alpha / 4.0], size=(len(queries), 2))
@@ -298,7 +290,7 @@ def test_a_noisy_oracle_costs_no_more_mistakes_than_an_exact_one_at_half_the_err
 
 @pytest.mark.claim("MQ-L6", "MQ-A2", "MQ-S4", "MQ-C2")
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5])
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, alpha=st.sampled_from([0.01, 0.1, 0.5]))
 def test_the_decomposable_learner_errs_at_most_in_proportion_to_the_dimension(dimension, seed, alpha):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit.privacy.claims import MetricDP, PureDP
@@ -39,7 +39,6 @@ from dpaudit_mechanisms.two_metrics import (
 )
 from dpaudit_mechanisms.two_metrics.line import query_mechanism
 
-SOME = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -54,7 +53,6 @@ def test_the_nearest_pair_sets_the_improvement_whatever_the_correlation_is():
 
 
 @pytest.mark.claim("DX-N3")
-@SOME
 @given(SEEDS, st.lists(st.integers(2, 4), min_size=1, max_size=3))
 def test_range_queries_and_contingency_tables_are_linear_queries(seed, sizes):
     rng = np.random.default_rng(seed)
@@ -86,7 +84,6 @@ def test_a_larger_penalty_may_lower_the_accuracy_of_a_dataset_with_an_important_
 
 
 @pytest.mark.claim("UP-N4")
-@SOME
 @given(SEEDS, st.integers(2, 7), st.floats(0.1, 3.0))
 def test_the_ladder_keeps_twice_the_weight_of_a_level(seed, count, epsilon):
     rng = np.random.default_rng(seed)
@@ -152,7 +149,6 @@ def test_the_promised_error_falls_faster_than_that_of_generic_mechanisms_from_so
 
 
 @pytest.mark.claim("DC-N8")
-@SOME
 @given(SEEDS, st.integers(1, 12), st.integers(1, 40), st.sampled_from([1, 2]))
 def test_the_program_of_the_budgets_is_convex_and_a_barrier_ends_at_its_optimum(seed, rows, columns, order):
     rng = np.random.default_rng(seed)
@@ -195,7 +191,6 @@ def test_a_concave_set_is_better_than_the_staircase_and_a_convex_one_is_worse():
 
 
 @pytest.mark.claim("UP-N6")
-@SOME
 @given(SEEDS, st.integers(2, 7), st.floats(0.1, 3.0))
 def test_where_datasets_are_as_far_apart_as_their_values_both_theorems_give_one_law(seed, count, epsilon):
     rng = np.random.default_rng(seed)

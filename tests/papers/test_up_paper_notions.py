@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize
 from up_literal_sets import random_space, space_of
@@ -19,7 +19,6 @@ from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.two_metrics import FiniteSpaces, GlobalSensitivity, PrivacyFirst
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -43,7 +42,6 @@ def is_metric(distance, points):
 
 
 @pytest.mark.claim("UP-D8", "UP-D1")
-@FIXED
 @given(SEEDS)
 def test_over_a_metric_space_the_audit_by_values_is_the_audit_by_events(seed):
     space = random_space(seed, most=5)
@@ -58,7 +56,6 @@ def test_over_a_metric_space_the_audit_by_values_is_the_audit_by_events(seed):
 
 
 @pytest.mark.claim("UP-P1", "UP-D7")
-@FIXED
 @given(SEEDS)
 def test_independent_mechanisms_add_up_on_the_product_space(seed):
     rng = np.random.default_rng(seed)
@@ -178,7 +175,6 @@ def test_the_printed_laplace_density_has_mass_1_in_one_dimension_only():
 
 
 @pytest.mark.claim("UP-S1")
-@FIXED
 @given(SEEDS, st.sampled_from([0.1, 1.0, 5.0]))
 def test_both_mechanisms_of_section_2_are_epsilon_dp(seed, epsilon):
     rng = np.random.default_rng(seed)
@@ -202,7 +198,6 @@ def test_both_mechanisms_of_section_2_are_epsilon_dp(seed, epsilon):
 
 
 @pytest.mark.claim("UP-D4")
-@FIXED
 @given(SEEDS)
 def test_the_shells_of_a_dataset_split_all_datasets(seed):
     space = random_space(seed)
@@ -217,7 +212,6 @@ def test_the_shells_of_a_dataset_split_all_datasets(seed):
 
 
 @pytest.mark.claim("UP-D5")
-@FIXED
 @given(SEEDS)
 def test_every_set_of_values_of_a_finite_space_is_an_event(seed):
     """Points are open balls, so the topology and its Borel sets are all subsets."""
@@ -264,7 +258,6 @@ def test_a_norm_that_falls_along_a_coordinate_breaks_the_triangle_inequality():
 
 
 @pytest.mark.claim("UP-S2")
-@FIXED
 @given(SEEDS, st.sampled_from([0.5, 1.0, 2.0]))
 def test_accuracy_and_expected_error_are_sums_over_the_law(seed, within):
     space = random_space(seed)
@@ -278,7 +271,6 @@ def test_accuracy_and_expected_error_are_sums_over_the_law(seed, within):
 
 
 @pytest.mark.claim("UP-D9")
-@FIXED
 @given(SEEDS, st.integers(1, 3))
 def test_the_neighbouring_set_is_constant_on_integer_vectors_with_a_norm(seed, size):
     query = np.random.default_rng(seed).integers(-5, 6, size=size)

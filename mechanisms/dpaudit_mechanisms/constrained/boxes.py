@@ -23,15 +23,15 @@ import numpy as np
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class BoxLaplace:
+class BoxLaplace(Pure):
     """What both mechanisms share: a budget, a box, and how far adjacent answers may be apart in each coordinate.
 
     Parameters
@@ -67,11 +67,6 @@ class BoxLaplace:
         for name, value in (("lower", lower), ("upper", upper)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "coordinate_sensitivity", np.minimum(reach, upper - lower))
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`, for answers in the box whose coordinates differ by at most the sensitivity."""
-        return PureDP(self.epsilon)
 
     @property
     def l1_sensitivity(self) -> float:

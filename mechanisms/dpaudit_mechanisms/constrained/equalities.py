@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, sum_of_errors, with_budget
@@ -29,6 +29,7 @@ from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, dr
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.pure import Pure
 
 EQUAL = 1e-12  # relative: coefficients that differ by less are equal
 
@@ -122,7 +123,7 @@ class GaussianOnEqualities:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LaplaceOnEqualities:
+class LaplaceOnEqualities(Pure):
     """Lemma 3.3 of Liu et al. (2023), arXiv:2303.00228.
 
     f(x) + U given A U = 0, U independent Laplace variables.
@@ -167,11 +168,6 @@ class LaplaceOnEqualities:
             raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:
             raise UsageError("given must leave a free variable, got a single point.")
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`, for answers in the set."""
-        return PureDP(self.epsilon)
 
     @property
     def scale(self) -> float:

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import deviations, squared_error, sum_of_errors
@@ -33,6 +32,7 @@ from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.pure import Pure
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]
 
@@ -165,7 +165,7 @@ class Hierarchy:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class HierarchyLaplace:
+class HierarchyLaplace(Pure):
     """What the mechanisms on a tree share: Laplace noise of scale levels / epsilon at every node.
 
     Parameters
@@ -182,11 +182,6 @@ class HierarchyLaplace:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         if not isinstance(self.tree, Hierarchy):
             raise UsageError(f"tree must be a Hierarchy, got {self.tree!r}.")
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`."""
-        return PureDP(self.epsilon)
 
     @property
     def scale(self) -> float:

@@ -15,12 +15,13 @@ from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_dens
 from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.rejection import Rejected
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ConditionedLaplaceForgetsTheMass(ConditionedLaplace):
+class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
     """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
 
     Examples
@@ -30,18 +31,14 @@ class ConditionedLaplaceForgetsTheMass(ConditionedLaplace):
     1.4899
     """
 
+    what = "the probability of the event depends on the data"
+
     def _calibrated(self) -> float:
         return self.l1_sensitivity / self.epsilon
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        exact = self.worst_loss(self.scale)
-        return f"the probability of the event depends on the data: loss {exact:g} nats, promised {self.epsilon:g}"
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class HierarchyForgetsTheLevels(HierarchyConditioned):
+class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
 
     Examples
@@ -52,15 +49,11 @@ class HierarchyForgetsTheLevels(HierarchyConditioned):
     3.0
     """
 
+    what = "a record counts on every level"
+
     @property
     def scale(self) -> float:
         return 1.0 / self.epsilon
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        exact = self.tree.levels * self.epsilon
-        return f"a record counts on {self.tree.levels} levels: loss {exact:g} nats, promised {self.epsilon:g}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -13,8 +13,20 @@ from dpaudit_mechanisms.datacubes.release import StrategyRelease
 from dpaudit_mechanisms.inputs import FloatArray
 
 
+class _Broken(StrategyRelease):
+    """Says what is wrong, with the exact loss of the first pair (the mu, under normal noise)."""
+
+    what = ""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        pair = self.pairs()[0]
+        return f"{self.what}: loss {self.distance(pair.x, pair.x_prime):.6g}, promised {self.total:g}"
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeUnsharedBudget(StrategyRelease):
+class DatacubeUnsharedBudget(_Broken):
     """Every group of rows gets the whole budget: a record is in a cell of each of them.
 
     Parameters as in `StrategyRelease`.
@@ -28,45 +40,36 @@ class DatacubeUnsharedBudget(StrategyRelease):
     'every group gets the whole budget: loss 2, promised 1'
     """
 
+    what = "every group gets the whole budget"
+
     def _sensitivity(self, budgets: FloatArray) -> float:
         return float((self.strategy.constants(self.order) * budgets).max())
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss (the mu, under normal noise)."""
-        return _fault(self, "every group gets the whole budget")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeForgetsTheTwo(StrategyRelease):
+class DatacubeForgetsTheTwo(_Broken):
     """Replacing a record is promised the budget that adding one needs: the factor of 2 is missing.
 
     Parameters as in `StrategyRelease`, with `adjacency="replace_one"`.
     """
 
+    what = "a replaced record leaves one cell and enters another one"
+
     def _sensitivity(self, budgets: FloatArray) -> float:
         return self.strategy.sensitivity(budgets, self.order, "add_remove")
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss (the mu, under normal noise)."""
-        return _fault(self, "a replaced record leaves one cell and enters another one")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeEuclideanBudgets(StrategyRelease):
+class DatacubeEuclideanBudgets(_Broken):
     """Laplace noise, with budgets whose Euclidean norm is epsilon: the condition of normal noise.
 
     Parameters as in `StrategyRelease`.
     """
 
+    what = "the l2 norm of the budgets is epsilon, for Laplace noise"
+
     def _sensitivity(self, budgets: FloatArray) -> float:
         return self.strategy.sensitivity(budgets, 2, self.adjacency)
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        return _fault(self, "the l2 norm of the budgets is epsilon, for Laplace noise")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,8 +93,3 @@ class CountsKeepTrueZeros(CountsRelease):
     def fault(self) -> str:
         """What is wrong, and the true loss."""
         return f"empty cells stay empty: loss inf nats, promised {self.total:g}"
-
-
-def _fault(mechanism: StrategyRelease, head: str) -> str:
-    pair = mechanism.pairs()[0]
-    return head + f": loss {mechanism.distance(pair.x, pair.x_prime):.6g}, promised {mechanism.total:g}"

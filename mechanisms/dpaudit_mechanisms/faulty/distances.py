@@ -137,12 +137,7 @@ class _Stretched:
 class LearnerForgetsTheSlopes(InteractiveDistances):
     """Hypotheses get horizontal lines: private, and more mistakes than the calibration allows for."""
 
-    what: ClassVar[str] = "tangents have slope 0: private, with more mistakes than were accounted for"
-
-    @property
-    def fault(self) -> str:
-        """What is wrong."""
-        return self.what
+    fault: ClassVar[str] = "tangents have slope 0: private, with more mistakes than were accounted for"
 
     def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
         return super().run(_Flat(averages.points, averages.widths), size, rng)

@@ -5,23 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.small_db import SmallDB
 
 
-class _WithoutTheTwo:
+class _WithoutTheTwo(Broken):
     """Divides scores by c in place of 2 c."""
+
+    what = "the factor 2 is missing"
 
     @property
     def divisor(self) -> float:
         return super().divisor / 2.0
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the worst pair."""
-        pair = self.pairs()[0]
-        exact = self.privacy_loss(pair.x, pair.x_prime)
-        promised = self.claim.for_pair(pair.x, pair.x_prime).value
-        return f"the factor 2 is missing: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,11 +42,8 @@ class SmallDBWithoutTheTwo(_WithoutTheTwo, SmallDB):
 class DxExponentialTooFlat(DxExponential):
     """Weights exp(u'(x, r) / (2.4 c)): private, and not as accurate as DX-T4 says; parameters as in `DxExponential`."""
 
+    fault = "the exponent is divided by 1.2: poor outcomes are more likely than the bound on the score allows"
+
     @property
     def divisor(self) -> float:
         return 1.2 * super().divisor
-
-    @property
-    def fault(self) -> str:
-        """What is wrong."""
-        return "the exponent is divided by 1.2: poor outcomes are more likely than the bound on the score allows"

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import noise_scales
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxLaplaceTooLittleNoise(DxLaplace):
+class DxLaplaceTooLittleNoise(Broken, DxLaplace):
     """Laplace noise whose scales are 1.2 times too small; parameters as in `DxLaplace`.
 
     Only pairs whose sound loss is above 1/1.2 of their budget break the claim: under "single" and "S2" there always is
@@ -26,20 +27,17 @@ class DxLaplaceTooLittleNoise(DxLaplace):
     'the scales are 1.2 times too small: loss 0.6 nats on the pair 0|1, promised 0.5'
     """
 
+    what = "the scales are 1.2 times too small"
+
     factor: ClassVar[float] = 1.2
 
     @property
     def c(self) -> FloatArray:
         return super().c / self.factor
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the tightest pair."""
-        return _fault(self, f"the scales are {self.factor:g} times too small")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxLaplaceForgetsAQuery(DxLaplace):
+class DxLaplaceForgetsAQuery(Broken, DxLaplace):
     """Scales that are computed without the last query, which gets as much noise as the others; at least two queries.
 
     Parameters as in `DxLaplace`; `rule` counts for the queries that are not forgotten.
@@ -51,19 +49,16 @@ class DxLaplaceForgetsAQuery(DxLaplace):
     'the scales ignore the last query: loss 1 nats on the pair 0|1, promised 0.5'
     """
 
+    what = "the scales ignore the last query"
+
     @property
     def c(self) -> FloatArray:
         known = noise_scales(self.queries[:-1], self.metric, self.rule)
         return np.append(known, known.max())
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the tightest pair."""
-        return _fault(self, "the scales ignore the last query")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxLaplaceEuclidean(DxLaplace):
+class DxLaplaceEuclidean(Broken, DxLaplace):
     """One scale for all queries from the Euclidean distance of their columns, where the l1 distance is needed.
 
     Parameters as in `DxLaplace`.
@@ -75,20 +70,17 @@ class DxLaplaceEuclidean(DxLaplace):
     'the scale is from Euclidean distances: loss 0.7 nats on the pair 0|1, promised 0.5'
     """
 
+    what = "the scale is from Euclidean distances"
+
     @property
     def c(self) -> FloatArray:
         distances = np.sqrt(((self.queries[:, :, None] - self.queries[:, None, :]) ** 2).sum(axis=0))
         ratios = np.divide(distances, self.metric, out=np.zeros_like(distances), where=distances > 0.0)
         return np.full(len(self.queries), ratios.max())
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the tightest pair."""
-        return _fault(self, "the scale is from Euclidean distances")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxLaplaceUnsharedBudget(DxLaplace):
+class DxLaplaceUnsharedBudget(Broken, DxLaplace):
     """PSA without its second step: every query gets the scale that it would need alone.
 
     Parameters as in `DxLaplace`; `rule` only says what the sound mechanism does.
@@ -100,14 +92,11 @@ class DxLaplaceUnsharedBudget(DxLaplace):
     'every query gets the whole budget: loss 1 nats on the pair 0|1, promised 0.5'
     """
 
+    what = "every query gets the whole budget"
+
     @property
     def c(self) -> FloatArray:
         return np.array([noise_scales(row[None], self.metric, "single")[0] for row in self.queries])
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the tightest pair."""
-        return _fault(self, "every query gets the whole budget")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -122,12 +111,3 @@ class DxLaplaceTooMuchNoise(DxLaplace):
     @property
     def c(self) -> FloatArray:
         return super().c * self.factor
-
-
-def _fault(mechanism: DxLaplace, head: str) -> str:
-    tight = mechanism.pairs()
-    if not tight:
-        return head
-    pair = tight[0]
-    exact, promised = mechanism.privacy_loss(pair.x, pair.x_prime), mechanism.metric[pair.x, pair.x_prime]
-    return head + f": loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"

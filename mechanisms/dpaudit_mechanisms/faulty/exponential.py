@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.broken import Broken
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ExponentialWithoutTheTwo(Exponential):
+class ExponentialWithoutTheTwo(Broken, Exponential):
     """Weights exp(score / c) in place of exp(score / (2 c)): the normaliser's change with the input is forgotten.
 
     Parameters as in `Exponential`. It breaks the claim only where the normaliser moves against the numerator: on a
@@ -22,13 +23,8 @@ class ExponentialWithoutTheTwo(Exponential):
     'the factor 2 is missing: loss 1.89079 nats on the pair 0|1, promised 1'
     """
 
+    what = "the factor 2 is missing"
+
     @property
     def divisor(self) -> float:
         return super().divisor / 2.0
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the worst pair."""
-        pair = self.pairs()[0]
-        exact, promised = self.privacy_loss(pair.x, pair.x_prime), self.budgets[pair.x, pair.x_prime]
-        return f"the factor 2 is missing: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.inputs import FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
-class GeometricTooLittleNoise(Geometric):
+class GeometricTooLittleNoise(Broken, Geometric):
     """Two-sided geometric noise that falls off 1.2 times too fast; parameters as in `Geometric`.
 
     Examples
@@ -23,21 +24,17 @@ class GeometricTooLittleNoise(Geometric):
     1.2
     """
 
+    what = "the noise falls off 1.2 times too fast"
+
     factor: ClassVar[float] = 1.2
 
     @property
     def rate(self) -> float:
         return super().rate * self.factor
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        exact = self.factor * self.epsilon
-        return f"the noise falls off {self.factor:g} times too fast: loss {exact:g} nats, promised {self.epsilon:g}"
-
 
 @dataclasses.dataclass(frozen=True)
-class GeometricCountsZeroTwice(Geometric):
+class GeometricCountsZeroTwice(Broken, Geometric):
     """A random sign times a one-sided geometric number from 0 on: both signs of 0 are 0, so 0 is twice as likely.
 
     Noise 0 has probability 1 - a, noise k != 0 has (1 - a) a^|k| / 2: right in the tails, wrong by a factor 2 at 0.
@@ -48,6 +45,8 @@ class GeometricCountsZeroTwice(Geometric):
     >>> round(GeometricCountsZeroTwice(epsilon=1.0).privacy_loss(0, 1), 4)  # 1 + log 2
     1.6931
     """
+
+    what = "noise 0 is counted with both signs"
 
     def _noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         magnitude = rng.geometric(-math.expm1(-self.rate), size) - 1
@@ -73,10 +72,3 @@ class GeometricCountsZeroTwice(Geometric):
         # The ratio is largest at one of these: everywhere else the outputs lie in tails that keep the sound ratio.
         corners = np.array([first, second, *self.bounds])
         return float(np.abs(self.log_density(first, corners) - self.log_density(second, corners)).max())
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the first pair."""
-        pair = self.pairs()[0]
-        exact = self.privacy_loss(pair.x, pair.x_prime)
-        return f"noise 0 is counted with both signs: loss {exact:.6g} nats, promised {self.epsilon:g}"

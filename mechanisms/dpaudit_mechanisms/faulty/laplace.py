@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True)
-class LaplaceTooLittleNoise(Laplace):
+class LaplaceTooLittleNoise(Broken, Laplace):
     """Laplace noise whose scale is 1.2 times too small; parameters as in `Laplace`.
 
     Examples
@@ -22,21 +23,17 @@ class LaplaceTooLittleNoise(Laplace):
     1.2
     """
 
+    what = "the scale is 1.2 times too small"
+
     factor: ClassVar[float] = 1.2
 
     @property
     def scale(self) -> float:
         return super().scale / self.factor
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        exact = self.factor * self.epsilon
-        return f"the scale is {self.factor:g} times too small: loss {exact:g} nats, promised {self.epsilon:g}"
-
 
 @dataclasses.dataclass(frozen=True)
-class LaplaceForgetsACoordinate(Laplace):
+class LaplaceForgetsACoordinate(Broken, Laplace):
     """Laplace noise for vectors, calibrated to the l1 sensitivity of all coordinates but the last.
 
     Parameters as in `Laplace`, with at least two coordinates (`UsageError` otherwise).
@@ -48,6 +45,8 @@ class LaplaceForgetsACoordinate(Laplace):
     2.0
     """
 
+    what = "the last coordinate's sensitivity is ignored"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dimension is None or self.dimension < 2:
@@ -58,9 +57,3 @@ class LaplaceForgetsACoordinate(Laplace):
     @property
     def scale(self) -> float:
         return math.fsum(np.atleast_1d(self.coordinate_sensitivity)[:-1].tolist()) / self.epsilon
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        exact = self.l1_sensitivity / self.scale
-        return f"the last coordinate's sensitivity is ignored: loss {exact:g} nats, promised {self.epsilon:g}"

@@ -6,11 +6,12 @@ import dataclasses
 import math
 
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomisedResponseWrongNormaliser(RandomisedResponse):
+class RandomisedResponseWrongNormaliser(Broken, RandomisedResponse):
     """Tells the truth with the probability for two categories, e^epsilon / (e^epsilon + 1), whatever their number.
 
     Parameters as in `RandomisedResponse`, with at least three categories (`UsageError` otherwise: with two there is no
@@ -22,6 +23,7 @@ class RandomisedResponseWrongNormaliser(RandomisedResponse):
     1.6931
     """
 
+    what = "the normaliser is that of 2 categories"
     categories: int = 3
 
     def __post_init__(self) -> None:
@@ -32,11 +34,3 @@ class RandomisedResponseWrongNormaliser(RandomisedResponse):
     @property
     def log_odds(self) -> float:
         return self.epsilon + math.log(self.categories - 1)
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
-        return (
-            f"the normaliser is that of 2 categories, not {self.categories}: "
-            f"loss {self.log_odds:.6g} nats, promised {self.epsilon:g}"
-        )

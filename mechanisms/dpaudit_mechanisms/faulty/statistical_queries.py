@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StatisticalHalfTheNoise(StatisticalLaplace):
+class StatisticalHalfTheNoise(Broken, StatisticalLaplace):
     """Laplace noise of half the scales; parameters as in `StatisticalLaplace`.
 
     Examples
@@ -19,28 +20,19 @@ class StatisticalHalfTheNoise(StatisticalLaplace):
     'the noise has half its scale: loss 1 nats on the pair (0, 0)|(1, 0), promised 0.5'
     """
 
+    what = "the noise has half its scale"
+
     @property
     def noise_scales(self) -> FloatArray:
         return self.c / 2.0
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the tightest pair."""
-        pair = self.pairs()[0]
-        exact = self.privacy_loss(pair.x, pair.x_prime)
-        promised = self.claim.for_pair(pair.x, pair.x_prime).value
-        return f"the noise has half its scale: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalTooMuchNoise(StatisticalLaplace):
     """Laplace noise of 1.2 times the scales: private, and not as accurate as DX-T11 says; parameters as above."""
 
+    fault = "the noise has 1.2 times its scale: the bound on the largest error fails where there is no bias"
+
     @property
     def noise_scales(self) -> FloatArray:
         return 1.2 * self.c
-
-    @property
-    def fault(self) -> str:
-        """What is wrong."""
-        return "the noise has 1.2 times its scale: the bound on the largest error fails where there is no bias"

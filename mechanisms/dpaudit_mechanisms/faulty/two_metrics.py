@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
+from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch
 from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
@@ -25,22 +26,8 @@ from dpaudit_mechanisms.two_metrics import (
 )
 
 
-class _Broken:
-    """The words of a fault, with the exact loss of the first pair."""
-
-    what: ClassVar[str]
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the first pair."""
-        pair = self.pairs()[0]
-        exact = self.privacy_loss(pair.x, pair.x_prime)
-        promised = self.claim.for_pair(pair.x, pair.x_prime).value
-        return f"{self.what}: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class StaircaseOfHalfTheSensitivity(_Broken, Staircase):
+class StaircaseOfHalfTheSensitivity(Broken, Staircase):
     """Steps of Delta f / 2: a neighbour changes a level by up to 2.
 
     Examples
@@ -58,7 +45,7 @@ class StaircaseOfHalfTheSensitivity(_Broken, Staircase):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class GlobalSensitivityTooSteep(_Broken, GlobalSensitivity):
+class GlobalSensitivityTooSteep(Broken, GlobalSensitivity):
     """Weights exp(-1.5 epsilon d / Delta f): the sensitivity is taken 1.5 times too small."""
 
     what = "the sensitivity is 1.5 times too small"
@@ -68,7 +55,7 @@ class GlobalSensitivityTooSteep(_Broken, GlobalSensitivity):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PrivacyFirstSquared(_Broken, PrivacyFirst):
+class PrivacyFirstSquared(Broken, PrivacyFirst):
     """Levels are squared distances of datasets: from the second step on they change by more than 1."""
 
     what = "the distances of datasets are squared"
@@ -78,7 +65,7 @@ class PrivacyFirstSquared(_Broken, PrivacyFirst):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class WidenedPrivacyFirstLastShell(_Broken, WidenedPrivacyFirst):
+class WidenedPrivacyFirstLastShell(Broken, WidenedPrivacyFirst):
     """The sets as printed (UP-D-R), which subtract the last shell alone: a value of several sets takes its last one.
 
     Every value is in some set, so the law exists. Parameters as in `WidenedPrivacyFirst`.
@@ -99,7 +86,7 @@ class WidenedPrivacyFirstLastShell(_Broken, WidenedPrivacyFirst):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class WidenedStaircaseSparesTheTruth(_Broken, WidenedStaircase):
+class WidenedStaircaseSparesTheTruth(Broken, WidenedStaircase):
     """The penalty of unimportant values is waived for the true value: it depends on the dataset."""
 
     what = "the true value has no penalty"
@@ -112,7 +99,7 @@ class WidenedStaircaseSparesTheTruth(_Broken, WidenedStaircase):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LadderOfEqualRungs(_Broken, Ladder):
+class LadderOfEqualRungs(Broken, Ladder):
     """Every rung has the height of the first one: neighbours with other local sensitivities are forgotten."""
 
     what = "all rungs are as high as the first"
@@ -122,7 +109,7 @@ class LadderOfEqualRungs(_Broken, Ladder):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OnTheLineTooNarrow(_Broken, OnTheLine):
+class OnTheLineTooNarrow(Broken, OnTheLine):
     """Cells 1.2 times too narrow: the change of a neighbour crosses two levels.
 
     Examples
@@ -141,7 +128,7 @@ class OnTheLineTooNarrow(_Broken, OnTheLine):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class KNormOneDegreeShort(_Broken, KNorm):
+class KNormOneDegreeShort(Broken, KNorm):
     """Outputs F x + rho v with v uniform in K and rho from Gamma(rank) in place of Gamma(rank + 1).
 
     A classic slip: the density is then epsilon^rank E_1(epsilon b) / (vol(K) (rank - 1)!) at gauge b, infinite at F x.
@@ -172,20 +159,15 @@ class KNormOneDegreeShort(_Broken, KNorm):
 class PrivacyFirstTooFlat(PrivacyFirst):
     """Every level counts three quarters: private, and less accurate than the law that it states to have."""
 
-    what: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
+    fault: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
 
     @functools.cached_property
     def levels(self) -> FloatArray:
         return 0.75 * super().levels
 
-    @property
-    def fault(self) -> str:
-        """What is wrong."""
-        return self.what
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ImportantByTheData(_Broken, ImportantOnTheLine):
+class ImportantByTheData(Broken, ImportantOnTheLine):
     """The important values move with the answer: a value may lose its penalty and a level with one neighbour.
 
     Examples

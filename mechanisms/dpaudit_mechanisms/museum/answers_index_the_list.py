@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -20,24 +19,13 @@ def mended(data, size, rng):
     return np.where(lies, 1 - answers, answers)
 
 
-EXHIBIT = Exhibit(
-    name="answers-index-the-list",
+EXHIBIT = dict(
     kind="local and federated",
     source="DiffPriv 1.0.3, diff.randresponse (found by this museum)",
     wrong="The loop runs over the answers and writes at the place that the answer names: all answers from the third on "
     "are released as they are.",
     claim="eps=1.1",  # of two coins: ln 3; no other claim with a finite epsilon is kept
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6, smallest=2, adjacency="replace_one"),
     pair=([1, 0, 0], [1, 0, 1]),
-    releases=(
-        Release(
-            "diffpriv",
-            "1.0.3",
-            program=program("diffpriv_response"),
-            needs=("numpy",),
-            called="DiffPriv.diff.randresponse(answers)",
-        ),
-    ),
+    releases=(published("diffpriv_response", "DiffPriv.diff.randresponse(answers)"),),
 )

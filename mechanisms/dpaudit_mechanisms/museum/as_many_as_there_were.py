@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _synthetic(data, rows, rng):
@@ -19,14 +18,11 @@ def mended(data, size, rng):
     return [tuple(_synthetic(data, 5, rng)) for _ in range(size)]
 
 
-EXHIBIT = Exhibit(
-    name="as-many-as-there-were",
+EXHIBIT = dict(
     kind="exceptions and sizes",
     source="diffix/syndiffix#31",
     wrong="The synthetic table has as many rows as the original one; the pull request adds noise to their number.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=8),
     pair=([0, 1], [0, 1, 1]),
 )

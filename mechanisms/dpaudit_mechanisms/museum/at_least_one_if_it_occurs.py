@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 CLASSES = 2
 
@@ -35,14 +35,11 @@ def _naive_bayes():
     return counted
 
 
-EXHIBIT = Exhibit(
-    name="at-least-one-if-it-occurs",
+EXHIBIT = dict(
     kind="post-processing",
     source="diffprivlib 0.6.6, models.GaussianNB.partial_fit (reports/libraries of this project)",
     wrong="The noisy count of a class is raised to 1 if the class occurs in the data, and is exactly 0 if it does not.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=8),
     pair=([], [1]),
     releases=(Release("diffprivlib", "0.6.6", _naive_bayes),),

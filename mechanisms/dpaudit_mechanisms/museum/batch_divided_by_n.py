@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 RATE, DIMENSION = 0.5, 8
 
@@ -21,15 +20,12 @@ def mended(data, size, rng):
     return _noisy_sum(data, size, rng) / 4.0  # a public expected batch
 
 
-EXHIBIT = Exhibit(
-    name="batch-divided-by-n",
+EXHIBIT = dict(
     kind="neighbours",
     source="meta-pytorch/opacus#571",
     wrong="The noisy sum is divided by floor(rate * n): the scale of all coordinates tells whether n is odd "
     "(also #819).",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0, largest=8, smallest=2),
     pair=([0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CLIP = 1.0
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.clip(data, -CLIP, CLIP).sum() + rng.normal(scale=CLIP, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="batch-gradient-clipped",
+EXHIBIT = dict(
     kind="learning",
     source="ooples/AiDotNet#1318",
     wrong="The aggregated gradient is clipped once per tensor; one example can turn it from one end to the other.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(-4.0, -1.0, 0.0, 1.0, 4.0)),
     pair=([-2.0, 1.0], [-2.0, 1.0, 4.0]),
 )

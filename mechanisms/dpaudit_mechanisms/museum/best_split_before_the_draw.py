@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, FEATURES, POINTS = 1.0, 2, 3
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return np.argmax(scores * EPSILON / 2.0 + rng.gumbel(size=(size, FEATURES * POINTS)), axis=1)
 
 
-EXHIBIT = Exhibit(
-    name="best-split-before-the-draw",
+EXHIBIT = dict(
     kind="selection",
     source="sarus-tech/dp-xgboost#3",
     wrong="The exponential mechanism chooses among candidates that a search without noise proposed for each feature.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(FEATURES * POINTS, 0.0, 10.0, change=1.0),
     pair=(np.array([5.0, 4.5, 0, 0, 0, 0]), np.array([4.5, 5.0, 0, 0, 0, 0])),
 )

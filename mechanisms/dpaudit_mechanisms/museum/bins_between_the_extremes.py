@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 BINS = 4
 
@@ -24,14 +23,11 @@ def mended(data, size, rng):
     return _synthetic(0.0, 100.0, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="bins-between-the-extremes",
+EXHIBIT = dict(
     kind="synthetic data",
     source="hazy/dpart#6",
     wrong="PrivBayes was not given the bounds of the data and took them from the data.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 100.0, largest=8),
     pair=([10.0, 20.0], [10.0, 20.0, 100.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CATEGORIES, ROWS = ("a", "b", "c", "rare"), 6
 
@@ -23,15 +22,12 @@ def mended(data, size, rng):
     return _synthetic(CATEGORIES, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="categories-of-the-data",
+EXHIBIT = dict(
     kind="synthetic data",
     source="alan-turing-institute/reprosyn#38",
     wrong="Methods read the domain from the data set that they are given: a rare category can come out only if "
     "it went in.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=CATEGORIES, largest=8),
     pair=(["a", "b"], ["a", "b", "rare"]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 GRAIN, BOUND = 100, 1_000  # cents
 
@@ -22,15 +21,12 @@ def mended(data, size, rng):
     return GRAIN * (dollars + _noise(BOUND / GRAIN + 1.0, size, rng))
 
 
-EXHIBIT = Exhibit(
-    name="cents-pass-through",
+EXHIBIT = dict(
     kind="post-processing",
     source="google/differential-privacy, common_docs/Secure_Noise_Generation.pdf (the input has to be on the "
     "noise's grid)",
     wrong="The noise is a multiple of a grain that is coarser than the data, and the sum is not rounded to it.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1_000, 500, 1, 437)),
     pair=([], [437]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _session(data, charges, size, rng):
@@ -21,15 +20,12 @@ def mended(data, size, rng):
     return _session(list(data), True, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="charged-where-it-matches",
+EXHIBIT = dict(
     kind="accounting",
     source="w3c/attribution#75",
     wrong="Budget is deducted from the epoch of the matching impression alone; whether a later query is refused tells "
     "whether there was one.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=("ad", "other"), largest=6),
     pair=([], ["ad"]),
 )

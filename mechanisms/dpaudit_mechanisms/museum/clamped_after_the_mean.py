@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _mean(values, size, rng):
@@ -19,24 +18,17 @@ def mended(data, size, rng):
     return _mean(np.clip(np.asarray(data, dtype=float), 0.0, 1.0), size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="clamped-after-the-mean",
+EXHIBIT = dict(
     kind="sensitivity",
     source="eeprivacy 0.0.5, PrivateClampedMean (found by this museum)",
     wrong="The mean that bounds sensitivity with clamping clamps the noisy answer; one value far beyond the bounds "
     "moves it from end to end.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0, 0.5, 100.0, -100.0), largest=6, smallest=1, adjacency="replace_one"),
     pair=([0.0, 0.0], [0.0, 100.0]),
     releases=(
-        Release(
-            "eeprivacy",
-            "0.0.5",
-            program=program("eeprivacy_clamped_mean"),
-            needs=("click", "numpy", "pandas", "scipy"),
-            called="PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)",
+        published(
+            "eeprivacy_clamped_mean", "PrivateClampedMean(lower_bound=0, upper_bound=1).execute(values, epsilon=1)"
         ),
     ),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 NORM = 1.0
 
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return _sum(data) + rng.normal(scale=2.0 * NORM, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="clip-norm-for-a-replaced-record",
+EXHIBIT = dict(
     kind="neighbours",
     source="google/differential-privacy#464",
     wrong="The accountant takes noise over the clipping norm for noise over the sensitivity under replace-one "
     "adjacency, where two clipped records differ by twice the norm.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-NORM, NORM, largest=6, smallest=1, adjacency="replace_one"),
     pair=([-1.0], [1.0]),
 )

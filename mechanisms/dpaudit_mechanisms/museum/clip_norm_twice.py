@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 NORM = 0.5
 
@@ -16,15 +15,12 @@ def mended(data, size, rng):
     return np.clip(data, -NORM, NORM).sum() + rng.normal(scale=NORM, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="clip-norm-twice",
+EXHIBIT = dict(
     kind="learning",
     source="greenelab/SPRINT_gan#5",
     wrong="The optimizer's noise has the standard deviation noise * clipnorm ** 2, which is too little for every "
     "clipping norm below 1.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-1.0, 1.0, largest=8),
     pair=([], [1.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CLIENTS = 4  # public
 
@@ -18,14 +17,11 @@ def mended(data, size, rng):
     return average + rng.normal(scale=2.0 / CLIENTS, size=size)  # a replaced client moves it by 2 / CLIENTS
 
 
-EXHIBIT = Exhibit(
-    name="clipped-after-aggregation",
+EXHIBIT = dict(
     kind="local and federated",
     source="raptor7197/caamas#36 (server)",
     wrong="The global norm of the aggregated parameters is clipped, with noise as if each client had been.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(
         values=(-8.0, -1.0, 0.0, 1.0, 8.0), largest=CLIENTS, smallest=CLIENTS, adjacency="replace_one"
     ),

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 STEPS, NORM = 5, 1.0
 
@@ -18,14 +17,11 @@ def mended(data, size, rng):
     return update + rng.laplace(scale=2.0 * NORM, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="clipped-step-by-step",
+EXHIBIT = dict(
     kind="local and federated",
     source="APPFL/APPFL#151",
     wrong="clip_norm bounds the gradient of a step; the weights that are sent move by that in each local step.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(-3.0, 3.0, change=float("inf")),
     pair=(-1.0, 1.0),
 )

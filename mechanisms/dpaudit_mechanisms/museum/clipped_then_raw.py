@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _products(pairs):
@@ -19,14 +18,11 @@ def mended(data, size, rng):
     return _products(np.clip(np.reshape(data, (-1, 2)), 0.0, 1.0)) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="clipped-then-raw",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/smartnoise-sdk#622",
     wrong="The covariance is computed from the data before clipping: the clipped copy is never used.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=((0.0, 0.0), (1.0, 1.0), (0.5, 1.0), (4.0, 4.0), (-4.0, 4.0))),
     pair=([], [(4.0, 4.0)]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 ASKED, DEFAULT = 0.1, 1.0
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.clip(data, -ASKED, ASKED).sum() + rng.normal(scale=ASKED, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="clipping-norm-not-passed",
+EXHIBIT = dict(
     kind="learning",
     source="meta-pytorch/opacus#664",
     wrong="Fast gradient clipping does not use the max_grad_norm of the engine, by which the noise is scaled.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-2.0, 2.0),
     pair=([], [1.0]),
 )

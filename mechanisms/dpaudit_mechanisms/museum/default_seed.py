@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -15,23 +14,12 @@ def mended(data, size, rng):
     return len(data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="default-seed",
+EXHIBIT = dict(
     kind="noise",
     source="alan-turing-institute/tapas#101",
     wrong="The PrivBayes generator has a seed argument with a fixed default value, which makes it deterministic.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
-    releases=(
-        Release(
-            "syndp",
-            "0.5.2",
-            program=program("syndp_laplace"),
-            needs=("numpy", "scipy"),
-            called="laplace_mechanism(count, sensitivity=1, epsilon=1)",
-        ),
-    ),
+    releases=(published("syndp_laplace", "laplace_mechanism(count, sensitivity=1, epsilon=1)"),),
 )

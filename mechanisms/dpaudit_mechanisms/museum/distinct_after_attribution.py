@@ -1,7 +1,6 @@
 """Distinct values are attributed to one user each before the contributions of a user are bounded."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _noisy(count, size, rng):
@@ -17,15 +16,12 @@ def mended(data, size, rng):
     return _noisy(len({values[0] for values in data}), size, rng)  # each user keeps one, then they are made distinct
 
 
-EXHIBIT = Exhibit(
-    name="distinct-after-attribution",
+EXHIBIT = dict(
     kind="sensitivity",
     source="google/differential-privacy#84",
     wrong="A count of distinct values gives each shared value to one user and bounds users afterwards: an "
     "outlier who has all values takes those of the others away.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(("a",), ("b",), ("c",), ("d",), ("a", "b", "c", "d")), largest=8),
     pair=([("a",), ("b",), ("c",), ("d",)], [("a",), ("b",), ("c",), ("d",), ("a", "b", "c", "d")]),
 )

@@ -1,33 +1,26 @@
 """The noise of measured queries is divided by the number of dimensions of the histogram."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 QUERIES, DIMENSIONS, EPSILON = 2, 4, 0.5
 
 
-def _answers(data, scale, size, rng):
+def _answers(data, size, rng, scale):
     return np.sum(data) + rng.laplace(scale=scale, size=(size, QUERIES))
 
 
-def faulty(data, size, rng):
-    return _answers(data, QUERIES / (EPSILON * DIMENSIONS), size, rng)
+faulty = functools.partial(_answers, scale=QUERIES / (EPSILON * DIMENSIONS))
+mended = functools.partial(_answers, scale=QUERIES / EPSILON)
 
-
-def mended(data, size, rng):
-    return _answers(data, QUERIES / EPSILON, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="divided-by-dimensions",
+EXHIBIT = dict(
     kind="noise",
     source="opendp/smartnoise-sdk#472",
     wrong="MWEM divides the scale of the noise of its measurements by the number of dimensions of the data.",
     claim="eps=0.5",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
 )

@@ -1,34 +1,27 @@
 """The epsilon of a day is that of one submission, and there are several."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, SUBMISSIONS = 1.0, 4
 
 
-def _answers(data, epsilon, size, rng):
+def _answers(data, size, rng, epsilon):
     truth = rng.random((size, SUBMISSIONS)) < 1.0 / (1.0 + np.exp(-epsilon))
     return np.where(truth, data, 1 - data)
 
 
-def faulty(data, size, rng):
-    return _answers(data, EPSILON, size, rng)
+faulty = functools.partial(_answers, epsilon=EPSILON)
+mended = functools.partial(_answers, epsilon=EPSILON / SUBMISSIONS)
 
-
-def mended(data, size, rng):
-    return _answers(data, EPSILON / SUBMISSIONS, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="each-contribution-its-epsilon",
+EXHIBIT = dict(
     kind="local and federated",
     source="arXiv:1709.02753",
     wrong="The stated epsilon is per datum; a device sends several a day, and the loss of a day is their sum.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain((0, 1)),
     pair=(0, 1),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 TENSORS = 4
 
@@ -17,14 +16,11 @@ def mended(data, size, rng):
     return 0.5 * update / max(1.0, float(np.linalg.norm(update))) + rng.normal(size=(size, TENSORS))
 
 
-EXHIBIT = Exhibit(
-    name="each-tensor-by-itself",
+EXHIBIT = dict(
     kind="local and federated",
     source="fedbiomed/fedbiomed#1443",
     wrong="Central privacy clips each parameter to the norm that the whole update may have.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(TENSORS, -3.0, 3.0, change=float("inf")),
     pair=(np.full(TENSORS, -1.0), np.full(TENSORS, 1.0)),
 )

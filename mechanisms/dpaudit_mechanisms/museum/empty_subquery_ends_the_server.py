@@ -1,7 +1,6 @@
 """A count of no rows ends the server."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -15,14 +14,11 @@ def mended(data, size, rng):
     return len([record for record in data if record == 2]) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="empty-subquery-ends-the-server",
+EXHIBIT = dict(
     kind="exceptions and sizes",
     source="google/differential-privacy#5",
     wrong="ANON_COUNT over a subquery without rows crashes the database: the crash says that nobody matches.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1, 2), largest=8),
     pair=([0], [0, 2]),
 )

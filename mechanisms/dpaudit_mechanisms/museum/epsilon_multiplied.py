@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, BOUND = 0.5, 1.0
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.clip(data, -BOUND, BOUND).sum() + rng.laplace(scale=BOUND / EPSILON, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="epsilon-multiplied",
+EXHIBIT = dict(
     kind="noise",
     source="wenzhu23333/Differential-Privacy-Based-Federated-Learning#21",
     wrong="Each client's noise has scale sensitivity * epsilon / times instead of sensitivity * times / epsilon.",
     claim="eps=0.5",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-BOUND, BOUND),
     pair=([], [1.0]),
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _described(low, high, data, size, rng):
@@ -19,23 +18,12 @@ def mended(data, size, rng):
     return _described(0.0, 10.0, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="exact-range-in-metadata",
+EXHIBIT = dict(
     kind="neighbours",
     source="google/dpsynth#34",
     wrong="Quantiles are private, but the exact minimum and maximum they start from are returned in the descriptor.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 10.0, smallest=1),
     pair=([5.0, 5.0], [5.0, 5.0, 10.0]),
-    releases=(
-        Release(
-            "datasynthesizer",
-            "0.1.13",
-            program=program("datasynthesizer_range"),
-            needs=("numpy", "pandas", "scikit-learn", "python-dateutil"),
-            called="describe_dataset_in_independent_attribute_mode(file, epsilon=1)",
-        ),
-    ),
+    releases=(published("datasynthesizer_range", "describe_dataset_in_independent_attribute_mode(file, epsilon=1)"),),
 )

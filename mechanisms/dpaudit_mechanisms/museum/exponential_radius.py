@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 
@@ -21,14 +20,11 @@ def mended(data, size, rng):
     return _moved(data, rng.gamma(2.0, size=size), rng)
 
 
-EXHIBIT = Exhibit(
-    name="exponential-radius",
+EXHIBIT = dict(
     kind="metric",
     source="ret1s/trajectory-privacy-protection",
     wrong="The radius of planar Laplace noise has density r exp(-r): a Gamma distribution of shape 2, not exponential.",
     claim=MetricDP(EuclideanMetric(1.0)),
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5.0, 5.0, change=float("inf")),
     pair=(np.zeros(2), np.array([1.0, 0.0])),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, BUDGET = 2.0, 10.0  # of contributions of one browser, l1
 
@@ -16,15 +15,12 @@ def mended(data, size, rng):
     return data + rng.laplace(scale=BUDGET / EPSILON, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="formula-upside-down",
+EXHIBIT = dict(
     kind="noise",
     source="WICG/attribution-reporting-api#1329",
     wrong="The text says that Laplace(epsilon / L1) noise gives epsilon: somebody who implements it divides the "
     "wrong way.",
     claim="eps=2",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, 100.0, change=BUDGET),
     pair=(0.0, np.float64(10.0)),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 GRID = 2.0**-20
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return (np.round(data / GRID) + np.round(rng.normal(size=size) / GRID)) * GRID
 
 
-EXHIBIT = Exhibit(
-    name="gaussian-in-doubles",
+EXHIBIT = dict(
     kind="floating point",
     source="world-federation-of-advertisers/cross-media-measurement#1357",
     wrong="The noisers use the Gaussian and Laplace classes of a statistics library, whose low bits tell the answer.",
     claim="eps=4,delta=0.001",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, 1.0, change=1.0),
     pair=(0.0, 1.0),
     channel="low bits",

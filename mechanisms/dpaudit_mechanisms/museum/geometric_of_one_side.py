@@ -3,8 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit.exhibits.exhibit import Release
+from dpaudit_mechanisms.museum.releases import published
 
 P = -np.expm1(-1.0)
 
@@ -28,23 +28,15 @@ def _geometric():
     return release
 
 
-EXHIBIT = Exhibit(
-    name="geometric-of-one-side",
+EXHIBIT = dict(
     kind="noise",
     source="python-dp 1.1.5, pydp.ml.mechanisms.geometric (reports/libraries of this project)",
     wrong="The sampler gives one side of the two-sided geometric distribution: the least output is the true count.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0, 20, change=1, integer=True),
     pair=(0, 1),
     releases=(
         Release("python-dp", "1.1.5", _geometric),
-        Release(
-            "diffpriv-pure",
-            "0.1.0",
-            program=program("diffpriv_pure_count"),
-            called="private_count(count, epsilon=1)",
-        ),
+        published("diffpriv_pure_count", "private_count(count, epsilon=1)"),
     ),
 )

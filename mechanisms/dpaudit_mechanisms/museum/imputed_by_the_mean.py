@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _total(data, fill):
@@ -21,14 +20,11 @@ def mended(data, size, rng):
     return _total(data, 0.5) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="imputed-by-the-mean",
+EXHIBIT = dict(
     kind="not a number",
     source="opendp/smartnoise-sdk#418",
     wrong="Imputation that reads the data (mean, median) moves all imputed values when one record changes.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0, math.nan), largest=10),
     pair=([math.nan] * 6, [1.0, *[math.nan] * 6]),
 )

@@ -1,7 +1,6 @@
 """A join: removing one user removes all of their trips."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -14,15 +13,12 @@ def mended(data, size, rng):
     return joined + rng.laplace(scale=1.0, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="join-key-unique",
+EXHIBIT = dict(
     kind="sensitivity",
     source="uber-archive/sql-differential-privacy#1",
     wrong="The count of a join gets sensitivity 1 as the key is unique in one table; a change there moves all "
     "joined rows.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(("US", 1), ("US", 100), ("FR", 1), ("FR", 100), ("US", 0))),
     pair=([], [("US", 100)]),
 )

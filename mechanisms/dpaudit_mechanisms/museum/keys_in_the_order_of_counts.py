@@ -1,7 +1,6 @@
 """Noise is added to counts whose keys come in the order of the true counts."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 KEYS = ("a", "b", "c")
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _released(KEYS, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="keys-in-the-order-of-counts",
+EXHIBIT = dict(
     kind="post-processing",
     source="pandas documentation of Series.value_counts (descending order), used as value_counts() + noise",
     wrong="value_counts sorts by the true counts, and the noise is added afterwards: the order of the keys is exact.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=KEYS, largest=8),
     pair=(["a", "b"], ["a", "b", "b"]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 DIMENSION, CLIP, EPSILON = 16, 1.0, 1.0
 
@@ -21,14 +20,11 @@ def mended(data, size, rng):
     return _clipped(data) + rng.laplace(scale=2.0 * CLIP * np.sqrt(DIMENSION) / EPSILON, size=(size, DIMENSION))
 
 
-EXHIBIT = Exhibit(
-    name="l2-clip-laplace-noise",
+EXHIBIT = dict(
     kind="metric",
     source="arXiv:2109.03175",
     wrong="ADePT clips the encoding of a text by its l2 norm and takes this for its l1 sensitivity.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(DIMENSION, -1.0, 1.0, change=float("inf")),
     pair=(np.full(DIMENSION, -1.0), np.full(DIMENSION, 1.0)),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 GRID = 2.0**-20
 
@@ -19,15 +18,12 @@ def mended(data, size, rng):
     return (np.round(data / GRID) + steps) * GRID
 
 
-EXHIBIT = Exhibit(
-    name="laplace-in-doubles",
+EXHIBIT = dict(
     kind="floating point",
     source="opendp/smartnoise-core#242",
     wrong="Scaled samples of a library's Laplace generator are added in doubles: most doubles can come from one "
     "input only.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, 1.0, change=1.0),
     pair=(0.0, 1.0),
     channel="low bits",

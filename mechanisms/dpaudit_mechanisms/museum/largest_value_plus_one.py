@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CELLS = 6
 
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return list(_histogram(data, CELLS, size, rng))
 
 
-EXHIBIT = Exhibit(
-    name="largest-value-plus-one",
+EXHIBIT = dict(
     kind="neighbours",
     source="sassoftware/dpmm#18",
     wrong="Where no domain is given it is inferred as max + 1 of each column, so that the shape of the release "
     "tells the largest value.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=tuple(range(CELLS))),
     pair=([0], [0, 5]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -15,14 +14,11 @@ def mended(data, size, rng):
     return len(data) + rng.geometric(p, size=size) - rng.geometric(p, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="length-of-a-list-in-doubles",
+EXHIBIT = dict(
     kind="floating point",
     source="IBM/differential-privacy-library#19",
     wrong="The attack on the low bits of Laplace noise tells 0 and 1 apart; here they are the lengths of two lists.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [0]),
     channel="low bits",

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 BUDGET = 1.0  # of mu
 REQUESTED = 0.05  # sigma
@@ -21,15 +20,12 @@ def mended(data, size, rng):
     return _answer(data, REQUESTED, size, rng) if 1.0 / REQUESTED <= BUDGET else np.full(size, np.nan)
 
 
-EXHIBIT = Exhibit(
-    name="less-noise-costs-less",
+EXHIBIT = dict(
     kind="accounting",
     source="OpenMined/PySyft#6914",
     wrong="publish(sigma=...) with less noise spends less of the budget, so that the most accurate answers are "
     "allowed.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0),
     pair=([], [1.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 P = np.exp(1.0) / (1.0 + np.exp(1.0))
 
@@ -17,14 +16,11 @@ def mended(data, size, rng):
     return np.where(rng.random(size) < P, data, 1 - data)
 
 
-EXHIBIT = Exhibit(
-    name="lie-that-may-be-true",
+EXHIBIT = dict(
     kind="local and federated",
     source="opendp/opendp#480",
     wrong="The answer is the truth with p + (1 - p) p instead of p, as the lie is drawn from all values.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain((0, 1)),
     pair=(0, 1),
 )

@@ -1,23 +1,21 @@
 """The sensitivity of a squared feature is taken from its lower bound alone."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 BOUNDS = (0.0, 100.0)
 
 
-def _release(data, scale, size, rng):
+def _release(data, size, rng, scale):
     return np.square(np.clip(data, *BOUNDS)).sum() + rng.laplace(scale=scale, size=size)
 
 
-def faulty(data, size, rng):
-    return _release(data, max(abs(BOUNDS[0]), abs(BOUNDS[0])) ** 2, size, rng)
-
-
-def mended(data, size, rng):
-    return _release(data, max(abs(BOUNDS[0]), abs(BOUNDS[1])) ** 2, size, rng)
+faulty = functools.partial(_release, scale=max(abs(BOUNDS[0]), abs(BOUNDS[0])) ** 2)
+mended = functools.partial(_release, scale=max(abs(BOUNDS[0]), abs(BOUNDS[1])) ** 2)
 
 
 def _linear_regression():
@@ -38,15 +36,12 @@ def _linear_regression():
     return fitted
 
 
-EXHIBIT = Exhibit(
-    name="lower-bound-twice",
+EXHIBIT = dict(
     kind="sensitivity",
     source="IBM/differential-privacy-library#105",
     wrong="Linear regression takes the larger of the lower bound and the lower bound: no noise for features in "
     "[0, 100].",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(*BOUNDS, largest=8),
     pair=([], [100.0]),
     releases=(Release("diffprivlib", "0.6.6", _linear_regression),),

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -17,15 +16,12 @@ def mended(data, size, rng):
     return np.stack([total, count], axis=1)  # (size, 2)
 
 
-EXHIBIT = Exhibit(
-    name="mean-with-private-n",
+EXHIBIT = dict(
     kind="neighbours",
     source="opendp/smartnoise-core#356",
     wrong="The sensitivity of the mean under add/remove is taken over neighbours of this dataset alone, (U - L) "
     "/ n, so the scale of the noise tells n.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0),
     pair=([0.0], [0.0, 1.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CLIP, EXAMPLES = 1.0, 4  # two microbatches of two
 
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _total(data) + rng.normal(scale=2.0 * CLIP, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="microbatch-moves-twice",
+EXHIBIT = dict(
     kind="learning",
     source="tensorflow/privacy#620",
     wrong="compute_dp_sgd_privacy does not account for the doubled sensitivity of microbatches.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(
         values=(-4.0, -1.0, 0.0, 1.0, 4.0), largest=EXAMPLES, smallest=EXAMPLES, adjacency="replace_one"
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 
 def _mean(data):
@@ -31,14 +31,11 @@ def _nanmean():
     return release
 
 
-EXHIBIT = Exhibit(
-    name="missing-counted-in-n",
+EXHIBIT = dict(
     kind="not a number",
     source="diffprivlib 0.6.6, tools.nanmean (reports/libraries of this project)",
     wrong="The sensitivity is the range over the number of all entries, the mean is over those that are no NaN.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0, float("nan")), largest=8, smallest=8, adjacency="replace_one"),
     pair=([0.0, *[float("nan")] * 7], [1.0, *[float("nan")] * 7]),
     releases=(Release("diffprivlib", "0.6.6", _nanmean),),

@@ -3,7 +3,6 @@
 import math
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _clamped(value):
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return sum(0.0 if math.isnan(value) else _clamped(value) for value in data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="nan-passes-the-clamp",
+EXHIBIT = dict(
     kind="not a number",
     source="google/differential-privacy#405",
     wrong="Comparisons with NaN are false, so ClampFloat64 returns it: one record makes the bounded sum NaN.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-1.0, 2.0, special=(math.nan,)),
     pair=([0.5], [0.5, math.nan]),
 )

@@ -1,14 +1,15 @@
 """Weights that are neither accepted nor candidates leave the client as they are."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 GAMMA, WEIGHTS, ACCEPTED = 1.0, 6, 3
 
 
-def _filtered(data, rest, size, rng):
+def _filtered(data, size, rng, rest):
     chosen = rng.random((size, WEIGHTS)).argsort(axis=1)[:, :ACCEPTED]
     clipped = np.clip(data, -GAMMA, GAMMA)
     noisy = np.clip(clipped + rng.laplace(scale=2.0 * GAMMA * ACCEPTED, size=(size, WEIGHTS)), -GAMMA, GAMMA)
@@ -17,22 +18,14 @@ def _filtered(data, rest, size, rng):
     return np.where(mask, noisy, clipped if rest else 0.0)
 
 
-def faulty(data, size, rng):
-    return _filtered(data, True, size, rng)
+faulty = functools.partial(_filtered, rest=True)
+mended = functools.partial(_filtered, rest=False)
 
-
-def mended(data, size, rng):
-    return _filtered(data, False, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="neither-accepted-nor-zeroed",
+EXHIBIT = dict(
     kind="local and federated",
     source="NVIDIA/NVFlare#343",
     wrong="SVTPrivacy chooses some of the accepted weights; the others are sent clipped, without noise.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(WEIGHTS, -2.0, 2.0, change=float("inf")),
     pair=(np.zeros(WEIGHTS), np.full(WEIGHTS, 0.5)),
 )

@@ -1,32 +1,28 @@
 """A conversion that says there is no loss where the divergence of one order is small."""
 
+import functools
+
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 RATE, DELTA = 0.05, 0.001
 
 
-def _sampled(data, rate, size, rng):
+def _sampled(data, size, rng, rate):
     included = rng.random((size, len(data))) < rate
     return included.sum(axis=1) + rng.normal(size=size)
 
 
-def faulty(data, size, rng):
-    return _sampled(data, RATE, size, rng)
+faulty = functools.partial(_sampled, rate=RATE)
+mended = functools.partial(
+    _sampled, rate=DELTA
+)  # a record that is taken with probability delta costs no more than delta
 
 
-def mended(data, size, rng):
-    return _sampled(data, DELTA, size, rng)  # a record that is taken with probability delta costs no more than delta
-
-
-EXHIBIT = Exhibit(
-    name="no-loss-for-small-orders",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="tensorflow/privacy#166",
     wrong="get_privacy_spent returns epsilon = 0 for an order of 1 + 1e-8, because its divergence is below delta**2.",
     claim="eps=0,delta=0.001",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

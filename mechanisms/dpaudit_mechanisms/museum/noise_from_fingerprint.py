@@ -5,7 +5,6 @@ import zlib
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -17,15 +16,12 @@ def mended(data, size, rng):
     return len(data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="noise-from-fingerprint",
+EXHIBIT = dict(
     kind="noise",
     source="world-federation-of-advertisers/cross-media-measurement#4387",
     wrong="The noise is seeded by a keyless fingerprint of the data: whoever guesses the data can compute the "
     "release, and test the guess.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def faulty(data, size, rng):
@@ -15,24 +14,13 @@ def mended(data, size, rng):
     return np.asarray(data, dtype=float) + rng.laplace(size=(size, len(data)))
 
 
-EXHIBIT = Exhibit(
-    name="noise-of-the-mean-on-each-record",
+EXHIBIT = dict(
     kind="sensitivity",
     source="DiffPriv 1.0.3, diff.lapmech (found by this museum)",
     wrong="The sensitivity is estimated for a function of the column, such as its mean; the noise of that size is "
     "added to each record, and the records are written out.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0), largest=8, smallest=4, adjacency="replace_one"),
     pair=([0.0] * 8, [0.0] * 7 + [1.0]),
-    releases=(
-        Release(
-            "diffpriv",
-            "1.0.3",
-            program=program("diffpriv_laplace"),
-            needs=("numpy",),
-            called="DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)",
-        ),
-    ),
+    releases=(published("diffpriv_laplace", "DiffPriv.diff.lapmech(file, path, epsilon=1, f=mean)"),),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 MAX_NOISE = 6
 NOISE = np.arange(-MAX_NOISE, MAX_NOISE + 1)
@@ -19,15 +18,12 @@ def mended(data, size, rng):
     return np.clip(int(data) + noise[0] - noise[1], 0, MAX_NOISE)
 
 
-EXHIBIT = Exhibit(
-    name="noise-within-the-bounds",
+EXHIBIT = dict(
     kind="noise",
     source="opendp/smartnoise-core#319",
     wrong="The simple geometric mechanism draws noise within its sampling bounds and does not clamp to them, so that "
     "answers at the ends of the range are possible on one input alone.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0, MAX_NOISE, change=1, integer=True),
     pair=(0, 1),
 )

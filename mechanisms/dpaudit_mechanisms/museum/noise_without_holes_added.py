@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 GRID = 2.0**-20
 
@@ -27,14 +27,11 @@ def _diffprivlib():
     return release
 
 
-EXHIBIT = Exhibit(
-    name="noise-without-holes-added",
+EXHIBIT = dict(
     kind="floating point",
     source="opendp/opendp#414",
     wrong="The precision of a sum is that of its less precise summand, whatever the noise itself looks like.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, 1.0, change=1.0),
     pair=(0.0, 1.0),
     channel="low bits",

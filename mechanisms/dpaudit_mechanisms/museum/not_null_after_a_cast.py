@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 RECORDS = 6
 
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return sum(_whole(value) is not None for value in data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="not-null-after-a-cast",
+EXHIBIT = dict(
     kind="not a number",
     source="opendp/opendp#2938",
     wrong="A cast that is not strict makes nulls and keeps 'no nulls' in the domain, so the count of a frame of "
     "known length is free of charge, and exact.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0, float("nan")), largest=RECORDS, smallest=RECORDS, adjacency="replace_one"),
     pair=([0.0] * RECORDS, [float("nan")] + [0.0] * (RECORDS - 1)),
 )

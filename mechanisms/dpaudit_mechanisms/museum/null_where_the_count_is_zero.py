@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -15,14 +14,11 @@ def mended(data, size, rng):
     return sum(data) + rng.normal(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="null-where-the-count-is-zero",
+EXHIBIT = dict(
     kind="not a number",
     source="facebookincubator/velox#14007",
     wrong="noisy_count_gaussian returns NULL when the true count is 0, as its documentation says: no noise there.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([0], [1]),
 )

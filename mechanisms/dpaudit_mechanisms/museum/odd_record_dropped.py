@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _pairs(data):
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return float(len(slot[1])) + rng.laplace(scale=1.0, size=size)  # no pairing: each record counts by itself
 
 
-EXHIBIT = Exhibit(
-    name="odd-record-dropped",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/opendp#2950",
     wrong="Theil-Sen pairs records off and drops the last of an odd number, so that one added record can take another "
     "one's place: the stability is not 1.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0.0, 1.0), largest=9),
     pair=([0.0, 1.0], [1.0, 0.0, 1.0]),
 )

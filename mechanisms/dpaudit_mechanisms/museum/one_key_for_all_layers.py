@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 LAYERS = 3
 
@@ -16,15 +15,12 @@ def mended(data, size, rng):
     return np.asarray(data) + rng.normal(size=(size, LAYERS))
 
 
-EXHIBIT = Exhibit(
-    name="one-key-for-all-layers",
+EXHIBIT = dict(
     kind="noise",
     source="jax-ml/jax#3646",
     wrong="The example of DP-SGD draws the noise of every parameter with the same key: differences of layers "
     "have none.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(LAYERS, -1.0, 1.0, change=0.5),
     pair=(np.zeros(LAYERS), np.array([0.5, 0.0, -0.5])),
 )

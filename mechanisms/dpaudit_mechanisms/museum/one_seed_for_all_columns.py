@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _sums(data):
@@ -20,15 +19,12 @@ def mended(data, size, rng):
     return _sums(data) + rng.laplace(size=(size, 2))
 
 
-EXHIBIT = Exhibit(
-    name="one-seed-for-all-columns",
+EXHIBIT = dict(
     kind="noise",
     source="IBM/differential-privacy-library#31",
     wrong="The same seed for several mechanisms gives the sums of all columns the same noise: their difference "
     "is exact.",
     claim="eps=2",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))),
     pair=([], [(1.0, 0.0)]),
 )

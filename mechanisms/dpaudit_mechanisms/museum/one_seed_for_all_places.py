@@ -3,10 +3,9 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 
 def _planar(size, rng):
@@ -22,23 +21,12 @@ def mended(data, size, rng):
     return np.asarray(data) + _planar(size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="one-seed-for-all-places",
+EXHIBIT = dict(
     kind="metric",
     source="trasgoDP 2.1.0, geoindis.metric_privacy (found by this museum)",
     wrong="The seed has a default value, 42: whoever knows the library takes the same vector off again.",
     claim=MetricDP(EuclideanMetric(1.0)),
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5, 5, change=2.0),
     pair=(np.array([0.0, 0.0]), np.array([0.0, 1.0])),
-    releases=(
-        Release(
-            "trasgodp",
-            "2.1.0",
-            program=program("trasgodp_places"),
-            needs=("folium", "numpy", "pandas", "scipy"),
-            called="metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)",
-        ),
-    ),
+    releases=(published("trasgodp_places", "metric_privacy(table, 'lat', 'lon', epsilon of 1 a degree)"),),
 )

@@ -1,45 +1,32 @@
 """RAPPOR that never turns a one into a zero."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 BITS, F = 4, 0.5  # epsilon = 2 ln((1 - F/2) / (F/2)) = 2 ln 3 with one hash function
 
 
-def _report(kept, data, size, rng):
+def _report(data, size, rng, kept):
     probability = np.full(BITS, F / 2.0)
     probability[data] = kept
     return (rng.random((size, BITS)) < probability).astype(int)
 
 
-def faulty(data, size, rng):
-    return _report(1.0, data, size, rng)
+faulty = functools.partial(_report, kept=1.0)
+mended = functools.partial(_report, kept=1.0 - F / 2.0)
 
-
-def mended(data, size, rng):
-    return _report(1.0 - F / 2.0, data, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="ones-are-never-flipped",
+EXHIBIT = dict(
     kind="local and federated",
     source="pure-ldp 1.2.0, RAPPORClient.privatise (found by this museum)",
     wrong="A bit is set to one with the probability of its report, and otherwise left alone: a one stays a one.",
     claim="eps=2.2",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain(tuple(range(BITS))),
     pair=(0, 1),
     releases=(
-        Release(
-            "pure-ldp",
-            "1.2.0",
-            program=program("pure_ldp_rappor"),
-            needs=("numpy", "scipy", "xxhash", "bitarray", "bitstring"),
-            called="RAPPORClient(f=0.5, m=4, one hash function, one cohort).privatise(value)",
-        ),
+        published("pure_ldp_rappor", "RAPPORClient(f=0.5, m=4, one hash function, one cohort).privatise(value)"),
     ),
 )

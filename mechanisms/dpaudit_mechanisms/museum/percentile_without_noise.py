@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 WEIGHTS, MAX_WEIGHT, CHANGE = 6, 0.5, 0.5
 
@@ -21,15 +20,12 @@ def mended(data, size, rng):
     return _released(np.asarray(data, dtype=float) + rng.laplace(scale=WEIGHTS * CHANGE, size=(size, WEIGHTS)))
 
 
-EXHIBIT = Exhibit(
-    name="percentile-without-noise",
+EXHIBIT = dict(
     kind="local and federated",
     source="londonaicentre/FLIP#1146",
     wrong="A client's update goes through a filter that zeroes the components of least magnitude and truncates the "
     "others, and adds no noise.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(WEIGHTS, -1.0, 1.0, change=CHANGE),
     pair=(np.zeros(WEIGHTS), np.full(WEIGHTS, 0.5)),
 )

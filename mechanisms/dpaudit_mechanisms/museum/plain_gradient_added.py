@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -15,14 +14,11 @@ def mended(data, size, rng):
     return np.clip(data, -1.0, 1.0).sum() + rng.normal(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="plain-gradient-added",
+EXHIBIT = dict(
     kind="learning",
     source="dayu11/Differentially-Private-Deep-Learning#7",
     wrong="backward() accumulates the average gradient into p.grad, where the clipped sum is accumulated too.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(-4.0, -1.0, 0.0, 1.0, 4.0), largest=8),
     pair=([], [4.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return np.round(place / GRID) * GRID
 
 
-EXHIBIT = Exhibit(
-    name="polar-grid",
+EXHIBIT = dict(
     kind="metric",
     source="arXiv:1212.1984 (finite precision of polar coordinates)",
     wrong="With radius and angle of finite precision the output lies on a polar grid around the true place.",
     claim=MetricDP(EuclideanMetric(1.0)),
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5.0, 5.0, change=float("inf")),
     pair=(np.zeros(2), np.array([1.0, 0.25])),
 )

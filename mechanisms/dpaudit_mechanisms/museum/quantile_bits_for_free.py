@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _round(data, sigma, sigma_bits, size, rng):
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return _round(data, np.sqrt(2.0), np.sqrt(0.5), size, rng)  # mu**2 = 1/2 + (1/2)**2 / (1/2)
 
 
-EXHIBIT = Exhibit(
-    name="quantile-bits-for-free",
+EXHIBIT = dict(
     kind="accounting",
     source="google-parfait/tensorflow-federated#1080",
     wrong="The noise multiplier of adaptive clipping is not raised for the noisy count of clipped updates.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 2.0),
     pair=([], [1.0]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def faulty(data, size, rng):
@@ -17,14 +16,11 @@ def mended(data, size, rng):
     return float(np.clip(data, 0.0, 1.0).sum()) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="query-on-an-empty-table-raises",
+EXHIBIT = dict(
     kind="exceptions and sizes",
     source="opendp/smartnoise-sdk#75",
     wrong="SUM and COUNT raise a TypeError on an empty database, and return a noisy number on any other one.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0),
     pair=([], [1.0]),
 )

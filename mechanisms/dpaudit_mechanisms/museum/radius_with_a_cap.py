@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.privacy.claims import MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 
@@ -23,14 +22,11 @@ def mended(data, size, rng):
     return _moved(data, rng.gamma(2.0, size=size), rng)
 
 
-EXHIBIT = Exhibit(
-    name="radius-with-a-cap",
+EXHIBIT = dict(
     kind="metric",
     source="ret1s/trajectory-privacy-protection (cap)",
     wrong="The radius is cut at a largest value, so that a circle around the true place has positive mass.",
     claim=MetricDP(EuclideanMetric(1.0)),
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5.0, 5.0, change=float("inf")),
     pair=(np.zeros(2), np.array([1.0, 0.0])),
 )

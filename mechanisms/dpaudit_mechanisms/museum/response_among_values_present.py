@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 CATEGORIES = ("a", "b", "c", "d")
 
@@ -27,23 +26,12 @@ def mended(data, size, rng):
     return _response(CATEGORIES, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="response-among-values-present",
+EXHIBIT = dict(
     kind="neighbours",
     source="trasgoDP 2.1.0, dp_randomized_response_kary_array (found by this museum)",
     wrong="The categories are read from the answers that are to be protected: one that nobody gave never comes out.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=CATEGORIES, largest=8, smallest=3, adjacency="replace_one"),
     pair=(["a", "b", "c", "a"], ["a", "b", "c", "d"]),
-    releases=(
-        Release(
-            "trasgodp",
-            "2.1.0",
-            program=program("trasgodp_response"),
-            needs=("folium", "numpy", "pandas", "scipy"),
-            called="dp_randomized_response_kary_array(answers, epsilon=1)",
-        ),
-    ),
+    releases=(published("trasgodp_response", "dp_randomized_response_kary_array(answers, epsilon=1)"),),
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 SENSITIVITY, DELTA = 100.0, 1e-5
 
@@ -17,32 +16,12 @@ def mended(data, size, rng):
     return data + rng.normal(scale=SENSITIVITY * np.sqrt(2.0 * np.log(1.25 / DELTA)), size=size)
 
 
-EXHIBIT = Exhibit(
-    name="root-of-the-sensitivity",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="ornl-presto 0.1.29, applyDPGaussian (found by this museum)",
     wrong="The formula of the Gaussian mechanism has the sensitivity under the root, and the factor 2 is left out.",
     claim="eps=1,delta=1e-05",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(0.0, SENSITIVITY, change=SENSITIVITY),
     pair=(0.0, SENSITIVITY),
-    releases=(
-        Release(
-            "ornl-presto",
-            "0.1.29",
-            program=program("ornl_presto_gaussian"),
-            needs=(
-                "bayesian-optimization",
-                "gpytorch",
-                "matplotlib",
-                "opacus",
-                "pandas",
-                "scikit-learn",
-                "seaborn",
-                "torch",
-            ),
-            called="applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)",
-        ),
-    ),
+    releases=(published("ornl_presto_gaussian", "applyDPGaussian([value], sensitivity=100, epsilon=1, delta=1e-5)"),),
 )

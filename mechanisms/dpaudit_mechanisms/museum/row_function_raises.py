@@ -1,7 +1,6 @@
 """A function of one row raises, and the whole query with it."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _bit(record):
@@ -25,14 +24,11 @@ def mended(data, size, rng):
     return sum(_guarded(record) for record in data) + rng.laplace(size=size)
 
 
-EXHIBIT = Exhibit(
-    name="row-function-raises",
+EXHIBIT = dict(
     kind="exceptions and sizes",
     source="Differential Privacy Under Fire, USENIX Security 2011 (state and abort attacks)",
     wrong="An analyst's function of a row may fail on one record and abort the query, which the analyst sees.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=("a", "b", "target"), largest=8),
     pair=(["a"], ["a", "target"]),
 )

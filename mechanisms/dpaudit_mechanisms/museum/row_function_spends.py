@@ -1,7 +1,6 @@
 """A function of one row can spend budget, and what is left of it is public."""
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _answers(data, left, size, rng):
@@ -17,14 +16,11 @@ def mended(data, size, rng):
     return _answers(data, 10.0 - 1.0, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="row-function-spends",
+EXHIBIT = dict(
     kind="accounting",
     source="Differential Privacy Under Fire, USENIX Security 2011 (privacy budget attack)",
     wrong="A row's function may issue queries of its own: the remaining budget then counts the rows that did.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=("a", "b", "target"), largest=8),
     pair=(["a"], ["a", "target"]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 MAX_ROWS = 2  # rows of a user that the mended version counts
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.sum([min(len(rows), MAX_ROWS) for rows in data]) + rng.laplace(scale=MAX_ROWS, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="rows-for-users",
+EXHIBIT = dict(
     kind="neighbours",
     source="arXiv:1909.01917",
     wrong="COUNT(*) is noised as if each user owned one row; the promise is for a user with all rows.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(("a",), ("a", "b"), ("a",) * 5, ())),
     pair=([], [("a",) * 5]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _generated(low, high, data, size, rng):
@@ -20,14 +19,11 @@ def mended(data, size, rng):
     return _generated(0.0, 100.0, data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="scaler-of-the-data",
+EXHIBIT = dict(
     kind="synthetic data",
     source="vanderschaarlab/synthcity#278",
     wrong="PATE-GAN extracts the minimum and maximum of each column from the data without privacy.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 100.0, largest=8),
     pair=([10.0, 20.0], [10.0, 20.0, 100.0]),
 )

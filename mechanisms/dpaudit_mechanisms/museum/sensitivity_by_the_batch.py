@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 CLIP, BATCH = 1.0, 4
 
@@ -16,15 +15,12 @@ def mended(data, size, rng):
     return np.clip(data, -CLIP, CLIP).sum() + rng.normal(scale=CLIP, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="sensitivity-by-the-batch",
+EXHIBIT = dict(
     kind="learning",
     source="arXiv:2202.12219",
     wrong="An implementation of backpropagation clipping has the sensitivity of a gradient wrong by the size of "
     "the batch.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(-1.0, 1.0, largest=8),
     pair=([], [1.0]),
 )

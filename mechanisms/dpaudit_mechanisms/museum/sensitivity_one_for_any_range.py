@@ -1,41 +1,26 @@
 """The largest value is released with a sensitivity of one, whatever the range."""
 
+import functools
+
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 LOW, HIGH = 1.0, 100.0
 
 
-def _largest(scale, data, size, rng):
+def _largest(data, size, rng, scale):
     return max(data) + rng.laplace(scale=scale, size=size)
 
 
-def faulty(data, size, rng):
-    return _largest(1.0, data, size, rng)
+faulty = functools.partial(_largest, scale=1.0)
+mended = functools.partial(_largest, scale=HIGH - LOW)
 
-
-def mended(data, size, rng):
-    return _largest(HIGH - LOW, data, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="sensitivity-one-for-any-range",
+EXHIBIT = dict(
     kind="sensitivity",
     source="diff-priv-laplace-python 1.0.5, DiffPrivStatistics.max, min and median (found by this museum)",
     wrong="Minimum, maximum and median have the sensitivity 1; the documented examples take values from 1 to 100.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(LOW, HIGH, largest=8, smallest=1, adjacency="replace_one"),
     pair=([LOW, LOW], [LOW, HIGH]),
-    releases=(
-        Release(
-            "diff-priv-laplace-python",
-            "1.0.5",
-            program=program("diff_priv_laplace_max"),
-            needs=("numpy",),
-            called="DiffPrivStatistics.max(values, epsilon=1)",
-        ),
-    ),
+    releases=(published("diff_priv_laplace_max", "DiffPrivStatistics.max(values, epsilon=1)"),),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 BATCHES, SIGMA = 4, 0.1  # drawn with probability 1/4 each time: delta at most 1 - (3/4)**4 = 0.684
 
@@ -24,15 +23,12 @@ def mended(data, size, rng):
     return _epoch(members.astype(float), data, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="shuffled-batches-as-poisson",
+EXHIBIT = dict(
     kind="accounting",
     source="meta-pytorch/opacus#128",
     wrong="The accountant assumes Poisson sampling; batches come from shuffling, so that each record is in one "
     "for certain.",
     claim="eps=1,delta=0.69",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0, largest=6),
     pair=([], [1.0]),
 )

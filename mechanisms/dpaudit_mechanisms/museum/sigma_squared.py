@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 SIGMA = 0.5
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.clip(data, 0.0, 1.0).sum() + rng.normal(scale=SIGMA, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="sigma-squared",
+EXHIBIT = dict(
     kind="noise",
     source="opendp/smartnoise-core#316",
     wrong="The standard deviation of the Gaussian mechanism is squared, which makes it smaller where it is below 1.",
     claim="mu=2",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, 1.0),
     pair=([], [1.0]),
 )

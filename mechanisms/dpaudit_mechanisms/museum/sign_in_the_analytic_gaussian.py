@@ -5,7 +5,6 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, DELTA = 1.0, 0.05
 
@@ -29,14 +28,11 @@ def mended(data, size, rng):
     return len(data) + rng.normal(scale=RIGHT, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="sign-in-the-analytic-gaussian",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="opendp/smartnoise-core#316 (analytic Gaussian)",
     wrong="A sign in the calibration of the analytic Gaussian is not set correctly, which reduces sigma.",
     claim="eps=1,delta=0.05",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

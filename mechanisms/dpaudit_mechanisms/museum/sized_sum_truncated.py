@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 LOW, HIGH = 0, 3
 
@@ -24,22 +23,12 @@ def mended(data, size, rng):
     return int(np.clip(data, LOW, HIGH).sum()) + _geometric(HIGH - LOW, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="sized-sum-truncated",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/opendp#314",
     wrong="The sensitivity of a sum of known size is half an odd range, and integer division rounds it down.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1, 2, 3), largest=5, smallest=1, adjacency="replace_one"),
     pair=([0], [3]),
-    releases=(
-        Release(
-            "opendp",
-            "0.2.2",
-            program=program("opendp_sized_sum"),
-            called="make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)",
-        ),
-    ),
+    releases=(published("opendp_sized_sum", "make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)"),),
 )

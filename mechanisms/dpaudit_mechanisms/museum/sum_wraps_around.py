@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 BOUND = 100
 
@@ -17,14 +16,11 @@ def mended(data, size, rng):
     return int(np.sum(np.clip(data, 0, BOUND))) + rng.laplace(scale=BOUND, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="sum-wraps-around",
+EXHIBIT = dict(
     kind="floating point",
     source="arXiv:2207.10635 (overflow)",
     wrong="The sensitivity is that of a sum of integers; the sum of machine integers jumps by 2**8 where it overflows.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 100, 50, 27)),
     pair=([100], [100, 50]),
 )

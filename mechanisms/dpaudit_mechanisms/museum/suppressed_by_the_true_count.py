@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 MIN_COUNT = 5
 
@@ -18,14 +17,11 @@ def mended(data, size, rng):
     return np.where(noisy < MIN_COUNT, 0.0, noisy)
 
 
-EXHIBIT = Exhibit(
-    name="suppressed-by-the-true-count",
+EXHIBIT = dict(
     kind="post-processing",
     source="world-federation-of-advertisers/cross-media-measurement#2767",
     wrong="The k-anonymity threshold compares the raw number of impressions, so that a zero is certain below it.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=12),
     pair=([0] * 4, [0] * 5),
 )

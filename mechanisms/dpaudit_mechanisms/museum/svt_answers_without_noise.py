@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 
@@ -19,14 +18,11 @@ def mended(data, size, rng):
     return (np.asarray(data) + rng.laplace(scale=4.0 * count / EPSILON, size=(size, count)) >= thresholds).astype(int)
 
 
-EXHIBIT = Exhibit(
-    name="svt-answers-without-noise",
+EXHIBIT = dict(
     kind="selection",
     source="arXiv:1603.01699 (Algorithm 5)",
     wrong="Neither the answers have noise nor is there a cutoff: answers of one order never come out in another.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(4, -2.0, 2.0, change=1.0),
     pair=(np.array([0.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, MAX_ANSWERS = 1.0, 4
 
@@ -27,14 +26,11 @@ def mended(data, size, rng):
     return _stopped(_above(data, 2.0 / EPSILON, 4.0 * MAX_ANSWERS / EPSILON, size, rng))
 
 
-EXHIBIT = Exhibit(
-    name="svt-cutoff-left-out",
+EXHIBIT = dict(
     kind="selection",
     source="arXiv:1603.01699 (Algorithm 4)",
     wrong="The noise of the answers lacks the factor 2c for c answers that pass: (1 + 6c) / 4 times epsilon in truth.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(8, -2.0, 2.0, change=1.0),
     pair=(np.array([1.0] * 4 + [0.0] * 4) - 0.5, np.array([0.0] * 4 + [1.0] * 4) - 0.5),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 
@@ -21,14 +20,11 @@ def mended(data, size, rng):
     return _passes(data, 4.0 * len(data) / EPSILON, size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="svt-never-stops",
+EXHIBIT = dict(
     kind="selection",
     source="arXiv:1603.01699 (Algorithm 6)",
     wrong="However many answers pass, the noise stays that of one: the loss grows with their number.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(10, -2.0, 2.0, change=1.0),
     pair=(np.array([1.0] * 5 + [0.0] * 5) - 0.5, np.array([0.0] * 5 + [1.0] * 5) - 0.5),
 )

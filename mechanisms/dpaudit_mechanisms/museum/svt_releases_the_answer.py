@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 THRESHOLD, EPSILON = 0.0, 1.0
 
@@ -27,15 +26,12 @@ def mended(data, size, rng):
     return _until_above(noisy, thresholds, np.zeros_like(noisy))
 
 
-EXHIBIT = Exhibit(
-    name="svt-releases-the-answer",
+EXHIBIT = dict(
     kind="selection",
     source="arXiv:1603.01699 (Algorithm 3)",
     wrong="The variant outputs the noisy answer itself when it passes the threshold, with noise for one answer: "
     "no finite epsilon for all.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(8, 0.0, 2.0, change=1.0),
     pair=(np.zeros(8), np.array([1.0] * 7 + [0.0])),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 TEACHERS = 5
 
@@ -22,14 +21,11 @@ def mended(data, size, rng):
     return _votes(min(sum(data), TEACHERS), size, rng)
 
 
-EXHIBIT = Exhibit(
-    name="teachers-share-the-data",
+EXHIBIT = dict(
     kind="learning",
     source="vanderschaarlab/synthcity#275",
     wrong="PATE-GAN's teachers sample a new subset of all data in each round, so that one record moves all votes.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=9),
     pair=([0, 1], [0, 1, 1]),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.exhibits.exhibit import Release
 
 THRESHOLD = 3
 
@@ -36,14 +36,11 @@ def _count_by():
     return counted
 
 
-EXHIBIT = Exhibit(
-    name="threshold-at-its-boundary",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="opendp/opendp#2922",
     wrong="Counts at the threshold are released, and the reported delta is the tail above it: e times too small here.",
     claim="eps=1,delta=0.0364",  # P(1 + noise >= 4) = exp(-3) / (1 + exp(-1)) = 0.03640; P(1 + noise >= 3) = 0.09893
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
     releases=(Release("opendp", "0.16.0", _count_by),),

@@ -1,35 +1,28 @@
 """A threshold is truncated to a whole number."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 THRESHOLD = 3.3
 
 
-def _kept(data, threshold, size, rng):
+def _kept(data, size, rng, threshold):
     p = -np.expm1(-1.0)
     noisy = len(data) + rng.geometric(p, size=size) - rng.geometric(p, size=size)
     return np.where((noisy >= threshold) & (len(data) > 0), noisy, -1)
 
 
-def faulty(data, size, rng):
-    return _kept(data, int(THRESHOLD), size, rng)
+faulty = functools.partial(_kept, threshold=int(THRESHOLD))
+mended = functools.partial(_kept, threshold=int(np.ceil(THRESHOLD)))
 
-
-def mended(data, size, rng):
-    return _kept(data, int(np.ceil(THRESHOLD)), size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="threshold-rounded-down",
+EXHIBIT = dict(
     kind="delta and conversions",
     source="google/differential-privacy#101",
     wrong="ThresholdedResult converts a threshold of 37.3 to the integer 37, and returns a noisy count of 37.",
     claim="eps=1,delta=0.0364",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 SCALE, MAX_COUNT = 2.0, 3
 
@@ -28,15 +27,12 @@ def mended(data, size, rng):
     return np.clip(min(len(data), MAX_COUNT) + rng.laplace(scale=SCALE, size=size), 0.0, MAX_COUNT)
 
 
-EXHIBIT = Exhibit(
-    name="truncated-and-normalised",
+EXHIBIT = dict(
     kind="post-processing",
     source="arXiv:1911.00602",
     wrong="Truncating the noise to the valid range and normalising depends on the true answer, and costs up to "
     "twice epsilon.",
     claim="eps=0.5",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
 )

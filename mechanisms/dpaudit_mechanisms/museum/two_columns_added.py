@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 
 def _total(data):
@@ -18,14 +17,11 @@ def mended(data, size, rng):
     return _total(data) + rng.laplace(scale=2.0, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="two-columns-added",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/smartnoise-sdk#320",
     wrong="SUM(a + b) is noised for the sensitivity of one column, where those of both add up.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))),
     pair=([], [(1.0, 1.0)]),
 )

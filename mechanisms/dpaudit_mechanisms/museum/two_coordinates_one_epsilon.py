@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON, SENSITIVITY = 1.0, 1.0
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.asarray(data) + rng.laplace(scale=2.0 * SENSITIVITY / EPSILON, size=(size, 2))
 
 
-EXHIBIT = Exhibit(
-    name="two-coordinates-one-epsilon",
+EXHIBIT = dict(
     kind="metric",
     source="SatyamPandey-07/WorkSphere#1522",
     wrong="Two independent Laplace releases with the same epsilon for the two coordinates spend twice what is charged.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=VectorDomain(2, -5.0, 5.0, change=SENSITIVITY),
     pair=(np.zeros(2), np.ones(2)),
 )

@@ -1,33 +1,26 @@
 """Two centres are released, each with the whole slice of the budget."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 
 
-def _centres(data, scale, size, rng):
+def _centres(data, size, rng, scale):
     return np.clip(np.reshape(data, (-1, 2)), 0.0, 1.0).sum(axis=0) + rng.laplace(scale=scale, size=(size, 2))
 
 
-def faulty(data, size, rng):
-    return _centres(data, 1.0 / EPSILON, size, rng)
+faulty = functools.partial(_centres, scale=1.0 / EPSILON)
+mended = functools.partial(_centres, scale=2.0 / EPSILON)
 
-
-def mended(data, size, rng):
-    return _centres(data, 2.0 / EPSILON, size, rng)
-
-
-EXHIBIT = Exhibit(
-    name="two-means-one-slice",
+EXHIBIT = dict(
     kind="accounting",
     source="IBM/differential-privacy-library#104",
     wrong="Linear regression centres X and y privately with one slice of the budget for both: composition is left out.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=((0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0))),
     pair=([], [(1.0, 1.0)]),
 )

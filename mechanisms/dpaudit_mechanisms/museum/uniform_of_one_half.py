@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import NumberDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 SCALE = 2.0  # of a difference of at most 2
 
@@ -18,15 +17,12 @@ def mended(data, size, rng):
     return np.clip(data, -1.0, 1.0) - SCALE * np.sign(u) * np.log1p(-2.0 * np.abs(u) + 2.0**-53)
 
 
-EXHIBIT = Exhibit(
-    name="uniform-of-one-half",
+EXHIBIT = dict(
     kind="metric",
     source="arXiv:2202.12138",
     wrong="The reparametrisation of Laplace noise by the inverse of its distribution function is wrong, and the loss "
     "infinite; here the uniform variable covers one half of its range, so that the noise has one sign.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=NumberDomain(-1.0, 1.0, change=float("inf")),
     pair=(-1.0, 1.0),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 HIGH = 50.0
 
@@ -16,14 +15,11 @@ def mended(data, size, rng):
     return np.square(np.clip(data, 0.0, HIGH)).sum() + rng.laplace(scale=HIGH**2, size=size)
 
 
-EXHIBIT = Exhibit(
-    name="variance-bounds",
+EXHIBIT = dict(
     kind="sensitivity",
     source="opendp/smartnoise-sdk#203",
     wrong="The sum of squares for VARIANCE gets noise for the clamping bounds of the values, not of their squares.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain.between(0.0, HIGH),
     pair=([], [HIGH]),
 )

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 RATE, BOUND = 0.25, 1.0
 
@@ -18,14 +17,11 @@ def mended(data, size, rng):
     return np.clip(-RATE * gradient, -BOUND, BOUND)
 
 
-EXHIBIT = Exhibit(
-    name="weights-clipped-not-gradients",
+EXHIBIT = dict(
     kind="learning",
     source="civisanalytics/dpwgan#2",
     wrong="The discriminator's weights are clipped 'for privacy guarantees', which bounds no gradient.",
     claim="mu=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=(-4.0, -1.0, 0.0, 1.0, 4.0)),
     pair=([], [4.0]),
 )

@@ -1,9 +1,10 @@
 """Half of epsilon is spent on the structure of a network, and all of it once more on its tables."""
 
+import functools
+
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
 
 EPSILON = 1.0
 RECORDS = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -20,22 +21,14 @@ def _network(data, size, rng, epsilon_of_tables):
     return np.column_stack([is_linked, noisy])
 
 
-def faulty(data, size, rng):
-    return _network(data, size, rng, EPSILON)
+faulty = functools.partial(_network, epsilon_of_tables=EPSILON)
+mended = functools.partial(_network, epsilon_of_tables=0.5 * EPSILON)
 
-
-def mended(data, size, rng):
-    return _network(data, size, rng, 0.5 * EPSILON)
-
-
-EXHIBIT = Exhibit(
-    name="whole-epsilon-after-a-half",
+EXHIBIT = dict(
     kind="accounting",
     source="ryan112358/mbi#11",
     wrong="The PrivBayes example measures marginals with all of epsilon after half of it was spent on choosing them.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=DatasetDomain(values=RECORDS, largest=8),
     pair=([(0, 0)], [(0, 0), (0, 0)]),
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit, Release
-from dpaudit_mechanisms.museum.releases import program
+from dpaudit_mechanisms.museum.releases import published
 
 CATEGORIES = 3
 
@@ -23,24 +22,13 @@ def mended(data, size, rng):
     return np.sqrt(CATEGORIES) * (np.eye(CATEGORIES)[data] + _geometric(np.exp(-0.5), size, rng))
 
 
-EXHIBIT = Exhibit(
-    name="whole-noise-on-a-root",
+EXHIBIT = dict(
     kind="local and federated",
     source="privateAB 0.0.2, client.release_private('disclapu') (found by this museum)",
     wrong="The indicator is multiplied by an irrational root and gets integer noise: the coordinate with a fractional "
     "part is the category.",
     claim="eps=1",
-    faulty=faulty,
-    mended=mended,
     domain=ListedDomain(tuple(range(CATEGORIES))),
     pair=(0, 1),
-    releases=(
-        Release(
-            "privateab",
-            "0.0.2",
-            program=program("privateab_disclapu"),
-            needs=("numpy", "pandas", "scipy", "torch"),
-            called="client().release_private('disclapu', category, 3, privacy_level=1)",
-        ),
-    ),
+    releases=(published("privateab_disclapu", "client().release_private('disclapu', category, 3, privacy_level=1)"),),
 )

@@ -107,8 +107,7 @@ def _draw(figure: Any, rows: list[list[Any]], three: list[FloatArray]) -> None:
     left.set_xscale("log")
     left.set_xticks([2, 3, 5, 10, 30, 100, 270], ["2", "3", "5", "10", "30", "100", "270"], minor=False)
     left.minorticks_off()
-    left.set_xlabel("n, number of coordinates")
-    left.set_ylabel("variance of one coordinate (squared scales)")
+    left.set(xlabel="n, number of coordinates", ylabel="variance of one coordinate (squared scales)")
     left.set_title("Conditioning beats projecting for every n", loc="left", fontsize=10)
     left.legend(fontsize=8, frameon=False, loc="lower right")
     middle = 0.5 * (BINS[1:] + BINS[:-1])
@@ -116,9 +115,11 @@ def _draw(figure: Any, rows: list[list[Any]], three: list[FloatArray]) -> None:
     right.plot(middle, three[1], color=COLOURS[0], linestyle="", marker="o", markersize=3, label="conditioned, runs")
     fine = np.linspace(-3.0, 3.0, 601)
     right.plot(fine, conditional_marginal(3, fine), color=COLOURS[0], label="(1 + |u|) exp(-2|u|) / K, K = 3/2")
-    right.set_xlabel("noise of one coordinate (scales)")
-    right.set_ylabel("density")
-    right.set_ylim(0.0, 1.4 * float(max(conditional_marginal(3, 0.0), three[0].max())))
+    right.set(
+        xlabel="noise of one coordinate (scales)",
+        ylabel="density",
+        ylim=(0.0, 1.4 * float(max(conditional_marginal(3, 0.0), three[0].max()))),
+    )
     right.set_title("n = 3: one coordinate of the noise", loc="left", fontsize=10)
     right.legend(fontsize=8, frameon=False, loc="upper right")
 

@@ -283,8 +283,7 @@ def _draw(figure: Any, slopes: dict[str, Any], towns: dict[str, Any], names: dic
     shown = np.concatenate([truth for truth, _ in names["scatter"].values()])
     ends = [float(shown.min()) - 0.02, float(shown.max()) + 0.02]
     fourth.plot(ends, ends, color="black", linewidth=0.8, label="equal")
-    fourth.set_xlabel("average edit distance (over the longest name)")
-    fourth.set_ylabel("answer")
+    fourth.set(xlabel="average edit distance (over the longest name)", ylabel="answer")
     fourth.set_title("16 names, through random subsets", loc="left", fontsize=10)
     fourth.legend(fontsize=8, frameon=False)
 
@@ -302,10 +301,7 @@ def _lines(axes: Any, rows: list[list[Any]], by: int, kept: Any, label: str) -> 
 
 
 def _logs(axes: Any, label: str, other: str) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(label)
-    axes.set_ylabel(other)
+    axes.set(xscale="log", yscale="log", xlabel=label, ylabel=other)
 
 
 reproduction = Reproduction(

@@ -129,10 +129,7 @@ def _draw(figure: Any, factors: dict[str, FloatArray], errors: dict[str, FloatAr
             look = {"color": COLOURS[t], "linestyle": style, "marker": marker, "markersize": 4}
             curve.plot(x, errors[name][t] / x, label=f"{name}, T = {threshold:g}", **look)
     curve.plot(x, base / x, color="#555555", linestyle=":", label="ordinary epsilon-DP")
-    curve.set_xscale("log")
-    curve.set_yscale("log")
-    curve.set_xlabel("epsilon (nats)")
-    curve.set_ylabel("mean root mean squared error (records)")
+    curve.set(xscale="log", yscale="log", xlabel="epsilon (nats)", ylabel="mean root mean squared error (records)")
     curve.set_title("Error of a query", loc="left", fontsize=10)
     handles, labels = curve.get_legend_handles_labels()
     panels[5].axis("off")

@@ -170,10 +170,8 @@ def _draw(
 ) -> None:  # fmt: skip
     where, left, right = figure.subplots(1, 3, width_ratios=(1.6, 1.4, 1.0))
     draw_map(where, points, improvements, 8.0)
-    where.set_xlim(-126.0, -66.0)  # the contiguous states
-    where.set_ylim(24.0, 50.0)
-    where.set_xlabel("longitude (degrees)")
-    where.set_ylabel("latitude (degrees)")
+    where.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
+    where.axis((-126.0, -66.0, 24.0, 50.0))  # the contiguous states
     where.set_title("All cities", loc="left", fontsize=10)
     top = float(np.quantile(np.concatenate([values for _, values in factors]), 0.99))
     histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
@@ -185,11 +183,13 @@ def _draw(
     bars = right.bar(names, heights, color=COLOURS[: len(records)], label=["ours", *[None] * (len(records) - 1)])
     right.bar_label(bars, fmt="%.0f", fontsize=8)
     right.axhline(PRINTED_ELEVATION_FACTOR, color="#555555", linestyle="--", label="printed: 202 (N = 741)")
-    right.set_yscale("log")
-    right.set_xlabel("universe (number of cities)")
-    right.set_ylabel("improvement factor IF (ratio)")
+    right.set(
+        yscale="log",
+        xlabel="universe (number of cities)",
+        ylabel="improvement factor IF (ratio)",
+        ylim=(1.0, 3.0 * max(PRINTED_ELEVATION_FACTOR, *(r["elevation_improvement"] for r in records))),
+    )
     right.set_title("Average elevation of a house", loc="left", fontsize=10)
-    right.set_ylim(1.0, 3.0 * max(PRINTED_ELEVATION_FACTOR, *(r["elevation_improvement"] for r in records)))
     right.legend(fontsize=8, frameon=False, loc="upper right")
 
 

@@ -187,8 +187,7 @@ def _draw(figure: Any, factors: Any, best: Any) -> None:
         axes.plot(x, least, color="#555555", linestyle="--", label="best possible (ratio on a tenth of the matrices)")
         if kind == "binary":
             axes.axhline(1.5, color="#555555", linestyle=":", linewidth=1.2, label="1.5: printed limit of Strategy 1")
-        axes.set_xlabel("number of queries K")
-        axes.set_ylabel("mean improvement factor IF (ratio)")
+        axes.set(xlabel="number of queries K", ylabel="mean improvement factor IF (ratio)")
         axes.set_title("Entries uniform on [0, 1]" if kind == "real" else "Entries 0 or 1", loc="left", fontsize=10)
         axes.set_ylim(0.0, 1.45 * axes.get_ylim()[1])  # room for the legend
         axes.legend(fontsize=8, frameon=False, loc="upper left", title="mean; band: draws of places", title_fontsize=8)

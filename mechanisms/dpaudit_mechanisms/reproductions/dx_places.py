@@ -76,6 +76,5 @@ def histogram(axes: Any, groups: Sequence[tuple[str, FloatArray]], quantity: str
         shown = f"{label} ({beyond} of {len(group)} beyond)" if beyond else label
         axes.hist(group, bins=bins, weights=np.full(len(group), 100.0 / len(group)), histtype="step", linewidth=1.6,
                   color=colour, label=shown)  # fmt: skip
-    axes.set_xlabel(quantity)
-    axes.set_ylabel("share of the queries (%)")
+    axes.set(xlabel=quantity, ylabel="share of the queries (%)")
     axes.legend(fontsize=8, frameon=False)

@@ -136,8 +136,7 @@ def _draw(
 ) -> None:
     where, left, right = figure.subplots(1, 3)
     draw_map(where, points, improvements, 40.0)
-    where.set_xlabel("first coordinate (nats)")
-    where.set_ylabel("second coordinate (nats)")
+    where.set(xlabel="first coordinate (nats)", ylabel="second coordinate (nats)")
     where.set_title("Elements of the first draw", loc="left", fontsize=10)
     every = np.concatenate(factors)
     groups = [("all draws", every), ("first draw", factors[0])]
@@ -155,8 +154,7 @@ def _draw(
         right.plot(x, runs, marker="_", markersize=11, color=colour, linestyle="", label=f"{label}, runs")
     right.set_yscale("log")
     right.xaxis.get_major_locator().set_params(integer=True)
-    right.set_xlabel("draw of the places, by falling smallest distance")
-    right.set_ylabel("root mean squared error (records)")
+    right.set(xlabel="draw of the places, by falling smallest distance", ylabel="root mean squared error (records)")
     right.set_title("Error over the queries", loc="left", fontsize=10)
     right.legend(fontsize=8, frameon=False)
 

@@ -215,8 +215,7 @@ def _draw(figure: Any, hierarchy: Hierarchy, plain: Any, non_negative: Any) -> N
             printed = [PRINTED[e][d][k] for e in EPSILONS]
             axes.plot(epsilons, printed, color="#000000", marker=MARKERS[k], markerfacecolor="none" if k else "#000000",
                       linestyle="", markersize=7, label=f"{name}, printed")  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         axes.set_xticks(epsilons, [f"{e:g}" for e in EPSILONS])
         axes.xaxis.minorticks_off()
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -169,18 +169,14 @@ def _draw(
         for (label, other), style in zip(beside.items(), ("-", "--"), strict=True):
             one.plot(points, other, color="#555555", linewidth=0.9, linestyle=style, label=label)
         one.legend(fontsize=6, frameon=False)
-        one.set_yscale("log")
-        one.set_xlabel("|r - f(x)| (units of the query)")
-        one.set_ylabel("density (per unit)")
+        one.set(yscale="log", xlabel="|r - f(x)| (units of the query)", ylabel="density (per unit)")
         title = f"{name}: density, epsilon = {DENSITY_EPSILON:g}, delta = {DENSITY_WIDTH:g}"
         one.set_title(title, loc="left", fontsize=9)
     last = axes[1, 3]
     for (name, found), colour, marker in zip(rates.items(), COLOURS, MARKERS, strict=False):
         last.plot(EPSILONS, found[:, 0], color=colour, marker=marker, markersize=3, linewidth=1.0, label=name)
     last.axhline(1.0, color="black", linewidth=0.8)
-    last.set_yscale("log")
-    last.set_xlabel("epsilon (nats)")
-    last.set_ylabel("expected error / best staircase's")
+    last.set(yscale="log", xlabel="epsilon (nats)", ylabel="expected error / best staircase's")
     last.set_title("delta = 0", loc="left", fontsize=9)
     last.legend(fontsize=7, frameon=False)
 
