@@ -181,18 +181,22 @@ def _dependence(dossier: Dossier) -> Iterator[str]:
 
 
 def _missed(lines: Sequence[Line]) -> str:
-    """Say what may have stayed hidden: by the line of the largest excess that nobody noticed, else by the gravest."""
+    """Say what may have stayed hidden: the largest excess that nobody noticed, else what the gravest row says."""
     unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
-    worst = max(unseen, key=lambda line: line.blind or 0.0, default=lines[0])
-    text = f"{worst.missed.removesuffix('.')}."
-    if unseen:
-        found = worst.learned_with
-        which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
-        often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
-        searched = "" if found is None else said("row.searched")
-        text = said(f"certainty.{which}", searched=searched, times=upper_text(worst.blind, 3), often=often, lost=lost)
-    whole = text if len(lines) == 1 else f"{quoted(worst.subject)}: {text}"
-    return joined(f"{whole[:1].upper()}{whole[1:]}", said("certainty.no_proof") if unseen else "")
+    line = max(unseen, key=lambda one: one.blind or 0.0, default=lines[0])
+    text = _unseen(line) if unseen else line.missed.removesuffix(".")
+    text = text if len(lines) == 1 else f"{quoted(line.name)}: {text}"
+    rest = said("certainty.rows") if len(lines) > 1 else ""
+    return joined(f"{text[:1].upper()}{text[1:]}.", rest, said("certainty.no_proof") if unseen else "")
+
+
+def _unseen(line: Line) -> str:
+    """Say which excess of a promise would not have been noticed."""
+    found = line.learned_with
+    which = "any" if line.blind == math.inf else "known" if found is None else "learned"
+    often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
+    searched = "" if found is None else said("row.searched")
+    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), often=often, lost=lost)
 
 
 def together(dossier: Dossier) -> float | None:
