@@ -166,7 +166,7 @@ def matrix(
     outlined = [place for i, j in violated for place in ((i, j), (j, i))] if len(violated) <= OUTLINED else []
 
     def draw(page: float) -> Drawing:
-        margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
+        margin, is_wide = (134.0, True) if page > 500 else (88.0, False)
         side = min(page - margin - 8.0, 640.0, 34.0 * count)
         left, cell = (page - side + margin) / 2.0 if is_wide else margin, side / count
         body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]

@@ -63,11 +63,11 @@ def environment() -> Environment:
     return found
 
 
-JOINTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[|_])")  # where a name may break
+JOINTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[|_,])")  # where a name may break
 
 
 def breakable(text: str) -> Markup:
-    """A name, escaped, that may break behind a bar (between inputs), an underscore, and before a word in CamelCase."""
+    """A name, escaped, that may break behind a bar, a comma or an underscore, and before a word in CamelCase."""
     parts = JOINTS.sub("\x00", text.replace("\x00", ""))
     return Markup(str(escape(parts)).replace("\x00", "<wbr>"))
 

@@ -30,6 +30,7 @@ SHEETS = 8  # at most, where the shortest form is not longer
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
 ROWS = (120, 30, 16, 15)
 DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
+GRAVE = ("violated", "error")  # marks of details that are never left out
 SIZE = 9.0  # points of running text and of tables
 ELSEWHERE = "in the other formats of this report."
 ROOM = 110.0  # points below a heading
@@ -68,7 +69,9 @@ def render(document: Document) -> bytes:
         )
         is_short = most <= ROWS[-2]
         story = [*_first(document, width), *([] if is_short else [PageBreak()])]
-        kept = [one for one in document.sections if not (is_short and one.id.endswith(DETAILS))]
+        kept = [
+            one for one in document.sections if not (is_short and one.id.endswith(DETAILS) and one.mark not in GRAVE)
+        ]
         for section in kept:
             story += _section(section, width, most)
         if len(kept) < len(document.sections):

@@ -105,7 +105,10 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     They are those of the pair whose loss that would have been noticed is the largest for its promise.
     """
     if result.verdict == "violated":
-        return FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger"), None, None
+        larger = FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger")
+        open_pairs = wording.verdict_count(result, "inconclusive")
+        rest = said("row.missed_others", pairs=plural(open_pairs, "pair")) if open_pairs else ""
+        return larger.removesuffix("." * bool(rest)) + rest, None, None
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
     if result.universe is not None:
