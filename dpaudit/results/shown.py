@@ -20,7 +20,7 @@ _FACES: dict[Face, Callable[[], Any]] = {}
 
 
 def attach(name: Face, load: Callable[[], Any]) -> None:
-    """Let a module show results ("notebook": html, markdown, plot) or running audits ("progress"): `load` gives it."""
+    """Let a module that `load` gives show results ("notebook": text, html, markdown, plot) or audits ("progress")."""
     _FACES[name] = load
 
 
@@ -36,7 +36,14 @@ def session_progress(label: str, on_progress: Tell | None) -> contextlib.Abstrac
     return shown
 
 
-class Shown:
+class Printed:
+    """Print a result as the command line does, not as a list of its fields."""
+
+    def __str__(self) -> str:
+        return str(_face("notebook").text(self))
+
+
+class Shown(Printed):
     """Show a result in a notebook as HTML or Markdown, its pictures with `plot`, and its verdict to a shell."""
 
     @property
