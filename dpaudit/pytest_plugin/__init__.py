@@ -23,7 +23,7 @@ the end) is imported until an audit runs. The manual is docs/pytest.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]
 
+Answer = TypeVar("Answer")
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 SWALLOWED = (
@@ -103,10 +104,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give a list of checks its part of the session's error rate before its first check runs."""
     if bound_check(item) is not None:
-        try:
-            item.config.stash[PLAN].prepare(item)
-        except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+        _or_fail(item.config.stash[PLAN].prepare, item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -213,12 +211,18 @@ def pytest_runtest_makereport(
 def _fail_if_expired(item: pytest.Item) -> None:
     """A test with a known violation fails from its date on, before anything is drawn, also where it audits nothing."""
     listed = item.config.stash[PLAN].settings.project.known_violations if can_audit(item) else ()
-    try:
-        known = known_violation(item, listed)
-    except UsageError as error:
-        pytest.fail(str(error), pytrace=False)
+    known = _or_fail(known_violation, item, listed)
     if known is not None and known.is_expired:
         pytest.fail(known.expired_text(), pytrace=False)
+
+
+def _or_fail(function: Callable[..., Answer], *given: Any) -> Answer:
+    """Call a function, and fail the test with the message of its `UsageError`, once and without a traceback."""
+    try:
+        return function(*given)
+    except UsageError as error:
+        wrong = str(error)
+    pytest.fail(wrong, pytrace=False)  # behind the handler, whose exception pytest would show as well
 
 
 @pytest.hookimpl(trylast=True)

@@ -28,6 +28,12 @@ LEAKING = (
 NO_WORDS = "that of the file, which keeps no words of it"
 
 
+def inconclusive_line(result: AuditResult) -> str:
+    """The line of a warning, the same for all tests that more samples would settle."""
+    told = f"{wording.headline(result)}. {wording.settling_sentence(result)}"
+    return INCONCLUSIVE if wording.is_weak(result) else told
+
+
 def failure_text(result: AuditResult, replay_line: str) -> str:
     """Failure message for an audit, with the line that repeats it."""
     from dpaudit.reports import brief, terminal

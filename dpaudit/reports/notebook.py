@@ -90,7 +90,8 @@ def text(result: Any) -> str:
     else:
         page = document_of(result)
         blocks = [Paragraph(f"{page.headline}."), *page.first[:1]]
-        blocks += [Paragraph(f"{one.bound} on {one.input_id}: {utility_sentence(one)}") for one in result.findings[:FINDINGS]]
+        for one in result.findings[:FINDINGS]:
+            blocks.append(Paragraph(f"{one.bound} on {one.input_id}: {utility_sentence(one)}"))
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False)
     with console.capture() as shown:
         console.print(terminal.show(blocks), crop=False)

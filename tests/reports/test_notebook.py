@@ -27,7 +27,11 @@ def test_a_cell_says_the_verdict_first_and_folds_the_rest(synthetic):
 
 def test_what_is_printed_is_what_the_command_says_and_no_list_of_fields(synthetic):
     """`print` of these showed every field, a screen or ten; an audit has two lines of its own."""
-    plan = dpaudit.plan(lambda data, size, rng: data + rng.laplace(size=size), claim="eps=1", pairs=[(0.0, 1.0)], samples=1000, seed=1)
+
+    def release(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    plan = dpaudit.plan(release, claim="eps=1", pairs=[(0.0, 1.0)], samples=1000, seed=1)
     for result, words in (
         (plan, "Found with probability 90% in 1,000 samples"),
         (synthetic.check(), "Error rate 0.1% for the list"),
