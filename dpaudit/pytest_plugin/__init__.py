@@ -23,7 +23,7 @@ the end) is imported until an audit runs. The manual is docs/pytest.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]
 
-Answer = TypeVar("Answer")
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 SWALLOWED = (
@@ -216,13 +215,13 @@ def _fail_if_expired(item: pytest.Item) -> None:
         pytest.fail(known.expired_text(), pytrace=False)
 
 
-def _or_fail(function: Callable[..., Answer], *given: Any) -> Answer:
+def _or_fail(function: Callable[..., Any], *given: Any) -> Any:
     """Call a function, and fail the test with the message of its `UsageError`, once and without a traceback."""
     try:
         return function(*given)
     except UsageError as error:
-        wrong = str(error)
-    pytest.fail(wrong, pytrace=False)  # behind the handler, whose exception pytest would show as well
+        wrong = str(error)  # within the handler pytest would show both exceptions
+    pytest.fail(wrong, pytrace=False)
 
 
 @pytest.hookimpl(trylast=True)

@@ -34,11 +34,11 @@ from dpaudit.pytest_plugin import pace, witnesses
 from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
 from dpaudit.pytest_plugin.planning import FLOATING_POINT_PROPERTY, PROPERTY, Plan, TestState
 from dpaudit.pytest_plugin.texts import (
+    INCONCLUSIVE,
     LEAKING,
     confirmed_text,
     failure_text,
     floating_point_text,
-    inconclusive_line,
     notes_text,
     replay_line,
     share_sentence,
@@ -241,7 +241,8 @@ class _Call:
         self._settle(result)
         # More samples would not mend draws that depend on each other: that is a mistake, here or in the mechanism.
         if result.verdict == "inconclusive" and not (self.settings.strict or wording.has_changed(result)):
-            self._warn(DpauditInconclusiveWarning, inconclusive_line(result), weakness_text(result))
+            line = INCONCLUSIVE if wording.is_weak(result) else wording.settling_sentence(result)
+            self._warn(DpauditInconclusiveWarning, line, weakness_text(result))
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
         notes = notes_text(result)

@@ -137,8 +137,7 @@ class Settings:
         if self.from_command_line("store") and self.store is not None and self.store.exists():
             from dpaudit.running.store import Store
 
-            with Store.at(self.store, create=False):
-                pass
+            Store.at(self.store, create=False).close()
 
     def _is_in_project_file(self) -> bool:
         """Tell whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""

@@ -15,8 +15,8 @@ from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.reports.wording import clean
 from dpaudit.results.saved_inputs import is_redacted
 
-NAME = 40  # characters of an input's name (`Pair.x_id`)
-VALUE, TOLD = 60, 400  # characters of a text from where it differs, and of all that is said
+NAME = 40  # characters of an input's name (`Pair.x_id`), and of a text from where it differs
+TOLD = 400  # characters of all that is said
 MAX_ENTRIES = 2_000  # of both inputs: the longest common parts of two lists take the square of their lengths
 
 
@@ -54,5 +54,5 @@ def _entries(value: Any) -> int:
 def _of_texts(x: str, x_prime: str) -> str:
     places = (place for place, (old, new) in enumerate(zip(x, x_prime, strict=False)) if old != new)
     same = next(places, min(len(x), len(x_prime)))
-    old, new = (clean(text[same:], VALUE) for text in (x, x_prime))
+    old, new = (clean(text[same:], NAME) for text in (x, x_prime))
     return f"from character {same}, {old!r} becomes {new!r}" if old != new else ""

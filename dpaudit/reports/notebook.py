@@ -80,7 +80,7 @@ def html(result: Any) -> str:
 
 
 def text(result: Any) -> str:
-    """What the command prints of a result, of error bounds page one, as `print` shows it: 80 columns, no colours."""
+    """The text that a command prints of a result, of error bounds page one: 80 columns, no colours."""
     if isinstance(result, Plan):
         blocks = plan_blocks(result)
     elif isinstance(result, CheckResult):

@@ -63,22 +63,11 @@ class Shown(Printed):
         return str(_face("notebook").markdown(self))
 
     def plot(self, name: str | None = None) -> Any:
-        """Give a picture of the result, which a notebook shows and `save` writes as SVG.
+        """Give a picture of the result, a `dpaudit.reports.notebook.Picture`: a notebook shows it, `save` writes SVG.
 
-        Parameters
-        ----------
-        name : str, optional
-            Of an audit "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has
-            them. By default what could have been missed where nothing is refuted, else the outputs on both inputs.
-
-        Returns
-        -------
-        dpaudit.reports.notebook.Picture
-
-        Raises
-        ------
-        UsageError
-            If the result has no such picture; the message names those that it has.
+        An audit has "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" and "by-mass", as far as it can.
+        By default it is what could have been missed where nothing is refuted, else the outputs on both inputs. Of
+        another name a `UsageError` says which ones there are.
 
         Examples
         --------
