@@ -211,8 +211,8 @@ def _ratio(pair: Mapping[str, Any]) -> float:
 
 
 def _verdict(violated: bool, draws: int) -> str:
-    """In words; a pair that was let in by a session that was broken off at once has no evidence yet."""
-    return "violated" if violated else "not refuted" if draws else "no evidence"
+    """In words: a store holds no power, so that what it has not found is not judged; see `reading.audit_of_store`."""
+    return "violated" if violated else "nothing found" if draws else "no evidence"
 
 
 def _number(value: Any) -> str:
