@@ -140,7 +140,8 @@ def _check(result: CheckResult) -> Iterator[Section]:
         records = [record for record in result.records if belongs(record)]
         if records:
             table = _records(plural(len(records), "check"), records, len(result.mechanisms) > 1)
-            yield Section(key, title, (table,))
+            grave = next((word for word in ("violated", "error") if word in (table.marks or ())), "")
+            yield Section(key, title, (table,), mark=grave)
 
 
 def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
