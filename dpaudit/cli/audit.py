@@ -234,7 +234,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
-            run.say_interrupted(ctx, given.targets[number], given.targets[number + 1 :], place)
+            run.say_interrupted(ctx, interrupt, given.targets[number], given.targets[number + 1 :], place)
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, where)
@@ -247,7 +247,6 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             _show(console, result, written)
         except Exception as error:  # what was found is known, and written
             report_error(ctx, error, where)
-        _warn_of_controls(result)
         _warn_of_earlier(place, written)
         results.append(result)
         statuses.append(status)
@@ -366,16 +365,6 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
         more = f"; and {plural(len(repeated) - PAIRS_SHOWN, 'more pair')}" if len(repeated) > PAIRS_SHOWN else ""
         text = "A pair is tested in both directions: these are the same, and each takes a share of the error rate"
         note(f"Warning: {text}: {shown}{more}. State each once.")
-
-
-def _warn_of_controls(result: AuditResult) -> None:
-    """Say on stderr which pairs are of an input with itself: most likely they were not meant to be."""
-    from dpaudit.reports.wording import some
-    from dpaudit.results.model import SAME_INPUT
-
-    names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
-    if names:
-        note(f"Warning: {some(names, PAIRS_SHOWN, 'pair')}: {SAME_INPUT}")
 
 
 def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, list_option, note, shared
-from dpaudit.cli.outputs import answer, subject_output, written_or_reported
+from dpaudit.cli.group import command, list_option, shared
+from dpaudit.cli.outputs import answer, finish, subject_output
 from dpaudit.cli.subjects import check_target, given_pairs
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
@@ -58,14 +58,8 @@ def check_command(ctx: click.Context, given: Any) -> None:
     stated = {"claim": given.claim, "pairs": given.pairs}
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= MAX_CHARACTERS}
     found = dataclasses.replace(found, options={**found.options, **texts})
-    paths: Sequence[Path] = ()
-    status = found.exit_status
-    if written is not None:
-        paths, status = written_or_reported(ctx, lambda: [found.save(written)], status)
-    answer(given.form, found.to_text, lambda: checked.check_blocks(found))
-    for path in paths:
-        note(f"Written: {path}", err=given.form == "json")
-    ctx.exit(status)
+    write = (lambda: [found.save(written)]) if written is not None else list
+    finish(ctx, given, found, lambda: checked.check_blocks(found), write)
 
 
 def _known_failures(texts: Sequence[str]) -> dict[str, str]:

@@ -100,7 +100,7 @@ class Commands(click.Group):
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
         except (KeyboardInterrupt, click.Abort) as interrupt:
-            click.echo("Interrupted.", err=True)
+            say(f"Interrupted.{where_it_hung(interrupt)}")
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
@@ -219,6 +219,17 @@ def report_error(ctx: click.Context, error: BaseException, where: str = "") -> i
 
     say(plain(f"Error: {place}unexpected {what_raised(error)}. Use --debug for the traceback."))
     return SubjectError.exit_status
+
+
+def where_it_hung(interrupt: BaseException) -> str:
+    """Say on a line of its own in which call of the user's code a command was interrupted; nothing elsewhere."""
+    from dpaudit.subjects.tracebacks import is_users
+
+    places = [frame for frame in traceback.extract_tb(interrupt.__traceback__) if is_users(frame.filename)]
+    if not places:
+        return ""
+    place = plain(f"line {places[-1].lineno} of {places[-1].filename}")
+    return f"\nIt was in a call, at {place}. `dpaudit audit --isolation seconds=10` stops calls that hang."
 
 
 def report_traceback(ctx: click.Context, traceback: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dpaudit.cli.group import plain, say
+from dpaudit.cli.group import plain, say, where_it_hung
 from dpaudit.cli.outputs import DEFAULT_OUT
 from dpaudit.errors import DpauditError, UsageError
 
@@ -71,11 +71,16 @@ class RunInTerminal:
 
             yield tell
 
-    def say_interrupted(self, ctx: click.Context, target: str, others: Sequence[str], place: Path) -> None:
+    def say_interrupted(
+        self, ctx: click.Context, interrupt: BaseException, target: str, others: Sequence[str], place: Path
+    ) -> None:
         """Save what was drawn, and say in one message where the audit stood and how to go on with it."""
         from dpaudit.reports.progress import state_text
 
-        lines = ["Interrupted" + (f": {state_text(self.state)}." if self.state is not None else ".")]
+        if self.state is not None:
+            lines = [f"Interrupted: {state_text(self.state)}."]
+        else:
+            lines = ["Interrupted." if self.quiet else f"Interrupted.{where_it_hung(interrupt)}"]
         kept = self._plan.checkpoint if self._plan is not None else None
         if self.keeps:
             lines.append(self.keeps)

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpaudit.reports.document import Block
     from dpaudit.scores.result import ScoresResult
 
+Writes = Callable[[], Sequence[Path]]
 DEFAULT_OUT = "dpaudit-out"
 VIOLATED = 1  # the exit status of that verdict, and of nothing else
 AUDIT_FORMATS = ("json", "html", "md")  # where --out is given without --report
@@ -153,9 +154,18 @@ def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Blo
         output_console().print(terminal.show(blocks()))
 
 
-def written_or_reported(
-    ctx: click.Context, write: Callable[[], Sequence[Path]], status: int, where: str = ""
-) -> tuple[Sequence[Path], int]:
+def finish(
+    ctx: click.Context, given: Any, result: Any, blocks: Callable[[], Iterable[Block]], write: Writes
+) -> NoReturn:
+    """Write a result, print it as `--format` asks, say what was written, and end with its exit status."""
+    written, status = written_or_reported(ctx, write, result.exit_status)
+    answer(given.form, result.to_text, blocks)
+    for path in written:
+        note(f"Written: {path}", err=given.form == "json")
+    ctx.exit(status)
+
+
+def written_or_reported(ctx: click.Context, write: Writes, status: int, where: str = "") -> tuple[Sequence[Path], int]:
     """Write what was found, before it is printed: its paths, and the exit status, which stays 1 whatever happens."""
     try:
         return write(), status

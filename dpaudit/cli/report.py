@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import command, list_option, note, plain
-from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
+from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
 
@@ -202,7 +202,7 @@ def _deployment(config: Config, path: str | None) -> Deployment | None:
 
 def _written(document: Document, stem: str, given: Any) -> None:
     """Print a document of its own, and write it where a format or a folder is named."""
-    from dpaudit.reports import markdown
+    from dpaudit.reports import terminal
 
     chosen: tuple[str, ...] = ()
     folder = Path()
@@ -214,6 +214,6 @@ def _written(document: Document, stem: str, given: Any) -> None:
         raise UsageError(
             f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a {word}, got {unknown!r}."
         )
-    click.echo(markdown.render(document), nl=False)
+    output_console().print(terminal.whole(document))
     for path in write_reports(document, folder, chosen, stem):
         note(f"Written: {path}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import functools
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import command, list_option, note, shared
-from dpaudit.cli.outputs import AUDIT_FORMATS, answer, write_reports, written_or_reported
-from dpaudit.config import formats
+from dpaudit.cli.group import command, list_option, shared
+from dpaudit.cli.outputs import AUDIT_FORMATS, chosen_outputs, finish, write_reports
+from dpaudit.config import Config
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,17 +67,12 @@ def scores_command(ctx: click.Context, given: Any) -> None:
     Exit status as of `audit`: 1 a violation, 5 if so few canaries could not have shown one.
     """
     from dpaudit.reports import scores
-    from dpaudit.reports.formats import check_formats
-    from dpaudit.results.saving import check_folder
     from dpaudit.scores.auditing import audit_scores
 
     out, options = given.out, {name: getattr(given, name) for name in OPTIONS}
     if given.report is not None and out is None:
         raise UsageError(f"out must name a folder for the reports, got none with --report {given.report}.")
-    asked = formats(given.report) if given.report is not None else AUDIT_FORMATS
-    if out is not None:
-        check_formats("report", asked)
-        check_folder("out", Path(out))
+    asked, folder = chosen_outputs(Config(), given.report, out, None)
     if given.training is not None:
         result = _from_training(given, options)
     elif given.scores_in is None or given.scores_out is None:
@@ -92,14 +86,8 @@ def scores_command(ctx: click.Context, given: Any) -> None:
         result = audit_published(given.release, given.scores_in, given.scores_out, given.claim, **options)
     else:
         result = audit_scores(given.scores_in, given.scores_out, given.claim, **options)
-    written: Sequence[Path] = ()
-    status = result.exit_status
-    if out is not None:
-        written, status = written_or_reported(ctx, lambda: write_reports(result, Path(out), asked, "scores"), status)
-    answer(given.form, result.to_text, lambda: scores.brief(result))
-    for path in written:
-        note(f"Written: {path}", err=given.form == "json")
-    ctx.exit(status)
+    write = functools.partial(write_reports, result, folder, asked, "scores")
+    finish(ctx, given, result, lambda: scores.brief(result), write)
 
 
 def _from_training(given: Any, options: dict[str, Any]) -> ScoresResult:

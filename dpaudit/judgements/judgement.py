@@ -90,7 +90,7 @@ class Judgement(Saved):
 
     @property
     def exit_status(self) -> int:
-        """That of `dpaudit judge`: 1 refuted, 0 proved or not refuted, 5 inconclusive, 3 error."""
+        """Exit status of `dpaudit judge`: 1 refuted, 0 proved or not refuted, 5 inconclusive, 3 error."""
         return EXIT_STATUS[self.verdict]
 
     def __repr__(self) -> str:

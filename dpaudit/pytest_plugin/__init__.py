@@ -103,10 +103,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give a list of checks its part of the session's error rate before its first check runs."""
     if bound_check(item) is not None:
-        try:
-            item.config.stash[PLAN].prepare(item)
-        except UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+        _or_fail(item.config.stash[PLAN].prepare, item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -213,12 +210,18 @@ def pytest_runtest_makereport(
 def _fail_if_expired(item: pytest.Item) -> None:
     """A test with a known violation fails from its date on, before anything is drawn, also where it audits nothing."""
     listed = item.config.stash[PLAN].settings.project.known_violations if can_audit(item) else ()
-    try:
-        known = known_violation(item, listed)
-    except UsageError as error:
-        pytest.fail(str(error), pytrace=False)
+    known = _or_fail(known_violation, item, listed)
     if known is not None and known.is_expired:
         pytest.fail(known.expired_text(), pytrace=False)
+
+
+def _or_fail(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function, and fail the test with the message of its `UsageError`, once and without a traceback."""
+    try:
+        return function(*given)
+    except UsageError as error:
+        wrong = str(error)  # within the handler pytest would show both exceptions
+    pytest.fail(wrong, pytrace=False)
 
 
 @pytest.hookimpl(trylast=True)

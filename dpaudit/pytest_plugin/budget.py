@@ -61,14 +61,10 @@ class SessionBudget:
     refused: Mapping[str, str]  # by node id: why a test with a confidence of its own has none
 
     @property
-    def list_error(self) -> float:
-        """The sum over lists that is spent."""
-        return self.stated_list_error * self.list_factor
-
-    @property
     def total(self) -> float:
         """Error rate that may be spent at most; never above `error_rate`, but for rounding."""
-        return self.list_error + self.reserved + self.tests * self.test_error
+        lists = self.stated_list_error * self.list_factor
+        return lists + self.reserved + self.tests * self.test_error
 
 
 def split(

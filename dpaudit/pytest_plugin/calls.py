@@ -241,7 +241,8 @@ class _Call:
         self._settle(result)
         # More samples would not mend draws that depend on each other: that is a mistake, here or in the mechanism.
         if result.verdict == "inconclusive" and not (self.settings.strict or wording.has_changed(result)):
-            self._warn(DpauditInconclusiveWarning, INCONCLUSIVE, weakness_text(result))
+            line = INCONCLUSIVE if wording.is_weak(result) else wording.settling_sentence(result)
+            self._warn(DpauditInconclusiveWarning, line, weakness_text(result))
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
         notes = notes_text(result)

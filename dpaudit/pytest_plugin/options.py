@@ -134,6 +134,10 @@ class Settings:
                 from dpaudit.results.saving import check_folder  # with numpy: only where there is something to check
 
                 check_folder(f"--dp-{name}", folder)
+        if self.from_command_line("store") and self.store is not None and self.store.exists():
+            from dpaudit.running.store import Store
+
+            Store.at(self.store, create=False).close()
 
     def _is_in_project_file(self) -> bool:
         """Tell whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""

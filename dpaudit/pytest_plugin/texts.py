@@ -25,7 +25,7 @@ LEAKING = (
     "Low bits of the outputs break the promise, as those of continuous noise do on a computer; the verdict does not "
     "depend on them. pytest -v has the details, floating_point=False does not look."
 )
-NO_WORDS = "that of the file, which keeps no words of it"
+CONFIRMED = "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws"
 
 
 def failure_text(result: AuditResult, replay_line: str) -> str:
@@ -116,20 +116,19 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     """Failure message of a test whose saved witness breaks the promise again, in the order of every failure."""
     bound, budget = wording.compared(found.parameter_lower, found.parameter_budget)
     symbol, unit = wording.symbol(found.parameter), wording.unit(found.parameter)
-    lines = [
-        "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws",
-        f"  subject  {wording.clean(name, 200)}",
-        f"  claim    {wording.clean(found.claim, 200)}",
-        f"  pair     {wording.clean(found.pair)}",
-        f"  rule     {wording.clean(found.description or NO_WORDS, 400)}",
-        f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
+    sure = f"with {wording.sure_text(found.confidence)} confidence"
+    rows = {
+        "subject": wording.clean(name, 200),
+        "claim": wording.clean(found.claim, 200),
+        "pair": wording.clean(found.pair),
+        "rule": wording.clean(found.description or "that of the file, which keeps no words of it", 400),
+        "counts": f"The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
-        f"  bound    {symbol} {wording.no_less(bound)}{unit} with {wording.sure_text(found.confidence)} confidence; "
-        f"promised: {symbol} ≤ {budget}",
-        f"  seed     {found.seed}",
-        f"  replay   {replay_line}",
-    ]
-    return "\n".join(lines)
+        "bound": f"{symbol} {wording.no_less(bound)}{unit} {sure}; promised: {symbol} ≤ {budget}",
+        "seed": str(found.seed),
+        "replay": replay_line,
+    }
+    return "\n".join([CONFIRMED, *(f"  {key:<8} {text}" for key, text in rows.items())])
 
 
 def replay_line(

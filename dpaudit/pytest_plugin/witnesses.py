@@ -92,16 +92,12 @@ class Saved:
     date: str
     power: Power | None
 
-    @property
-    def pair(self) -> str:
-        """The digest of the id of its pair; empty where it has none."""
-        return self.result.findings[0].id if self.result.findings else ""
-
     def asked_of(self, claim: Claim, pairs: Sequence[Pair]) -> Pair | None:
         """The pair of a call that it accuses; None where the call makes another promise, or does not ask that pair."""
         if self.result.claim != str(claim):
             return None
-        return next((pair for pair in pairs if _digest(pair.id) == self.pair), None)
+        own = {finding.id for finding in self.result.findings}  # one, by the digest of its id
+        return next((pair for pair in pairs if _digest(pair.id) in own), None)
 
     @property
     def is_current(self) -> bool:

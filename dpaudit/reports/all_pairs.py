@@ -85,14 +85,16 @@ def blocks(result: AuditResult) -> list[Block]:
     """Say what a report says of all pairs: a sentence, the verdicts, their matrix, the worst pairs."""
     table = result.universe
     assert table is not None
-    worst = table.worst(WORST)
-    marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
     found: list[Block] = [
         Paragraph(sentence(result)),
         Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
     ]
     found += [matrix_image(table, result.ratio_lower)] if table.asked else []
-    found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
+    if len(result.findings) < table.asked:  # else the chapter of pairs has them all
+        worst = table.worst(WORST)
+        marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
+        title = "Pairs, the gravest verdicts first"
+        found.append(Table(title, columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
 

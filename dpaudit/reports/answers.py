@@ -1,4 +1,4 @@
-"""Answers of page one, the same in every report: may it be released, what was tested and promised, how sure, what not.
+"""Answers of page one, the same in every report: release, tests, promises, certainty, what may be missed, what not.
 
 The questions are `[answers]` of words.toml. Audits, checks, error bounds, scores and certificates are answered by their
 rows (`rows`), whether a report shows one result or many, to a terminal, a notebook or an officer.
@@ -20,7 +20,8 @@ from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
-EVERY = 100  # more than there are items of an evaluation
+LOW_BITS = "floating_point"  # the check that audits low bits
+APART = (*wording.DEPENDENCE, *asides.FOUND)  # side findings of which other sentences speak
 
 
 def quoted(name: str) -> str:
@@ -28,18 +29,16 @@ def quoted(name: str) -> str:
     return f"“{name}”"
 
 
-def answers(dossier: Dossier, to_sign: bool = False, most: int = EVERY) -> Facts:
-    """The five questions with their answers, which name at most so many items that nobody looked at.
-
-    `to_sign`: a block to sign stands below them.
-    """
+def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
+    """The six questions with their answers; `to_sign`: a block to sign stands below them."""
     lines = ranked(dossier)
     texts = {
         "release": joined(release_sentence(lines, found_beside(dossier)), *_measured(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
-        "sure": _sure(dossier, lines),
-        "gaps": joined(_gaps(dossier, most), *_next(lines, to_sign)),
+        "sure": _sure(dossier),
+        "missed": _missed(lines),
+        "gaps": joined(_gaps(dossier), *_next(lines, to_sign)),
     }
     return Facts(tuple((words(f"answers.{key}"), text) for key, text in texts.items()), "statements")
 
@@ -62,10 +61,14 @@ def found_beside(dossier: Dossier) -> list[str]:
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
-    found = [(said("release.bits"), one) for one in dossier.audits if doubles.are_leaking(one)]
-    sides = [(side, one) for one in dossier.audits for side in one.side_findings if side.status == "found"]
-    found += [(asides.title(side), one) for side, one in sides if side.kind not in (*wording.DEPENDENCE, *asides.FOUND)]
-    kinds = wording.gathered((title, quoted(wording.subject_name(one, 60))) for title, one in found)
+    leaking = [wording.subject_name(one, 60) for one in dossier.audits if doubles.are_leaking(one)]
+    failed = [record for one in dossier.checks for record in one.of_status("violated")]
+    leaking += [wording.clean(record.mechanism, 60) for record in failed if record.name == LOW_BITS]
+    found = [(said("release.bits"), name) for name in leaking]
+    sides = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
+    beside = [one for one in sides if one[0].status == "found" and one[0].kind not in APART]
+    found += [(asides.title(side), name) for side, name in beside]
+    kinds = wording.gathered((title, quoted(name)) for title, name in found)
     return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
 
 
@@ -115,10 +118,15 @@ def _mend(lines: Sequence[Line]) -> Iterator[str]:
         gravest.setdefault(line.subject, line)
     settled = [name for name, line in gravest.items() if line.settles][:NAMED]
     yield from (f"{quoted(name)}: {gravest[name].settles}" for name in settled)
-    for verdict in ("violated", "error", "inconclusive"):
-        of = [quoted(name) for name, line in gravest.items() if line.verdict == verdict and name not in settled]
-        if of:
-            yield said(f"mend.{verdict}", names=some(of, NAMED))
+    of: dict[str, list[str]] = {kind: [] for kind in words("mend")}
+    for name, line in gravest.items():
+        if line.verdict != "not_refuted" and name not in settled:
+            is_private = line.verdict != "violated" or (line.is_broken and line.kind != "scores")
+            of[line.verdict if is_private else line.kind].append(quoted(name))
+    for kind, names in of.items():
+        if names:
+            are, have = ("it is", "it has") if len(names) == 1 else ("they are", "they have")
+            yield said(f"mend.{kind}", names=some(names, NAMED), are=are, have=have)
 
 
 # --- What was tested, and what was promised? --------------------------------------------------------------------------
@@ -154,16 +162,13 @@ def _named(lines: Sequence[Line]) -> str:
 # --- How sure is that? ------------------------------------------------------------------------------------------------
 
 
-def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
+def _sure(dossier: Dossier) -> str:
     rate, rest = together(dossier), beside(dossier)
     low = rate is not None and rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
-    unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
-    worst = max(unseen, key=lambda line: line.blind or 0.0, default=None)
     return joined(
         said("certainty.rate", probability=alarm_text(dossier)) if rate is not None else "",
         said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
         *_dependence(dossier),
-        said("certainty.no_proof", unseen=_unseen(worst)) if worst is not None else "",
         said("certainty.beside", rate=rate_text(rest)) if rest > 0.0 else "",
     )
 
@@ -175,13 +180,23 @@ def _dependence(dossier: Dossier) -> Iterator[str]:
         yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
-def _unseen(worst: Line) -> str:
-    """Say what may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
-    found = worst.learned_with
-    which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
+def _missed(lines: Sequence[Line]) -> str:
+    """Say what may have stayed hidden: the largest excess that nobody noticed, else what the gravest row says."""
+    unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
+    line = max(unseen, key=lambda one: one.blind or 0.0, default=lines[0])
+    text = _unseen(line) if unseen else line.missed.removesuffix(".")
+    text = text if len(lines) == 1 else f"{quoted(line.name)}: {text}"
+    rest = said("certainty.rows") if len(lines) > 1 else ""
+    return joined(f"{text[:1].upper()}{text[1:]}.", rest, said("certainty.no_proof") if unseen else "")
+
+
+def _unseen(line: Line) -> str:
+    """Say which excess of a promise would not have been noticed."""
+    found = line.learned_with
+    which = "any" if line.blind == math.inf else "known" if found is None else "learned"
     often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
     searched = "" if found is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=upper_text(worst.blind, 3), often=often, lost=lost)
+    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), often=often, lost=lost)
 
 
 def together(dossier: Dossier) -> float | None:
@@ -218,13 +233,12 @@ def beside(dossier: Dossier) -> float:
 # --- What was not tested? ---------------------------------------------------------------------------------------------
 
 
-def _gaps(dossier: Dossier, most: int) -> str:
+def _gaps(dossier: Dossier) -> str:
     found = items(dossier)
     missing = [item.name for item in found if item.status == "not assessed"]
-    shown = "; ".join(missing[:most]) + (f"; and {len(missing) - most:,} more" if len(missing) > most else "")
     declared = sum(item.status == "declared" for item in found)
     rest = said("gaps.declared", items=plural(declared, "item"), s="s" * (declared == 1)) if declared else ""
-    unseen = said("gaps.missing", names=shown) if missing else said("gaps.none")
+    unseen = said("gaps.missing", names="; ".join(missing)) if missing else said("gaps.none")
     return joined(said("gaps.others"), unseen, rest, *_fewer(dossier))
 
 

@@ -13,7 +13,6 @@ from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
-from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -165,10 +164,11 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
         rest = by_form.blocks(result)
         if result.verdict == "inconclusive" and wording.is_weak(result):
             rest.append(Paragraph("Take more samples with --samples."))
-    blocks += [head, answers(Dossier.alone(result), most=NAMED), *rest]
+    blocks += [head, answers(Dossier.alone(result))]
+    blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
+    blocks += rest
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
     blocks += [*low_bits(result), *sides(result)]
     replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:

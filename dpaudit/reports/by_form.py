@@ -63,7 +63,7 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
 
 
 def _in_outputs(mass: float) -> str:
-    return f"in outputs of probability {wording.number_text(mass)}"
+    return f"in {wording.number_text(mass)} of outputs"
 
 
 def learned(result: AuditResult) -> tuple[str, Power] | None:

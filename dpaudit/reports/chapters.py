@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import all_pairs, asides, brief, by_form, curves, doubles, figures, wording
+from dpaudit.reports.cases import STATUSES
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
@@ -20,7 +21,7 @@ from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
 MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
-CHECKS = 300  # rows of a table of checks
+CHECKS = 300  # rows of a table of checks, the gravest first
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 
 
@@ -139,11 +140,13 @@ def _check(result: CheckResult) -> Iterator[Section]:
         records = [record for record in result.records if belongs(record)]
         if records:
             table = _records(plural(len(records), "check"), records, len(result.mechanisms) > 1)
-            yield Section(key, title, (table,))
+            grave = next((word for word in ("violated", "error") if word in (table.marks or ())), "")
+            yield Section(key, title, (table,), mark=grave)
 
 
 def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
     rows = []
+    records = sorted(records, key=lambda record: STATUSES.index(record.status))
     for record in records:
         remark = f"{record.message} Known: {record.reason}" if record.reason else record.message
         demand = f"{f'{clean(record.mechanism, 60)}: ' if several else ''}{clean(record.demands, 160)}"

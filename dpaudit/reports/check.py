@@ -10,7 +10,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.rows import NAMED
+from dpaudit.reports.rows import checks_text
 from dpaudit.reports.wording import clean, number_text, plural, rate_text, some, status_word
 from dpaudit.reports.words import said
 
@@ -35,9 +35,9 @@ def check_blocks(result: CheckResult) -> list[Block]:
                 blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene)]
         blocks.append(Paragraph(""))
     rate = rate_text(result.error_rate)
-    facts = {"checks": plural(len(result.records), "check"), "counts": _counts(result), "rate": rate}
+    facts = {"checks": plural(len(result.records), "check"), "counts": checks_text(result), "rate": rate}
     told = said("chapter.counted", **facts, seconds=number_text(float(result.seconds), 3), seed=result.seed)
-    return [*blocks, Paragraph(told), answers(Dossier.alone(result), most=NAMED)]
+    return [*blocks, Paragraph(told), answers(Dossier.alone(result))]
 
 
 def listing() -> Table:
@@ -58,13 +58,6 @@ def _is_hygiene(record: CheckRecord) -> bool:
 
 def _word(status: str, is_hygiene: bool) -> str:
     return HYGIENE_WORDS.get(status, status_word(status)) if is_hygiene else status_word(status)
-
-
-def _counts(result: CheckResult) -> str:
-    """Say how many checks ended how, in the words of each group: the gravest first, privacy before hygiene."""
-    ordered = (one for status in result.counts for one in sorted(result.of_status(status), key=_is_hygiene))
-    counts = Counter(_word(one.status, _is_hygiene(one)) for one in ordered)
-    return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:

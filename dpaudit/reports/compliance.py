@@ -59,8 +59,10 @@ def document_of(result: Any, profile: str = "plain", path: str = "") -> Document
         sources = (dataclasses.replace(dossier.sources[0], name=path),)
         dossier = dataclasses.replace(dossier, sources=sources)
     page = build(dossier, with_items=profile == "compliance")
-    is_scores = isinstance(result, ScoresResult)  # whose bound is more telling than a count of one result
-    return dataclasses.replace(page, headline=scores.headline(result)) if is_scores else page
+    alone = dossier.attachments[0].result if len(dossier.attachments) == 1 and not dossier.sources else None
+    if isinstance(alone, ScoresResult):  # whose bound is more telling than a count of one result
+        return dataclasses.replace(page, headline=scores.headline(alone))
+    return page
 
 
 def dossier_of(result: Any) -> Dossier:

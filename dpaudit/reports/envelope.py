@@ -92,7 +92,7 @@ def _tested(settings: dict[str, Any]) -> list[str]:
 
 
 def encoded(payload_type: str, payload: bytes) -> bytes:
-    """The pre-authentication encoding, which is what is signed.
+    """The pre-authentication encoding, which is what is signed; the example is that of the specification, version 1.
 
     Examples
     --------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpaudit.running.store import Store
 
 SCHEMA = "dpaudit.evidence/1"
-SHORT = 12  # digits of a digest that are shown
+SHORT, SHORTER = 12, 8  # digits of a digest that are shown, and that a list at 80 columns has room for
 DEPENDS = "inconclusive: draws depend on each other"
 LOOKS_SHOWN = 12  # sessions of a pair, in the explanation
 
@@ -138,8 +138,8 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
         ratios = [_ratio(pair) for pair in subject["pairs"]]
         depends = not subject["violated"] and any(pair["change"] for pair in subject["pairs"])
         row = (
-            subject["id"][:SHORT],
-            clean(subject["target"] or subject["name"]),
+            clean(subject["target"] or subject["name"]).replace(":", ":\n"),
+            subject["id"][:SHORTER],
             clean(subject["claim"]),
             _sessions_text(subject),
             f"{len(subject['pairs']):,}",
@@ -149,8 +149,8 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
         )
         rows.append(row)
         marks.append("violated" if subject["violated"] else "")
-    columns = ("id", "mechanism", "claim", "sessions", "pairs", "draws", "bound/\nbudget", "verdict")
-    return [Table("", columns, tuple(rows), marks=tuple(marks))]
+    columns = ("mechanism", "id", "claim", "sessions", "pairs", "draws", "bound/\nbudget", "verdict")
+    return [Table("", columns, tuple(rows), marks=tuple(marks), kind="verdicts")]
 
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
@@ -211,8 +211,8 @@ def _ratio(pair: Mapping[str, Any]) -> float:
 
 
 def _verdict(violated: bool, draws: int) -> str:
-    """In words; a pair that was let in by a session that was broken off at once has no evidence yet."""
-    return "violated" if violated else "not refuted" if draws else "no evidence"
+    """In words: a store holds no power, so that what it has not found is not judged; see `reading.audit_of_store`."""
+    return "violated" if violated else "nothing found" if draws else "no evidence"
 
 
 def _number(value: Any) -> str:

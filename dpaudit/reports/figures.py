@@ -166,7 +166,7 @@ def matrix(
     outlined = [place for i, j in violated for place in ((i, j), (j, i))] if len(violated) <= OUTLINED else []
 
     def draw(page: float) -> Drawing:
-        margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
+        margin, is_wide = (134.0, True) if page > 500 else (88.0, False)
         side = min(page - margin - 8.0, 640.0, 34.0 * count)
         left, cell = (page - side + margin) / 2.0 if is_wide else margin, side / count
         body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]
@@ -371,6 +371,10 @@ def evidence_figure(result: AuditResult) -> Figure | None:
         for (first, last), x, x_prime, guess in zip(bins, sketch.x, sketch.x_prime, sketch.guesses, strict=True)
     )
     columns = (view, f"draws on {names[0]}", f"draws on {names[1]}", "mean guess, 1 for x, -1 for x′")
+    known = [
+        plural(sum(counts), "output") if sum(counts) else "no output has this number"
+        for counts in (sketch.x, sketch.x_prime)
+    ]
     shown = (f"x = {names[0]}", f"x′ = {names[1]}")
     series, shares = [], [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
     top = 1.08 * max(*shares[0], *shares[1], 1e-9)
@@ -389,8 +393,11 @@ def evidence_figure(result: AuditResult) -> Figure | None:
 
     def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
         start = x_axis.start
-        tops = [(y_axis(foot + 1.0) + 13.0, name) for foot, name in ((1.0, shown[0]), (0.0, shown[1]))]
-        named = [tag("text", name, x=start + 8.0, y=at, cls="callout") for at, name in tops]
+        told = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
+        named = [
+            tag("text", text, x=start + 8.0, y=y_axis(foot + 1.0) + 13.0, cls="callout")
+            for foot, text in zip((1.0, 0.0), told, strict=True)
+        ]
         return [tag("text", right_text(worst), x=start, y=y_axis.end - 10.0, cls="label"), *named]
 
     margins = (12.0, 12.0, 26.0, 46.0)
@@ -406,7 +413,7 @@ def right_text(finding: Finding) -> str:
     if witness is None or not guesses:
         return "the rule guesses nowhere"
     share = wording.percent_text(round(witness.correct / guesses, 3))
-    return f"right in {witness.correct:,} of {guesses:,} guesses on fresh draws ({share})"
+    return f"{share} right: {witness.correct:,} of {guesses:,} fresh guesses"
 
 
 def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extensions, names
 
@@ -108,8 +109,8 @@ def check_formats(argument: str, formats: Sequence[str]) -> None:
     """`UsageError` if the argument names no format, or one that cannot be written: see `check_format`."""
     for format in formats or ("none",):
         if format not in all_formats():
-            got = repr(format) if formats else "none"
-            raise UsageError(f"{argument} must name formats among {', '.join(all_formats())}, got {got}.")
+            got, near = (repr(format), did_you_mean(format, all_formats())) if formats else ("none", "")
+            raise UsageError(f"{argument} must name formats among {', '.join(all_formats())}, got {got}.{near}")
         check_format(format)
 
 

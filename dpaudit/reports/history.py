@@ -55,7 +55,7 @@ class Release:
     @property
     def quoted(self) -> str:
         """The label within a sentence."""
-        return self._dated(self.name if self.name.startswith("session of ") else f"release “{clean(self.name, 40)}”")
+        return self._dated(self.name if self.name.startswith("session ") else f"release “{clean(self.name, 40)}”")
 
     def _dated(self, name: str) -> str:
         facts = ", ".join(fact for fact in (self.commit[:12], self.date) if fact)
@@ -142,8 +142,8 @@ def _of_store(place: Path) -> list[Release]:
             result = audit_of_store({**subject, "nights": sessions[:count], "pairs": pairs})
             found.setdefault((session["started"], session["version"]), []).append(Source(str(place), "", result))
     return [
-        Release(f"session of {started[:16].replace('T', ' ')}", version, started[:10], Dossier(tuple(sources)))
-        for (started, version), sources in sorted(found.items())
+        Release(f"session {place}, {started[:16].replace('T', ' ')}", version, "", Dossier(tuple(sources)))
+        for place, ((started, version), sources) in enumerate(sorted(found.items()), 1)
     ]
 
 

@@ -26,6 +26,7 @@ from dpaudit.reports.words import TEMPLATES, words
 
 STATUSES = get_args(Status)
 WORDY = 24  # characters of a cell from which a table is read as text
+PRINTED_ROWS = 30  # of a table on paper, some two thirds of a sheet
 TERMS: Mapping[str, Mapping[str, str]] = words("terms")  # `forms`, linked at their first use, and `text`
 
 
@@ -58,15 +59,15 @@ def environment() -> Environment:
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters.update(breakable=breakable, words=status_word, is_status=STATUSES.__contains__, slug=slug)
     found.filters.update(look=_look_of, kind=lambda block: type(block).__name__)
-    found.globals.update(script=script, script_source=script_source)
+    found.globals.update(script=script, script_source=script_source, printed_rows=PRINTED_ROWS)
     return found
 
 
-JOINTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[|_])")  # where a name may break
+JOINTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[|_,])")  # where a name may break
 
 
 def breakable(text: str) -> Markup:
-    """A name, escaped, that may break behind a bar (between inputs), an underscore, and before a word in CamelCase."""
+    """A name, escaped, that may break behind a bar, a comma or an underscore, and before a word in CamelCase."""
     parts = JOINTS.sub("\x00", text.replace("\x00", ""))
     return Markup(str(escape(parts)).replace("\x00", "<wbr>"))
 

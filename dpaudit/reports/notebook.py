@@ -1,4 +1,4 @@
-"""Results in a notebook: page one of the report with folded sections, its Markdown, and its pictures by name.
+"""Results at a prompt and in a notebook: as text, as page one with folded sections, as Markdown, and as pictures.
 
 The cell is one element whose styles are nested in it, so that they touch nothing else of the notebook; it needs no
 network and no script.
@@ -7,20 +7,31 @@ network and no script.
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from rich.console import Console
 
 from dpaudit.arguments import did_you_mean
+from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
+from dpaudit.reports import scores, terminal
+from dpaudit.reports.cases import utility_sentence
+from dpaudit.reports.check import check_blocks
 from dpaudit.reports.compliance import document_of
+from dpaudit.reports.document import Paragraph
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown
+from dpaudit.reports.plan import plan_blocks
+from dpaudit.results.plan_result import Plan
 from dpaudit.results.saving import write_whole
+from dpaudit.scores.result import ScoresResult
 
+FINDINGS = 20  # of a test of error bounds, that are printed
 PREFERRED = ("by-mass", "evidence", "trade-off", "profile", "promises", "errors")  # the first that a result has
 
 
@@ -66,6 +77,25 @@ class Picture:
 def html(result: Any) -> str:
     """The cell of a result."""
     return _cell("cell.html.j2", document=document_of(result))
+
+
+def text(result: Any) -> str:
+    """The text that a command prints of a result, of error bounds page one: 80 columns, no colours."""
+    if isinstance(result, Plan):
+        blocks = plan_blocks(result)
+    elif isinstance(result, CheckResult):
+        blocks = check_blocks(result)
+    elif isinstance(result, ScoresResult):
+        blocks = scores.brief(result)
+    else:
+        page = document_of(result)
+        blocks = [Paragraph(f"{page.headline}."), *page.first[:1]]
+        for one in result.findings[:FINDINGS]:
+            blocks.append(Paragraph(f"{one.bound} on {one.input_id}: {utility_sentence(one)}"))
+    console = Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False)
+    with console.capture() as shown:
+        console.print(terminal.show(blocks), crop=False)
+    return shown.get().rstrip()
 
 
 def markdown(result: Any) -> str:

@@ -29,7 +29,11 @@ SHEETS = 8  # at most, where the shortest form is not longer
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
 ROWS = (120, 30, 16, 15)
-DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
+DETAILS = (
+    "curves", "evidence", "pairs", "found", "worst", "floating-point", "laws", "method", "label", "glossary",
+    "severity",
+)  # fmt: skip
+GRAVE = ("violated", "error")  # marks of details that are never left out
 SIZE = 9.0  # points of running text and of tables
 ELSEWHERE = "in the other formats of this report."
 ROOM = 110.0  # points below a heading
@@ -68,7 +72,9 @@ def render(document: Document) -> bytes:
         )
         is_short = most <= ROWS[-2]
         story = [*_first(document, width), *([] if is_short else [PageBreak()])]
-        kept = [one for one in document.sections if not (is_short and one.id.endswith(DETAILS))]
+        kept = [
+            one for one in document.sections if not (is_short and one.id.endswith(DETAILS) and one.mark not in GRAVE)
+        ]
         for section in kept:
             story += _section(section, width, most)
         if len(kept) < len(document.sections):
@@ -155,7 +161,8 @@ def _first(document: Document, width: float) -> list[Any]:
         ]
     )
     story = [box, Spacer(1.0, 8.0)]
-    for block in document.first:
+    to_sign = [block for block in document.first if isinstance(block, SignOffBlock)]  # in 9 points it must come early
+    for block in (*document.first[:1], *to_sign, *(one for one in document.first[1:] if one not in to_sign)):
         story += _page_one(block, width)
     return story
 

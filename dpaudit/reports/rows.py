@@ -105,7 +105,10 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     They are those of the pair whose loss that would have been noticed is the largest for its promise.
     """
     if result.verdict == "violated":
-        return FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger"), None, None
+        larger = FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger")
+        open_pairs = wording.verdict_count(result, "inconclusive")
+        rest = said("row.missed_others", pairs=plural(open_pairs, "pair")) if open_pairs else ""
+        return larger.removesuffix("." * bool(rest)) + rest, None, None
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
     if result.universe is not None:
@@ -164,19 +167,25 @@ def _behaviour(result: CheckResult) -> Line:
     name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
     checks = plural(len(result.records), "check")
     promised = said("row.behaviour", checks=checks)
+    failed = result.of_status("violated")
+    word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
+    sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
+    settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
+    return Line(
+        name, "behaviour", promised, checks_text(result), result.verdict, sure, missed, word=word, tested=checks,
+        settles=settles,
+    )  # fmt: skip
+
+
+def checks_text(result: CheckResult) -> str:
+    """Say how the checks ended: the names of the first ones that failed, those of the claim before others."""
     failed = sorted(result.of_status("violated"), key=lambda record: not breaks_claim(record))
     named = f" ({some([clean(one.name, 40) for one in failed], NAMED)})" if failed else ""
     counted = [f"{len(failed):,} failed{named}", f"{len(result.of_status('not_refuted')):,} passed"]
     for status in ("error", "inconclusive", "xfail", "skipped"):
         count = len(result.of_status(status))
         counted += [f"{count:,} {status_word(status)}"] if count else []
-    word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
-    sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
-    settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
-    return Line(
-        name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word, tested=checks,
-        settles=settles,
-    )  # fmt: skip
+    return ", ".join(counted)
 
 
 def breaks_claim(record: CheckRecord) -> bool:

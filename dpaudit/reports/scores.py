@@ -11,7 +11,6 @@ from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line, digest_of
-from dpaudit.reports.rows import NAMED
 from dpaudit.reports.wording import (
     at_least,
     clean,
@@ -84,7 +83,7 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
     lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    first = (Paragraph(headline(result)), answers(scores_dossier(result), most=NAMED))
+    first = (Paragraph(headline(result)), answers(scores_dossier(result)))
     return [*first, Facts(tuple(facts(result))), *map(Paragraph, lines)]
 
 

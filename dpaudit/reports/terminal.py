@@ -15,10 +15,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from dpaudit.reports.document import Block, Code, Facts, Paragraph, SignOffBlock, Table
+from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.drawing import Figure
 
 HEAD = 14  # characters of a line of the head of a column of numbers
+WORD = 12  # characters of a word that is not broken in a table: "inconclusive"
 NAME, WIDTH = 7, 75  # characters of a name of a fact at least, and of it with its text
 WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
 NUMBER = re.compile(r"[<≥≤=p+-]?[ ]?\d[\d.,/]*(e-?\d+)?.{0,5}|[–∞]|any|none|not found|not promised|")
@@ -37,6 +38,15 @@ STYLES: Mapping[str, str] = {
 def show(blocks: Iterable[Block]) -> Group:
     """The blocks below each other; to be printed with `crop=False`, so that commands stay whole."""
     return Group(*(_grid(block) if isinstance(block, Table) else _text(block) for block in blocks))
+
+
+def whole(document: Document) -> Group:
+    """A document with its sections; pictures are said in a sentence each."""
+    parts: list[Block] = [Paragraph(f"{document.headline}.", "lead", document.verdict), Paragraph(document.kicker)]
+    parts += document.first
+    for section in document.sections:
+        parts += [Paragraph(f"\n{section.title}", "lead", section.mark), *section.blocks]
+    return show([*parts, Paragraph(f"\n{document.footer}", "note")])
 
 
 def plain(blocks: Iterable[Block]) -> str:
@@ -83,6 +93,7 @@ def _grid(block: Table) -> RenderableType:
             overflow="fold",  # not cut: a number would read as another one
             ratio=1 if not place and block.kind == "verdicts" else None,
             max_width=16 if place and gives_way and block.kind == "verdicts" else None,
+            min_width=min(WORD, max((len(word) for cell in cells for word in cell.split()), default=0)),
         )
     for place, row in enumerate(block.rows):
         mark = block.marks[place] if block.marks else ""

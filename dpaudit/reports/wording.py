@@ -472,11 +472,13 @@ def duration_text(seconds: float) -> str:
 
     >>> duration_text(0.05), duration_text(42.4), duration_text(240), duration_text(10_000)
     ('50 ms', '42.4 s', '4 min', '2.78 h')
+    >>> duration_text(0.823), duration_text(0.9999)
+    ('823 ms', '1,000 ms')
     """
     for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
         if seconds >= size:
             return f"{seconds / size:,.3g} {unit}"
-    return f"{1_000.0 * seconds:.2g} ms"
+    return f"{number_text(1_000.0 * seconds, 3)} ms"
 
 
 def date_text() -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dpaudit.results.model import LearnedLoss
 from dpaudit.results.saving import Saved
+from dpaudit.results.shown import Printed
 
 SCHEMA = "dpaudit.plan/1"
 
@@ -106,7 +107,7 @@ class PlannedBudget:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan(Saved):
+class Plan(Printed, Saved):
     """Cost and power of an audit that was not run.
 
     Attributes

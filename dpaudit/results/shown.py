@@ -20,7 +20,7 @@ _FACES: dict[Face, Callable[[], Any]] = {}
 
 
 def attach(name: Face, load: Callable[[], Any]) -> None:
-    """Let a module show results ("notebook": html, markdown, plot) or running audits ("progress"): `load` gives it."""
+    """Let a module that `load` gives show results ("notebook": text, html, markdown, plot) or audits ("progress")."""
     _FACES[name] = load
 
 
@@ -36,7 +36,14 @@ def session_progress(label: str, on_progress: Tell | None) -> contextlib.Abstrac
     return shown
 
 
-class Shown:
+class Printed:
+    """Print a result as the command line does, not as a list of its fields."""
+
+    def __str__(self) -> str:
+        return str(_face("notebook").text(self))
+
+
+class Shown(Printed):
     """Show a result in a notebook as HTML or Markdown, its pictures with `plot`, and its verdict to a shell."""
 
     @property
@@ -56,22 +63,11 @@ class Shown:
         return str(_face("notebook").markdown(self))
 
     def plot(self, name: str | None = None) -> Any:
-        """Give a picture of the result, which a notebook shows and `save` writes as SVG.
+        """Give a picture of the result, a `dpaudit.reports.notebook.Picture`: a notebook shows it, `save` writes SVG.
 
-        Parameters
-        ----------
-        name : str, optional
-            Of an audit "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has
-            them. By default what could have been missed where nothing is refuted, else the outputs on both inputs.
-
-        Returns
-        -------
-        dpaudit.reports.notebook.Picture
-
-        Raises
-        ------
-        UsageError
-            If the result has no such picture; the message names those that it has.
+        An audit has "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" and "by-mass", as far as it can.
+        By default it is what could have been missed where nothing is refuted, else the outputs on both inputs. Of
+        another name a `UsageError` says which ones there are.
 
         Examples
         --------

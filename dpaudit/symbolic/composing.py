@@ -238,14 +238,14 @@ def _have_one_order(a: Tape, b: Tape) -> bool:
 
 
 def _of_ends(index: int, sign: float, mine: float, its: float) -> Row:
-    """That noise at an end is moved to another end, or not beyond it on the side of the sign."""
+    """Condition that noise at an end is moved to another end, or not beyond it on the side of the sign."""
     return {index: sign}, sign * (its - mine), max(abs(mine), abs(its))
 
 
 def _of_interval(
     index: int, support: tuple[float, float], mine: tuple[float, float], its: tuple[float, float]
 ) -> Iterator[Row]:
-    """That noise of one interval is moved into another one."""
+    """Condition that noise of one interval is moved into another one."""
     if its[0] > support[0]:
         yield _of_ends(index, -1.0, max(mine[0], support[0]), its[0])
     if its[1] < support[1]:

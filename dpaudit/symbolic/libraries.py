@@ -113,7 +113,7 @@ def _numbers(listed: Iterable[tuple[str, Any]]) -> Shown:
 
 
 def _rvs(real: Callable[..., Any], draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
-    """As of a law of scipy; with a seed or another generator its own."""
+    """Noise of a law of scipy; with a seed or another generator its own."""
     given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
     if not isinstance(given.get("random_state"), Face | None):
         return real(*args, **keywords)
@@ -164,5 +164,5 @@ def _is_finite(value: Any) -> bool:
 
 
 def _laplace_scale(mechanism: Any) -> float:
-    """That of diffprivlib's."""
+    """Scale of diffprivlib's noise."""
     return float(mechanism.sensitivity) / (float(mechanism.epsilon) - math.log1p(-float(mechanism.delta)))

@@ -137,7 +137,7 @@ class Noisy(Symbol):
         return self.after(rounding(digits or 0), int if digits is None else self._kind)
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """As of a number of numpy."""
+        """Round as a number of numpy."""
         return np.round(self.number("round"), decimals) if out is not None else round(self, decimals)
 
     def __floor__(self) -> Any:
@@ -276,7 +276,7 @@ class Noisy(Symbol):
         return super().__getattr__(name)
 
     def astype(self, kind: Any, **_: Any) -> Any:
-        """As of a number of numpy: a double stays tracked."""
+        """Convert as a number of numpy: a double stays tracked."""
         is_double = np.dtype(kind) == np.float64
         return self.as_class(np.float64) if is_double else np.dtype(kind).type(self.number("astype"))
 
@@ -300,7 +300,7 @@ class Noisy(Symbol):
 
 
 def _first(place: int, signals: list[float], indices: list[int]) -> list[Comparison]:
-    """That one of signals + multiples of noises is the largest."""
+    """Event that one of signals + multiples of noises is the largest."""
     best = Fraction(signals[place])
     return [
         Comparison(index, indices[place], best - Fraction(signal))

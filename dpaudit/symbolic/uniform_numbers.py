@@ -217,7 +217,7 @@ class UniformNumber(Symbol):
         return self._affine(1 / divisor, Fraction(0), kind)
 
     def _divisor(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[Fraction, type]:
-        """As `_number`, of one that it is divided by: by 0 Python raises, and numpy goes on with an infinity."""
+        """Number as by `_number`, of a divisor: by 0 Python raises, and numpy goes on with an infinity."""
         divisor, kind = self._number(other)
         if not divisor:
             if isinstance(self, np.generic) or isinstance(other, np.generic):

@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
+
+from dpaudit.cli import main
 
 COMMAND = ["--claim", "eps=1", "--pairs", "0.0,1.0", "--samples", "3000", "--seed", "1", "--no-floating-point", "-q"]
 MECHANISMS = """
@@ -113,3 +116,15 @@ def test_a_mechanism_that_changes_the_working_directory_does_not_move_the_report
     beside = {one["kind"]: one for one in json.loads((folder / "o/audit.json").read_text())["side_findings"]}
     assert beside["working_directory"]["status"] == "found"
     assert beside["working_directory"]["details"]["left"] == str(folder / "elsewhere")
+
+
+@pytest.mark.parametrize("more", [[], ["--seconds", "60"]])
+def test_an_interrupted_command_says_which_call_it_waited_for(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.py").write_text(
+        "def hangs(data):\n    raise KeyboardInterrupt  # as of Ctrl-C, in a call that hangs\n"
+    )
+    done = CliRunner().invoke(main, ["audit", "m.py:hangs", "--claim", "eps=1", "--pairs", "0,1", *more])
+    first, last = done.stderr.splitlines()[-2:]
+    assert (done.exit_code, first) == (130, "Interrupted.")
+    assert last.startswith("It was in a call, at line 2 of ") and "m.py. `dpaudit audit --isolation seconds=10`" in last

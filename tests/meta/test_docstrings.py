@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dpaudit
 
-OPENING = re.compile(r"(What|Who|Whose|Where|Whether|How|Which|When|Why)\b")
+OPENING = re.compile(r"(What|Who|Whose|Where|Whether|How|Which|When|Why|That|As)\b")
 SUSPECT = re.compile(rf'"""\s*{OPENING.pattern}')  # only files with one are parsed
 HELP = {"cli/evidence.py: evidence_group"}  # the docstring of a command is its help
 

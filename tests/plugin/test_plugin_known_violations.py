@@ -47,6 +47,14 @@ def test_it_fails_from_its_date_on(pytester, write, mechanism):
     result.stdout.fnmatch_lines(["The known violation (issue 12) expired on *. Repair the mechanism, or state a *"])
 
 
+def test_a_date_that_is_none_is_told_once(pytester, write):
+    """pytest shows the exception that another one is raised from: the message stood there twice."""
+    write(known(date="someday"))
+    shown = pytester.runpytest().stdout.str()
+    told = "expires must be a date such as '2027-01-31', got 'someday' in the mark dp_known_violation."
+    assert shown.count(told) == 1 and "another exception" not in shown
+
+
 def test_pairs_that_are_not_listed_fail(pytester, write):
     write(known(more=", pairs=['0.0|1.0']"))
     pytester.runpytest().assert_outcomes(xfailed=1)

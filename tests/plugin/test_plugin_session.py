@@ -313,3 +313,9 @@ def test_what_workers_send_is_plain_data(pytester, write):
         from dpaudit.pytest_plugin.planning import STATE
     """)
     pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_pair_of_an_input_with_itself_asks_for_another_pair_not_for_more_samples(pytester, write):
+    write("def test_it(dp_audit): dp_audit(sound, 'eps=1', [(0.0, 0.0)], samples=300, floating_point=False)")
+    shown = pytester.runpytest().stdout.str()
+    assert "A pair of two different inputs would settle it." in shown and "Take more samples" not in shown

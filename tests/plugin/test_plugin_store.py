@@ -46,3 +46,11 @@ def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pyt
     again = pytester.runpytest(*line.split()[2:], "--dp-cache", "none")
     again.assert_outcomes(failed=1)
     assert "0 runs of the mechanism in this one" in " ".join(again.stdout.str().split())
+
+
+def test_a_file_that_is_no_store_stops_the_session_though_no_test_keeps_evidence(pytester, write):
+    write("def test_it(): pass")
+    pytester.path.joinpath("evidence.db").write_text("[]")
+    result = pytester.runpytest("--dp-store", "evidence.db")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: store must be an intact store of evidence, got *evidence.db'."])

@@ -97,7 +97,7 @@ def test_a_file_that_does_not_say_its_power_is_read_and_has_none(tmp_path, found
     file.write_text(json.dumps({**record, "found": found} if found is not None else
                                {name: value for name, value in record.items() if name != "found"}))  # fmt: skip
     read = witnesses.saved(tmp_path, "t", 1)
-    assert read.power is None and read.pair and len(read.date) == 10
+    assert read.power is None and read.result.findings and len(read.date) == 10
 
 
 SESSIONS = """

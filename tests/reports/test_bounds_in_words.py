@@ -94,20 +94,6 @@ def test_rates_are_rounded_up_and_confidence_down(synthetic):
     assert wording.confidence_text(result) == "98.76% confidence"
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("same input", "“city release”: A pair of two different inputs would settle it."),
-        ("empty", "“city release”: The claim sets no limit for these pairs, so that no draws can settle it."),
-        ("error", "Have the run of “city release” repaired and repeated."),
-        ("inconclusive", "“city release”: More draws would settle it."),
-    ],
-)
-def test_more_draws_are_asked_for_only_where_they_would_tell_more(synthetic, name, advice):
-    text = page_one(synthetic.make(name))["May it be released?"]
-    assert text.endswith(advice) and "more runs" not in text
-
-
 def test_no_rate_is_stated_and_no_draws_are_asked_for_where_draws_depend_on_each_other(synthetic):
     findings = [synthetic.finding("a", "b", 0.3, verdict="inconclusive")]
     result = dataclasses.replace(synthetic.dependent(), findings=tuple(findings))

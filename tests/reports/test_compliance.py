@@ -336,8 +336,8 @@ def test_the_command_writes_each_file_for_itself_in_the_plain_profile(saved):
 
 def test_the_command_says_what_changed(saved):
     shown = run("--diff", "audit.json", "audit.json")
-    assert shown.exit_code == 0 and shown.output.startswith("# Still violated")
-    assert run("--diff", "audit.json", "audit.json", "--redact").output.startswith("# Still violated")
+    assert shown.exit_code == 0 and shown.output.startswith("Still violated.\nDifference: ")
+    assert run("--diff", "audit.json", "audit.json", "--redact").output.startswith("Still violated.\nDifference: ")
     assert "diff must have two results, got 1" in run("--diff", "audit.json").output
     assert "for a diff, got 'json'" in run("--diff", "audit.json", "audit.json", "--report", "json").output
 

@@ -32,9 +32,19 @@ def test_the_sketch_has_each_draw_in_a_bin_and_guesses_on_both_sides(result):
 def test_it_is_the_first_picture_in_html_and_says_how_often_the_rule_was_right(result):
     page, witness = reports.render(result, "html"), result.worst.witness
     assert page.index('id="figure-evidence"') < page.index('id="figure-profile"')
-    assert f"right in {witness.correct:,} of {witness.correct + witness.wrong:,} guesses on fresh draws" in page
+    assert f"right: {witness.correct:,} of {witness.correct + witness.wrong:,} fresh guesses" in page
     for drawing in (evidence_figure(result).wide, evidence_figure(result).narrow):
         assert 'class="guess-x"' in drawing and 'class="guess-x-prime"' in drawing
+
+
+def test_a_panel_without_any_number_says_so_and_does_not_look_like_no_data():
+    # A key that one input never has: a loss without limit, which 32 draws show with probability 1 - 1e-9.
+    def release(x, rng):
+        return {"a": 1.0, **({"b": rng.normal()} if x else {})}
+
+    options = {"samples": 400, "seed": 1, "floating_point": False}
+    drawn = evidence_figure(dpaudit.audit(release, "eps=1", [(0, 1)], **options))
+    assert "x = 0: no output has this number" in drawn.wide and "x′ = 1: no output" not in drawn.wide
 
 
 def test_it_is_saved_and_left_out_where_records_are_redacted_and_of_older_files(result):

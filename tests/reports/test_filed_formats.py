@@ -249,10 +249,3 @@ def test_without_cryptography_the_message_says_what_to_install(monkeypatch, tmp_
         UsageError, match=r"must have cryptography installed, got none. Use pip install 'dpaudit\[sign\]'"
     ):
         envelope.signed("{}", tmp_path / "key.pem")
-
-
-def test_the_encoding_that_is_signed_is_that_of_the_specification():
-    # The example of the DSSE specification, version 1.
-    assert envelope.encoded("http://example.com/HelloWorld", b"hello world") == (
-        b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
-    )

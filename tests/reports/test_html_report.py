@@ -17,7 +17,7 @@ from PIL import Image
 from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports import figures
-from dpaudit.reports.html import script
+from dpaudit.reports.html import PRINTED_ROWS, script
 from dpaudit.results.model import Look
 
 page = partial(reports.render, format="html")
@@ -86,6 +86,14 @@ def test_the_page_asks_for_nothing_from_outside(any_result):
         assert not {name for name in attributes if name.startswith("on") or name in ("src", "action", "srcdoc")}
     style = re.search(r"<style>(.*?)</style>", source, flags=re.DOTALL).group(1)
     assert "url(" not in style and "@import" not in style
+
+
+def test_a_print_has_the_first_rows_of_a_long_table_and_says_so(synthetic):
+    long = synthetic.result([synthetic.finding("a", f"b{k}") for k in range(PRINTED_ROWS + 4)])
+    for result, is_cut in ((long, True), (synthetic.make("violated"), False)):
+        source = page(result)
+        assert (f"Printed are the first {PRINTED_ROWS} of {PRINTED_ROWS + 4} rows" in source) == is_cut
+        assert f"tr:nth-child(n+{PRINTED_ROWS + 1}){{display:none}}" in source
 
 
 def test_every_figure_has_title_labels_legend_description_and_data(synthetic):

@@ -68,6 +68,8 @@ def test_scores_have_a_row_with_the_bound_at_the_claims_delta_and_the_ceiling(pr
     assert "at δ = 1e-5" in line.measured and "could have shown" in line.measured
     assert line.low == saved.parameter_lower / saved.budget
     assert answers.together(dossier) == pytest.approx(1.0 - saved.confidence)
+    heads = [reports.render(one, "md").partition("\n")[0] for one in (dossier, saved)]
+    assert heads[0] == heads[1] and "confidence ε is at least" in heads[0]  # of a file as of the result
 
 
 def test_every_format_takes_them_with_results_and_alone(synthetic, project):

@@ -25,6 +25,24 @@ def test_a_cell_says_the_verdict_first_and_folds_the_rest(synthetic):
     assert "Promise by promise" in synthetic.check()._repr_markdown_()
 
 
+def test_what_is_printed_is_what_the_command_says_and_no_list_of_fields(synthetic):
+    """`print` of these showed every field, a screen or ten; an audit has two lines of its own."""
+
+    def release(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    plan = dpaudit.plan(release, claim="eps=1", pairs=[(0.0, 1.0)], samples=1000, seed=1)
+    for result, words in (
+        (plan, "Found with probability 90% in 1,000 samples"),
+        (synthetic.check(), "Error rate 0.1% for the list"),
+        (synthetic.utility(), "What may be missed?"),
+        (synthetic.scores(), "May it be released?"),
+    ):
+        shown = str(result)
+        assert words in shown and not re.search(r"\w+\(\w+=", shown)
+        assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_the_styles_of_a_cell_stay_in_it(synthetic):
     cell = synthetic.make("inconclusive")._repr_html_()
     style = cell[cell.index("<style>") : cell.index("</style>")]
