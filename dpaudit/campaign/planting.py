@@ -78,7 +78,7 @@ class PlantSizes:
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
     frequent: float = 0.003  # of the draws, which two values of a column of single values have: so much of half of .1
-    features: int = 8  # cosines of a view of random features, of two columns each
+    features: int = 8  # cosines of a view of random features
     far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
     spare: float = 5.0  # standard deviations of what coins may ask for
 
@@ -214,43 +214,26 @@ def _scaled(columns: Columns) -> FloatArray:
     return np.stack(scaled, axis=1)
 
 
-def _some(columns: Columns, count: int, rng: np.random.Generator) -> list[Column]:
-    return [columns[k] for k in rng.permutation(len(columns))[:count].tolist()]
-
-
 def _ends(values: FloatArray, mass: float) -> Event:
     column = Column.of(values)
     return column.event(column.bins(SIZES.levels), mass)
 
 
 def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    (column,) = _some(columns, 1, rng)
-    return column.event(column.bins(SIZES.levels), mass)
+    return columns[0].event(columns[0].bins(SIZES.levels), mass)
 
 
 def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces[0]) -> Event:
-    (column,) = _some(columns, 1, rng)
-    return column.event(column.bins(math.ceil(2 * pieces / mass)), mass, rng)
+    return columns[0].event(columns[0].bins(math.ceil(2 * pieces / mass)), mass, rng)
 
 
 def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    (column,) = _some(columns, 1, rng)
-    return column.event(column.recurring(mass), mass, rng)
-
-
-def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _together(_some(columns, 2, rng), mass, rng, SIZES.bins)
-
-
-def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _together(_some(columns, int(rng.choice(SIZES.together)), rng), mass, rng)
+    return columns[0].event(columns[0].recurring(mass), mass, rng)
 
 
 def _words(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    """One or two words that are there, and none of as many others, against these; all of one field."""
-    (one,) = _some(columns, 1, rng)
-    some = _some([own for own in columns if own.field == one.field], int(rng.choice(SIZES.words)), rng)
-    has = np.stack([own.values for own in some])
+    """One or two words that are there, and none of as many others, against these; all of the field of the first."""
+    has = np.stack([own.values for own in columns if own.field == columns[0].field][: int(rng.choice(SIZES.words))])
     first, second = (np.any(own > 0.0, axis=0) for own in np.array_split(has, 2))
     return np.asarray(np.subtract(first, second, dtype=np.int8))
 
@@ -260,9 +243,8 @@ def _direction(columns: Columns, mass: float, rng: np.random.Generator) -> Event
 
 
 def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    total = np.zeros(len(columns[0].values))
+    own, total = _scaled(columns), np.zeros(len(columns[0].values))
     for _ in range(SIZES.features):
-        own = _scaled(_some(columns, 2, rng))
         total += rng.normal() * np.cos(own @ rng.normal(size=own.shape[1]) + 2.0 * math.pi * rng.random())
     return _ends(total, mass)
 
@@ -308,7 +290,7 @@ class PlantedForm:
     name: str  # as reports print it
     make: Callable[[Columns, float, np.random.Generator], Event]  # a random event of so much mass, of suited columns
     suits: Callable[[Column], bool] = _varies  # whether a column may be of such an event
-    least: int = 1  # columns that such an event needs
+    of: tuple[int, ...] = (1,)  # numbers of columns, of which an event has one; none for all columns, two at least
     of_words: bool = False  # whether such an event is of the words that objects print
     is_expected: bool = True  # readers expect that such an event is found, so "not refuted" rests on it
 
@@ -317,13 +299,13 @@ FORMS = (
     PlantedForm("one level", _level),
     PlantedForm("intervals", _intervals, _has_many),
     PlantedForm("single values", _single_values, _recurs),
-    PlantedForm("a token", _words, least=2, of_words=True),
-    PlantedForm("two columns together", _two, least=2),
+    PlantedForm("a token", _words, of=(), of_words=True),
+    PlantedForm("two columns together", functools.partial(_together, counts=SIZES.bins), of=(2,)),
     PlantedForm("some intervals", functools.partial(_intervals, pieces=SIZES.pieces[1]), _has_many, is_expected=False),
     PlantedForm("few intervals", functools.partial(_intervals, pieces=SIZES.pieces[2]), _has_many, is_expected=False),
-    PlantedForm("several columns together", _several, least=3, is_expected=False),
-    PlantedForm("a direction", _direction, least=2, is_expected=False),
-    PlantedForm("random features", _features, is_expected=False),
+    PlantedForm("several columns together", _together, of=SIZES.together, is_expected=False),
+    PlantedForm("a direction", _direction, of=(), is_expected=False),
+    PlantedForm("random features", _features, of=(1, 2), is_expected=False),
 )
 
 
@@ -351,16 +333,17 @@ class Seen:
     @functools.cached_property
     def suited(self) -> dict[PlantedForm, Columns]:
         """The columns that an event may be of, by the forms of which these outputs have events."""
-        found = {form: self._suited(form) for form in FORMS}
-        return {form: columns for form, columns in found.items() if len(columns) >= form.least}
+        of_forms = {form: self.words if form.of_words else list(filter(form.suits, self.columns)) for form in FORMS}
+        return {form: columns for form, columns in of_forms.items() if len(columns) >= min(form.of, default=2)}
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
         """A random event of this form of this mass; where there is no such one, the nearest of some, or none."""
-        columns = self.suited[form]
-        return thinned(_nearest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass), mass, rng)
 
-    def _suited(self, form: PlantedForm) -> Columns:
-        return self.words if form.of_words else [own for own in self.columns if form.suits(own)]
+        def one() -> Event:
+            columns = [self.suited[form][k] for k in rng.permutation(len(self.suited[form])).tolist()]
+            return form.make(columns[: int(rng.choice(form.of)) if form.of else None], mass, rng)
+
+        return thinned(_nearest((one() for _ in range(SIZES.tries)), mass), mass, rng)
 
 
 @dataclasses.dataclass(frozen=True)
