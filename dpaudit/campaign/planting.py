@@ -68,7 +68,6 @@ class PlantSizes:
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
-    least_word: float = 0.025  # of the outputs, which have such a word: half of a half of an event of .1
     alone: float = 0.5  # of an event of several columns, by which one of its halves may be heavier in a column's bins
     finer: int = 6  # times that bins are halved, where columns of few values stand beside others
     tries: int = 32  # events that are made until one has the mass that it is asked for: few pairs of words have
@@ -77,7 +76,7 @@ class PlantSizes:
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
-    frequent: float = 0.003  # of the draws, which two values of a column of single values have: so much of half of .1
+    mass: float = 0.1  # of an event for which values and words have to be frequent enough: of words half of a half
     features: int = 8  # cosines of a view of random features
     far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
     spare: float = 5.0  # standard deviations of what coins may ask for
@@ -259,7 +258,7 @@ def _words_of(tokens: Sequence[str]) -> Iterator[Column]:
     of_texts = [{(name, word) for name, word in _fields(text, names) if word not in names} for text in texts]
     held = Counter(itertools.chain.from_iterable(of_texts))
     for key, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
-        if count >= SIZES.least_word * len(tokens):
+        if count >= 0.25 * SIZES.mass * len(tokens):
             yield Column.of(np.array([key in words for words in of_texts], dtype=float))._replace(field=key[0])
 
 
@@ -280,7 +279,7 @@ def _has_many(column: Column) -> bool:
 
 
 def _recurs(column: Column) -> bool:
-    return bool((column.counts >= SIZES.frequent * len(column.values)).sum() >= 2)
+    return bool(np.count_nonzero(column.recurring(SIZES.mass) >= 0) >= 2)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -88,10 +88,11 @@ class Outcomes:
         each = 8 * max(self.numbers.shape[1], 1)
         return self.rows(slice(0, int(np.searchsorted(taken, most)) if self.raw else most // each))
 
-    def rows(self, index: slice) -> Outcomes:
-        """The outcomes of a slice of the batch."""
+    def rows(self, index: slice | NDArray[np.intp]) -> Outcomes:
+        """The outcomes of a slice of the batch, or of some places in it."""
         tokens = None if self.tokens is None else self.tokens[index]
-        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.forms)
+        raw = self.raw[index] if isinstance(index, slice) else tuple(self.raw[k] for k in index.tolist() if self.raw)
+        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, raw, self.forms)
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
