@@ -52,7 +52,7 @@ def plant(run: AuditRun) -> dict[int, Power]:
     for k in open_games:
         if k != hardest and math.isfinite(planted.deciding) and math.isfinite(powers[k].detectable):
             times = powers[k].detectable / known.detectable
-            learned = tuple(dataclasses.replace(o, loss=o.loss * times, found=0, plants=0) for o in planted.learned)
+            learned = tuple(LearnedLoss(o.form, o.loss * times, decides=o.decides) for o in planted.learned)
             powers[k] = dataclasses.replace(powers[k], learned=learned, planted_draws=planted.planted_draws)
     return powers
 
@@ -96,9 +96,8 @@ class _Plants:
             found = limit if suffices and other is None else other
             own = [cell for key, cell in self.cells.items() if key[:2] == (form.name, mass)]
             cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
-            loss = math.inf if found is None else found
-            other_mass = cell.event_mass * (cell.event_mass != mass)
-            learned.append(LearnedLoss(form.name, loss, cell.found, cell.plants, form.is_expected, other_mass))
+            facts = form.name, math.inf if found is None else found, cell.found, cell.plants, form.is_expected
+            learned.append(LearnedLoss(*facts, cell.event_mass * (cell.event_mass != mass)))
         for other_mass in MASSES if self.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.outcomes import Outcomes, Reading, join
+from dpaudit.features.outcomes import Outcomes, join
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.views import View, proposals
@@ -105,7 +105,7 @@ class Partition(Form):
 
     def cells(self, outcomes: Outcomes) -> IntArray:
         """The cell of each outcome, shape (draws,)."""
-        read = Reading(self.columns)(outcomes)
+        read = outcomes.read_as(self.columns)
         cells = np.full(len(read), -1)
         if self.atoms:
             known, order = self._known
@@ -174,7 +174,7 @@ def fit_partition(parts: Sequence[Outcomes], draws: int) -> Partition:
     columns = parts[0].numbers.shape[1] if len(kinds) == 1 and parts[0].tokens is None else 0
     most = max(8, min(SIZES.max_draws, SIZES.max_numbers // max(columns, 1)) // len(parts))
     # An even choice of each input's draws; which ones does not depend on their values.
-    pooled = Reading(columns)(join([part.rows(slice(0, most)) for part in parts]))
+    pooled = join([part.rows(slice(0, most)) for part in parts]).read_as(columns)
     owner = np.repeat(np.arange(len(parts)), [min(len(part), most) for part in parts])
     found, place, counts = np.unique(keys_of(pooled), return_inverse=True, return_counts=True)
     often = np.argsort(-counts, kind="stable")[: SIZES.max_cells]

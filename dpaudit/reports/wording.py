@@ -278,12 +278,10 @@ def _learned_text(power: Power) -> str:
         return said("power.unlearned")
     if not math.isfinite(power.deciding):
         return said("power.no_promise")
-    facts = {"often": percent_text(power.probability), "loss": nats_text(power.deciding)}
-    if not power.is_planted:
-        return said("power.learned", **facts)
     other = sorted({one.event_mass for one in power.learned if one.decides and one.event_mass})
     where = said("power.elsewhere", masses=", ".join(map(number_text, other))) if other else ""
-    return said("power.planted", **facts, more=more_than(power), where=where)
+    which, facts = ("planted", {"more": more_than(power), "where": where}) if power.is_planted else ("learned", {})
+    return said(f"power.{which}", often=percent_text(power.probability), loss=nats_text(power.deciding), **facts)
 
 
 def more_than(power: Power) -> str:

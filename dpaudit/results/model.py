@@ -76,8 +76,8 @@ class LearnedLoss(Form):
     """Loss in nats that the check finds of an event of one form that it has to learn; inf: none is promised.
 
     Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
-    found. `decides` says whether "not refuted" rests on the form. `event_mass` is that of the plants, where the outputs
-    have no events of the mass that the power is stated for; else 0.
+    found; `event_mass` is their mass where it is not that of the power, else 0. `decides` says whether "not refuted"
+    rests on the form.
     """
 
     form: str
@@ -88,10 +88,8 @@ class LearnedLoss(Form):
     event_mass: float = 0.0
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Say what is of plants is left out where there are none, and a mass where it is that of the power."""
-        of_plants = {} if self.plants or not self.decides else {"found", "plants", "decides"}
-        left_out = {*of_plants, *(["event_mass"] if not self.event_mass else [])}
-        return {name: value for name, value in record.items() if name not in left_out}
+        """Say what is of plants is left out where there are none."""
+        return record if self.plants or not self.decides else {"form": self.form, "loss": record["loss"]}
 
     @classmethod
     def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
