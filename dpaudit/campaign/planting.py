@@ -18,7 +18,7 @@ Validity
 * **The mass.** An event is of whole cells, and so seldom has the mass that it is asked for, or even halves. Outputs in
   its halves are left out at random, up to a fifth of all, until both have half of the mass: the plant is a leak of
   outputs in which these cells are rarer. Where that is not enough, as of a coin, of some events that are made at random
-  the one is planted whose halves are nearest, and its mass is stated in the place of the other.
+  the nearest is planted, one with even halves if there is any, and its mass is stated in the place of the other.
 * **The loss.** Where outputs that are left out do not suffice to make A and B even, the lighter has the loss, and the
   heavier what keeps both laws' masses at 1: the loss is never larger than what is stated. The mass that is stated is
   twice that of the lighter.
@@ -188,15 +188,19 @@ def mass_of(sides: Event) -> float:
 
 
 def _nearest(events: Iterable[Event], mass: float) -> Event:
-    """The first event that has the mass that it is asked for once it is thinned, else the nearest."""
-    best, least = None, math.inf
+    """The first event that has the mass that it is asked for and even halves, once it is thinned.
+
+    Else that of the nearest mass among those whose halves are even: a heavier half has less than the loss. Else the
+    nearest.
+    """
+    best, least = None, (True, math.inf)
     for sides in events:
-        halves = _kept(sides, mass)
-        half = 0.5 * mass * (sum(halves) + np.count_nonzero(sides == 0))
-        misfit = max(abs(math.log(own / half)) if own else math.inf for own in halves)
+        few, many = _kept(sides, mass)
+        had = 2.0 * few / (few + many + np.count_nonzero(sides == 0)) if few else 0.0
+        misfit = many > SIZES.near * few, abs(math.log(had / mass)) if had else math.inf
         if best is None or misfit < least:
             best, least = sides, misfit
-        if least <= math.log(SIZES.near):
+        if least <= (False, math.log(SIZES.near)):
             break
     assert best is not None
     return best
