@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
-from dpaudit.features.whole_numbers import are_above_rounding, bits_set
+from dpaudit.features.whole_numbers import are_above_rounding
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.results.codec import UNSAVED, Form
 
@@ -183,7 +183,6 @@ KINDS: dict[str, ViewKind] = {
     "sign of zero": ViewKind(
         lambda v, _: np.where(v == 0.0, np.copysign(1.0, v), 0.0), "the sign of {0} where it is 0"
     ),
-    "bits set": ViewKind(lambda v, _: bits_set(v), "the number of bits set of {0}"),
     "two bits": ViewKind(_two_bits, "two bits of {0} together (code {parameter})"),
     "difference": ViewKind(lambda a, b, _: rounded(a - b, _far(a, b)), "{0} less {1}"),
     "sum": ViewKind(lambda a, b, _: rounded(a + b, _far(a, b)), "{0} plus {1}"),
@@ -233,7 +232,6 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_count
         own = [k for k in few if span[k] > 0.0 and k < n_read]
         yield [View("distance from the centre", (k,), float(np.median(matrix[finite[:, k], k]))) for k in own]
         packed = [k for k in few if whole[k] and low[k] >= 0.0 and 4 <= span[k] < 2**40 and k < n_read][:4]
-        yield [View("bits set", (k,)) for k in packed]
         yield [
             View("two bits", (k,), 64.0 * i + j)
             for k in packed
