@@ -165,7 +165,7 @@ def _of_bins(bins: Sequence[Cells], columns: Columns, count: int, rng: np.random
 
 
 def _kept(sides: Event, mass: float) -> tuple[int, int]:
-    """How many outputs of the lighter and of the heavier half stay, that each has half of the mass, or as near to it
+    """Outputs of the lighter and of the heavier half that stay, so that each has half of the mass, or is as near to it
     as it comes where no more than `SIZES.left_out` of all are left out.
     """
     few, many = sorted(int(np.count_nonzero(sides == side)) for side in (1, -1))
@@ -224,16 +224,8 @@ def _ends(values: FloatArray, mass: float) -> Event:
     return column.event(column.bins(SIZES.levels), mass)
 
 
-def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return columns[0].event(columns[0].bins(SIZES.levels), mass)
-
-
 def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces[0]) -> Event:
     return columns[0].event(columns[0].bins(math.ceil(2 * pieces / mass)), mass, rng)
-
-
-def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return columns[0].event(columns[0].recurring(mass), mass, rng)
 
 
 def _words(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
@@ -255,7 +247,7 @@ def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
 
 
 def _words_of(tokens: Sequence[str]) -> Iterator[Column]:
-    """Whether each text has a usual word in a field, by word, of those that hardly any or all have not.
+    """Presence in each text of a usual word in a field, by word, of those that more than hardly any have.
 
     A field is what stands behind a word that all texts have, as the name of a number or a key of a mapping.
     """
@@ -301,9 +293,9 @@ class PlantedForm:
 
 
 FORMS = (
-    PlantedForm("one level", _level),
+    PlantedForm("one level", lambda own, mass, _: own[0].event(own[0].bins(SIZES.levels), mass)),
     PlantedForm("intervals", _intervals, _has_many),
-    PlantedForm("single values", _single_values, _recurs),
+    PlantedForm("single values", lambda own, mass, rng: own[0].event(own[0].recurring(mass), mass, rng), _recurs),
     PlantedForm("a token", _words, of=(), of_words=True),
     PlantedForm("two columns together", functools.partial(_together, counts=SIZES.bins), of=(2,)),
     PlantedForm("some intervals", functools.partial(_intervals, pieces=SIZES.pieces[1]), _has_many, is_expected=False),

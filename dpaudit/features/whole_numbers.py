@@ -52,7 +52,7 @@ BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(ax
 
 
 def bits_set(numbers: FloatArray) -> FloatArray:
-    """How many bits of each number are set, in the same shape; NaN where it is no whole number from 0 on.
+    """Number of bits set of each number, in the same shape; NaN where it is no whole number from 0 on.
 
     Examples
     --------
