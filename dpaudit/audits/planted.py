@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.power import MASSES, power_of
-from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, misfit
+from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, mass_of
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
@@ -75,13 +75,12 @@ class _Plants:
         self.plants = N_PLANTS[self.run.options.power]
         # Of a map all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
         self.is_map = self.run.options.power == "full"
-        self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        suited, mass = self.planting.seen.suited, self.known.event_mass
-        self.forms = [form for form in suited if self._misfit(form, mass) < math.inf]
+        self.cells: dict[tuple[str, float, float], PlantedCell] = {}  # by the mass that was asked for
+        self.forms = [form for form in self.planting.seen.suited if self._mass(form, self.known.event_mass)]
 
-    def _misfit(self, form: PlantedForm, mass: float) -> float:
-        """The factor by which an event of this form that is planted misses a mass of `mass`."""
-        return misfit(self.planting.seen.event(form, mass, stream(self.run.root, PLANTS, self.place)), mass)
+    def _mass(self, form: PlantedForm, mass: float) -> float:
+        """The mass of an event of this form that is planted where one of `mass` is asked for; 0 where there is none."""
+        return mass_of(self.planting.seen.event(form, mass, stream(self.run.root, PLANTS, self.place)))
 
     def power(self) -> Power:
         """The power with what was planted."""
@@ -95,14 +94,14 @@ class _Plants:
             others = self._ladder(self.known.detectable) if self.is_map else []
             other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
             found = limit if suffices and other is None else other
-            own = [cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form.name, mass)]
+            own = [cell for key, cell in self.cells.items() if key[:2] == (form.name, mass)]
             cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
-            loss = math.inf if found is None else found
-            learned.append(LearnedLoss(form.name, loss, cell.found, cell.plants, form.is_expected))
+            facts = form.name, math.inf if found is None else found, cell.found, cell.plants, form.is_expected
+            learned.append(LearnedLoss(*facts, cell.event_mass * (cell.event_mass != mass)))
         for other_mass in MASSES if self.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
-                if form.is_expected and self._misfit(form, other_mass) <= SIZES.rounding:
+                if form.is_expected and _stated(self._mass(form, other_mass), other_mass) == other_mass:
                     self._least(form, other_mass, self._ladder(least))
         return dataclasses.replace(
             self.known,
@@ -127,10 +126,17 @@ class _Plants:
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
         """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
         may_miss = self.plants * (1.0 - self.known.probability) - 1e-9
-        found = missed = 0
-        while found + missed < self.plants and missed < may_miss:
-            key = len(self.cells), found + missed
-            is_found = self.planting.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
-            found, missed = found + is_found, missed + (not is_found)
-        cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
+        found, masses = 0, list[float]()
+        while len(masses) < self.plants and len(masses) - found < may_miss:
+            rng = stream(self.run.root, PLANTS, self.place, len(self.cells), len(masses))
+            sides = self.planting.seen.event(form, mass, rng)
+            found += self.planting.is_found(sides, loss, rng)
+            masses.append(mass_of(sides))
+        stated = _stated(sum(masses) / len(masses), mass)
+        cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, stated, loss, found, len(masses))
         return cell.suffices(self.known.probability)
+
+
+def _stated(had: float, asked: float) -> float:
+    """The mass of events as it is stated: what was asked for, where they have about as much."""
+    return asked if 1.0 / SIZES.near <= had / asked <= SIZES.near else float(f"{had:.2g}")

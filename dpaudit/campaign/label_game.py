@@ -167,7 +167,7 @@ class LabelGame(Campaign):
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, pairs)))
         targets = {side}
-        if all(test.can_be_sure for pair in pairs for _, test in pair.uses):
+        if not self._is_coarse and all(test.can_be_sure for pair in pairs for _, test in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         for target in sorted(targets):

@@ -15,12 +15,13 @@ Validity
   audit of so many draws finds one, where outputs are as those that were seen. Of intervals and of two columns together
   events have many cells: of fewer, more is found. It is no bound for an event that somebody chose, nor for one of
   another form.
-* **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
-  keeps both laws' masses at 1: the loss is never larger than what is stated.
-* **The mass.** An event is of whole cells. Of some that are made at random the first is planted whose halves have both
-  the mass that they should have up to a factor of 1.5, else the nearest that is rarer. An event that is far rarer, or
-  of which one half is far heavier and so hardly has a loss, would be found less than a leak of this mass. A coin has no
-  event of .1, and the coin is planted: of these events none was rarer.
+* **The mass.** An event is of whole cells, and so seldom has the mass that it is asked for, or even halves. Outputs in
+  its halves are left out at random, up to a fifth of all, until both have half of the mass: the plant is a leak of
+  outputs in which these cells are rarer. Where that is not enough, as of a coin, of some events that are made at random
+  the nearest is planted, one with even halves if there is any, and its mass is stated in the place of the other.
+* **The loss.** Where outputs that are left out do not suffice to make A and B even, the lighter has the loss, and the
+  heavier what keeps both laws' masses at 1: the loss is never larger than what is stated. The mass that is stated is
+  twice that of the lighter.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
   of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
@@ -30,11 +31,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import re
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -47,31 +49,37 @@ from dpaudit.features.reader import Reader
 from dpaudit.inference.tasks import Draw, Task, TaskResult
 from dpaudit.privacy.claims import Claim, FloatArray
 
-Columns = Sequence[FloatArray]  # the values that outputs have in each column, shape (draws,)
-Cells = NDArray[np.int64]  # the cell of each output; below 0 where it can be in no event
+Cells = NDArray[np.int64]  # a cell for each value of a column; below 0 where it can be in no event
 WORD = re.compile(r"[^\W\d_]+")
-Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewhere
+Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewhere; `LEFT_OUT` where no plant has it
+LEFT_OUT = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event: the more there are, the less is found
+    pieces: tuple[int, ...] = (
+        16,
+        6,
+        2,
+    )  # intervals of each half of an event: the more the less is found; 6 * 6 is 16 * 2
     bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first of which an event has the mass
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
-    least_word: float = 0.025  # of the outputs, which have such a word: half of a half of an event of .1
-    alone: float = 0.5  # of an event of several columns, by which one of its halves may be heavier in a column's bins
+    # Of an event of several columns, by which one of its halves may be heavier in a column's bins. With .25 hardly any
+    # event is left of two columns of correlation .9, and 4 of 20 plants are found in the place of 12 (with 1: 13).
+    alone: float = 0.5
     finer: int = 6  # times that bins are halved, where columns of few values stand beside others
     tries: int = 32  # events that are made until one has the mass that it is asked for: few pairs of words have
-    rounding: float = 1.5  # of the mass of a half, by which whole cells may be off
+    left_out: float = 0.2  # of the outputs, at most: what fewer draws find is a tenth farther above the claim
+    near: float = 1.05  # of the mass that is asked for, by which that of an event may be off
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
-    frequent: float = 0.003  # of the draws, which two values of a column of single values have: so much of half of .1
-    features: int = 8  # cosines of a view of random features, of two columns each
+    mass: float = 0.1  # of an event for which values and words have to be frequent enough: of words half of a half
+    features: int = 8  # cosines of a view of random features
     far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
     spare: float = 5.0  # standard deviations of what coins may ask for
 
@@ -79,93 +87,131 @@ class PlantSizes:
 SIZES = PlantSizes()
 
 
-def sides_of(cells: Cells, mass: float, rng: np.random.Generator, *, in_order: bool = False) -> Event:
-    """An event of whole cells, each half of half the mass as nearly as these allow.
+class Column(NamedTuple):
+    """One number of each output, and its distinct values in their order, of which missing ones are the last."""
 
-    Cells are taken at random, or (`in_order`) from both ends. Where all are larger than a half, as those of a coin are,
-    the smallest two are the event: there is no rarer one.
-    """
-    _, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    want, left = 0.5 * mass * len(cells), np.flatnonzero(np.unique(cells) >= 0)
-    if not in_order:
-        small = left[counts[left] <= 1.5 * want]
-        left = rng.permutation(small) if len(small) > 1 else left[np.argsort(counts[left], kind="stable")][:2]
-    sides, got = np.zeros(len(counts), dtype=np.int8), {1: 0, -1: 0}
-    cells_left, growing = deque(left.tolist()), [1, -1]
-    while cells_left and growing:
-        side = min(growing, key=got.__getitem__)
-        k = cells_left[0 if side == 1 else -1]
-        if got[side] and got[side] + 0.5 * counts[k] > want:
-            growing.remove(side)
-            continue
-        cells_left.remove(k)
-        sides[k], got[side] = side, got[side] + int(counts[k])
-    return np.asarray(sides[place] * rng.choice([-1, 1]), dtype=np.int8)
+    values: FloatArray  # shape (draws,)
+    places: NDArray[np.intp]  # of each output among the distinct values
+    counts: NDArray[np.intp]  # of each distinct value
+    below: NDArray[np.intp]  # outputs with smaller values, by distinct value
+    field: str = ""  # in which a word stands
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Column:
+        """The column of these values."""
+        _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return cls(values, places, counts, np.cumsum(counts) - counts)
+
+    def bins(self, count: int) -> Cells:
+        """Cells of about equal mass in the order of values; a value is in one cell."""
+        cells = np.asarray(self.below * count // len(self.values), dtype=np.int64)
+        return cells if np.any(cells != cells[0]) else np.minimum(np.arange(len(cells)), 1)
+
+    def recurring(self, mass: float) -> Cells:
+        """A cell for each value that recurs; the others can be in no event."""
+        least = max(2.0, 0.5 * mass * SIZES.least_value * len(self.values))
+        return np.where(self.counts >= least, np.arange(len(self.counts)), -1)
+
+    def event(self, cells: Cells, mass: float, rng: np.random.Generator | None = None) -> Event:
+        """An event of whole cells, each half about half of the mass: from both ends, or of cells in a random order."""
+        known = np.unique(cells[cells >= 0])
+        order = known if rng is None else rng.permutation(known)
+        masses = np.bincount(cells[cells >= 0], self.counts[cells >= 0], minlength=1)[order] / len(self.values)
+        first = _reach(masses, 0.5 * mass)
+        last = _reach(masses[first:][::-1], 0.5 * mass)
+        sides = np.zeros(len(cells), dtype=np.int8)
+        sides[np.isin(cells, order[:first])] = 1
+        sides[np.isin(cells, order[len(order) - last :])] = -1
+        return sides[self.places] if first and last else np.zeros(len(self.values), dtype=np.int8)
 
 
-def _bins(values: FloatArray, count: int) -> Cells:
-    """Cells of about equal mass in the order of values; equal values, and missing ones, are in one cell."""
-    first = np.searchsorted(np.sort(values), values, side="left")
-    cells = np.asarray(first * count // len(values), dtype=np.int64)
-    return cells if np.any(cells != cells[0]) else np.asarray(first > first.min(), dtype=np.int64)
+Columns = Sequence[Column]
 
 
-def _values(values: FloatArray, mass: float) -> Cells:
-    """A cell for each value that recurs; the others can be in no event."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    recurs = counts >= max(2.0, 0.5 * mass * SIZES.least_value * len(values))
-    return np.asarray(np.where(recurs[place], place, -1), dtype=np.int64)
+def _reach(masses: FloatArray, mass: float) -> int:
+    """The number of cells whose sum is nearest to a mass, in ratio; at least one, where there is any."""
+    sums = np.cumsum(masses)
+    return int(np.argmin(np.abs(np.log(sums / mass)))) + 1 if len(sums) else 0
 
 
 def _together(columns: Columns, mass: float, rng: np.random.Generator, counts: Sequence[int] = (2,)) -> Event:
     """An event that no column tells alone: of so many bins of each column, whether those of the second half are met an
     even number of times. Beside columns of few values others have finer bins, so that the event is as rare as asked.
     """
+    return _nearest((_of_bins(bins, columns, count, rng) for count, bins in _grids(columns, mass, counts)), mass)
+
+
+def _grids(columns: Columns, mass: float, counts: Sequence[int]) -> Iterator[tuple[int, list[Cells]]]:
+    """Bins of each column, ever finer ones until they are single values, of so many of which an event is made."""
     width = mass ** (1.0 / len(columns))
-    events = (
-        _of_bins([_bins(values, round(count / width) << finer) for values in columns], count, rng)
-        for count in counts
-        for finer in range(SIZES.finer)
-    )
-    return _nearest(events, mass)
+    for count in counts:
+        for finer in range(SIZES.finer):
+            bins = [own.bins(max(int(count / width), count + 1) << finer) for own in columns]
+            yield count, bins
+            if all(len(np.unique(cells)) == len(cells) for cells in bins):
+                break
 
 
-def _of_bins(bins: Sequence[Cells], count: int, rng: np.random.Generator) -> Event:
+def _of_bins(bins: Sequence[Cells], columns: Columns, count: int, rng: np.random.Generator) -> Event:
     """An event of so many bins of each column; none where a column tells it alone, as of one that is there twice."""
-    sides = np.ones(len(bins[0]), dtype=np.int8)
-    for own in bins:
-        cells = rng.permutation(np.unique(own))
-        half = min(count, len(cells)) // 2
-        sides *= np.isin(own, cells[:half]) - np.isin(own, cells[half : 2 * half]).astype(np.int8)
-    told = (np.abs(np.bincount(own, weights=sides)).sum() for own in bins)
+    sides = np.ones(len(columns[0].values), dtype=np.int8)
+    for own, cells in zip(columns, bins, strict=True):
+        order = rng.permutation(np.unique(cells))
+        half = min(count, len(order)) // 2
+        met = np.isin(cells, order[:half]).astype(np.int8) - np.isin(cells, order[half : 2 * half])
+        sides *= met[own.places]
+    told = (np.abs(np.bincount(cells[own.places], sides)).sum() for own, cells in zip(columns, bins, strict=True))
     return sides if max(told) <= SIZES.alone * np.count_nonzero(sides) else np.zeros_like(sides)
 
 
-def misfit(sides: Event, mass: float) -> float:
-    """The factor by which a half of an event is lighter or heavier than half of a mass; inf where one is empty."""
-    shares = [2.0 * float(np.mean(sides == side)) / mass for side in (1, -1)]
-    return max(max(share, 1.0 / share) if share else math.inf for share in shares)
+def _kept(sides: Event, mass: float) -> tuple[int, int]:
+    """Outputs of the lighter and of the heavier half that stay, so that each has half of the mass, or is as near to it
+    as it comes where no more than `SIZES.left_out` of all are left out.
+    """
+    few, many = sorted(int(np.count_nonzero(sides == side)) for side in (1, -1))
+    outside, least = len(sides) - few - many, (1.0 - SIZES.left_out) * len(sides)
+    wanted = max(outside * mass / max(1.0 - mass, 1e-9), least - outside) if outside else len(sides)
+    of_few = min(few, math.ceil(0.5 * wanted))
+    return of_few, min(many, math.ceil(max(of_few, least - outside - of_few)))
+
+
+def thinned(sides: Event, mass: float, rng: np.random.Generator) -> Event:
+    """The event with outputs of its halves left out at random, see `_kept`."""
+    halves = sorted((np.flatnonzero(sides == side) for side in (1, -1)), key=len)
+    sides = sides.copy()
+    for half, kept in zip(halves, _kept(sides, mass), strict=True):
+        sides[rng.permutation(half)[kept:]] = LEFT_OUT
+    return sides
+
+
+def mass_of(sides: Event) -> float:
+    """The mass of an event that is thinned: twice that of its lighter half."""
+    return 2.0 * min(np.count_nonzero(sides == side) for side in (1, -1)) / np.count_nonzero(sides != LEFT_OUT)
 
 
 def _nearest(events: Iterable[Event], mass: float) -> Event:
-    """The first event of about the mass that it is asked for, else the nearest; a heavier one only if none is rarer."""
-    made = []
+    """The first event that has the mass that it is asked for and even halves, once it is thinned.
+
+    Else that of the nearest mass among those whose halves are even: a heavier half has less than the loss. Else the
+    nearest.
+    """
+    best, least = None, (True, math.inf)
     for sides in events:
-        made.append((misfit(sides, mass), sides))
-        if made[-1][0] <= SIZES.rounding:
+        few, many = _kept(sides, mass)
+        had = 2.0 * few / (few + many + np.count_nonzero(sides == 0)) if few else 0.0
+        misfit = many > SIZES.near * few, abs(math.log(had / mass)) if had else math.inf
+        if best is None or misfit < least:
+            best, least = sides, misfit
+        if least <= (False, math.log(SIZES.near)):
             break
-
-    def rank(one: tuple[float, Event]) -> tuple[bool, bool, float]:
-        lighter = 2.0 * min(float(np.mean(one[1] == side)) for side in (1, -1))
-        return math.isinf(one[0]), lighter > SIZES.rounding * mass, one[0]
-
-    return min(made, key=rank)[1]
+    assert best is not None
+    return best
 
 
 def _scaled(columns: Columns) -> FloatArray:
     """Columns less their medians over the distances of their quartiles, shape (draws, columns); missing ones are 0."""
     scaled = []
-    for values in columns:
+    for values, *_ in columns:
         known = values[np.isfinite(values)]
         low, middle, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (0.0, 0.0, 0.0)
         far = np.clip((values - middle) / (high - low or 1.0), -SIZES.far, SIZES.far)
@@ -173,73 +219,65 @@ def _scaled(columns: Columns) -> FloatArray:
     return np.stack(scaled, axis=1)
 
 
-def _some(columns: Columns, count: int, rng: np.random.Generator) -> list[FloatArray]:
-    return [columns[k] for k in rng.permutation(len(columns))[:count].tolist()]
-
-
-def _ends(values: FloatArray, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_bins(values, SIZES.levels), mass, rng, in_order=True)
-
-
-def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _ends(_some(columns, 1, rng)[0], mass, rng)
+def _ends(values: FloatArray, mass: float) -> Event:
+    column = Column.of(values)
+    return column.event(column.bins(SIZES.levels), mass)
 
 
 def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces[0]) -> Event:
-    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * pieces / mass)), mass, rng)
-
-
-def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_values(_some(columns, 1, rng)[0], mass), mass, rng)
-
-
-def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _together(_some(columns, 2, rng), mass, rng, SIZES.bins)
-
-
-def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _together(_some(columns, int(rng.choice(SIZES.together)), rng), mass, rng)
+    return columns[0].event(columns[0].bins(math.ceil(2 * pieces / mass)), mass, rng)
 
 
 def _words(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    """One or two words against as many others."""
-    some = _some(columns, int(rng.choice(SIZES.words)), rng)
-    half = len(some) // 2
-    return _ends(np.sum(some[:half], axis=0) - np.sum(some[half : 2 * half], axis=0), mass, rng)
+    """One or two words that are there, and none of as many others, against these; all of the field of the first."""
+    has = np.stack([own.values for own in columns if own.field == columns[0].field][: int(rng.choice(SIZES.words))])
+    first, second = (np.any(own > 0.0, axis=0) for own in np.array_split(has, 2))
+    return np.asarray(np.subtract(first, second, dtype=np.int8))
 
 
 def _direction(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _ends(_scaled(columns) @ rng.normal(size=len(columns)), mass, rng)
+    return _ends(_scaled(columns) @ rng.normal(size=len(columns)), mass)
 
 
 def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    total = np.zeros(len(columns[0]))
+    own, total = _scaled(columns), np.zeros(len(columns[0].values))
     for _ in range(SIZES.features):
-        own = _scaled(_some(columns, 2, rng))
         total += rng.normal() * np.cos(own @ rng.normal(size=own.shape[1]) + 2.0 * math.pi * rng.random())
-    return _ends(total, mass, rng)
+    return _ends(total, mass)
 
 
-def _counts_of_words(tokens: Sequence[str]) -> Iterator[FloatArray]:
-    """Counts by text of each usual word, of those that neither all nor hardly any have."""
-    of_texts = [Counter(WORD.findall(token)) for token in tokens]
-    held = Counter(word for counts in of_texts for word in counts)
-    for word, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
-        if SIZES.least_word * len(tokens) <= count < len(tokens):
-            yield np.array([counts[word] for counts in of_texts], dtype=float)
+def _words_of(tokens: Sequence[str]) -> Iterator[Column]:
+    """Presence in each text of a usual word in a field, by word, of those that more than hardly any have.
+
+    A field is what stands behind a word that all texts have, as the name of a number or a key of a mapping.
+    """
+    texts = list(map(WORD.findall, tokens))
+    names = set(texts[0]).intersection(*texts[1:]) if texts else set()
+    of_texts = [{(name, word) for name, word in _fields(text, names) if word not in names} for text in texts]
+    held = Counter(itertools.chain.from_iterable(of_texts))
+    for key, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
+        if count >= 0.25 * SIZES.mass * len(tokens):
+            yield Column.of(np.array([key in words for words in of_texts], dtype=float))._replace(field=key[0])
 
 
-def _varies(values: FloatArray) -> bool:
-    return bool(np.any((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))))
+def _fields(words: Sequence[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each word, with the last name before it."""
+    name = ""
+    for word in words:
+        name = word if word in names else name
+        yield name, word
 
 
-def _has_many(values: FloatArray) -> bool:
-    return len(np.unique(values)) >= SIZES.many_values
+def _varies(column: Column) -> bool:
+    return len(column.counts) > 1
 
 
-def _recurs(values: FloatArray) -> bool:
-    counts = np.unique(values, return_counts=True)[1]
-    return bool((counts >= SIZES.frequent * len(values)).sum() >= 2)
+def _has_many(column: Column) -> bool:
+    return len(column.counts) >= SIZES.many_values
+
+
+def _recurs(column: Column) -> bool:
+    return bool(np.count_nonzero(column.recurring(SIZES.mass) >= 0) >= 2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,23 +286,23 @@ class PlantedForm:
 
     name: str  # as reports print it
     make: Callable[[Columns, float, np.random.Generator], Event]  # a random event of so much mass, of suited columns
-    suits: Callable[[FloatArray], bool] = _varies  # whether a column may be of such an event
-    least: int = 1  # columns that such an event needs
+    suits: Callable[[Column], bool] = _varies  # whether a column may be of such an event
+    of: tuple[int, ...] = (1,)  # numbers of columns, of which an event has one; none for all columns, two at least
     of_words: bool = False  # whether such an event is of the words that objects print
     is_expected: bool = True  # readers expect that such an event is found, so "not refuted" rests on it
 
 
 FORMS = (
-    PlantedForm("one level", _level),
+    PlantedForm("one level", lambda own, mass, _: own[0].event(own[0].bins(SIZES.levels), mass)),
     PlantedForm("intervals", _intervals, _has_many),
-    PlantedForm("single values", _single_values, _recurs),
-    PlantedForm("a token", _words, least=2, of_words=True),
-    PlantedForm("two columns together", _two, least=2),
+    PlantedForm("single values", lambda own, mass, rng: own[0].event(own[0].recurring(mass), mass, rng), _recurs),
+    PlantedForm("a token", _words, of=(), of_words=True),
+    PlantedForm("two columns together", functools.partial(_together, counts=SIZES.bins), of=(2,)),
     PlantedForm("some intervals", functools.partial(_intervals, pieces=SIZES.pieces[1]), _has_many, is_expected=False),
     PlantedForm("few intervals", functools.partial(_intervals, pieces=SIZES.pieces[2]), _has_many, is_expected=False),
-    PlantedForm("several columns together", _several, least=3, is_expected=False),
-    PlantedForm("a direction", _direction, least=2, is_expected=False),
-    PlantedForm("random features", _features, is_expected=False),
+    PlantedForm("several columns together", _together, of=SIZES.together, is_expected=False),
+    PlantedForm("a direction", _direction, of=(), is_expected=False),
+    PlantedForm("random features", _features, of=(1, 2), is_expected=False),
 )
 
 
@@ -273,35 +311,36 @@ class Seen:
     """Outputs of both inputs as they were read: what events are made of, and what plants are played on."""
 
     outcomes: Outcomes  # as they are drawn again: arrays of numbers as they came, others as the columns read of them
-    columns: tuple[FloatArray, ...]  # the values of each column that varies
-    words: tuple[FloatArray, ...]  # how often outputs that are objects print each of their usual words
+    columns: Columns  # those that vary
+    words: Columns  # whether outputs that are objects print each of their usual words
 
     @classmethod
     def of(cls, sides: Sequence[Outcomes]) -> Seen:
         """Read outcomes of both inputs."""
         reader = Reader.learn(sides)
         matrix = np.concatenate([reader.read(side) for side in sides])
-        columns = tuple(np.ascontiguousarray(values) for values in matrix.T if _varies(values))
+        columns = list(filter(_varies, map(Column.of, np.ascontiguousarray(matrix.T))))
         if not reader.columns:
             texts = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
-            words = tuple(islice(_counts_of_words(texts), SIZES.usual))
+            words = list(itertools.islice(_words_of(texts), SIZES.usual))
             return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words)
         whole = all(side.is_integer for side in sides)
-        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, ())
+        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, [])
 
     @functools.cached_property
     def suited(self) -> dict[PlantedForm, Columns]:
         """The columns that an event may be of, by the forms of which these outputs have events."""
-        found = {form: self._suited(form) for form in FORMS}
-        return {form: columns for form, columns in found.items() if len(columns) >= form.least}
+        of_forms = {form: self.words if form.of_words else list(filter(form.suits, self.columns)) for form in FORMS}
+        return {form: columns for form, columns in of_forms.items() if len(columns) >= min(form.of, default=2)}
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
-        """A random event of this form of about this mass; where there is no such one, the nearest of some, or none."""
-        columns = self.suited[form]
-        return _nearest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass)
+        """A random event of this form of this mass; where there is no such one, the nearest of some, or none."""
 
-    def _suited(self, form: PlantedForm) -> Columns:
-        return self.words if form.of_words else [values for values in self.columns if form.suits(values)]
+        def one() -> Event:
+            columns = [self.suited[form][k] for k in rng.permutation(len(self.suited[form])).tolist()]
+            return form.make(columns[: int(rng.choice(form.of)) if form.of else None], mass, rng)
+
+        return thinned(_nearest((one() for _ in range(SIZES.tries)), mass), mass, rng)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,12 +357,11 @@ class Planting:
         """Labelled draws of a plant's game, about."""
         return 2 * _samples(len(self.seen.outcomes) // 2)
 
-    def is_found(self, form: PlantedForm, mass: float, loss: float, rng: np.random.Generator) -> bool:
-        """Plant one leak at random, and look for it."""
-        sides = self.seen.event(form, mass, rng)
+    def is_found(self, sides: Event, loss: float, rng: np.random.Generator) -> bool:
+        """Plant a leak of this event, and look for it."""
         outcomes = self.seen.outcomes
         labels = rng.random(len(sides)) < _tilted(sides, loss)
-        order = rng.permutation(len(sides))
+        order = rng.permutation(np.flatnonzero(sides != LEFT_OUT))
         parts = [order[labels[order] == label] for label in (True, False)]
         numbers = [outcomes.numbers[part] for part in parts]
         samples = _samples(min(map(len, parts)))

@@ -88,10 +88,11 @@ class Outcomes:
         each = 8 * max(self.numbers.shape[1], 1)
         return self.rows(slice(0, int(np.searchsorted(taken, most)) if self.raw else most // each))
 
-    def rows(self, index: slice) -> Outcomes:
-        """The outcomes of a slice of the batch."""
+    def rows(self, index: slice | NDArray[np.intp]) -> Outcomes:
+        """The outcomes of a slice of the batch, or of some places in it."""
         tokens = None if self.tokens is None else self.tokens[index]
-        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.forms)
+        raw = self.raw[index] if isinstance(index, slice) else tuple(self.raw[k] for k in index.tolist() if self.raw)
+        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, raw, self.forms)
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
@@ -148,6 +149,13 @@ class Outcomes:
                 row[:] = array.ravel()
         return result
 
+    def read_as(self, columns: int) -> Outcomes:
+        """The same outcomes as objects (`columns` 0), or as that many numbers."""
+        if columns == 0:
+            return self.as_objects()
+        is_same = self.tokens is None and self.numbers.shape[1] == columns
+        return self if is_same else Outcomes(self.as_numbers(columns))
+
 
 def size_of(value: Any) -> int:
     """Bytes of memory that plain data take, about."""
@@ -176,20 +184,6 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
         return Outcomes(joined, None, parts[0].shape, all(part.is_integer for part in parts), forms=forms)
     tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
     return Outcomes(joined, tokens, raw=tuple(itertools.chain.from_iterable(part.raw for part in parts)), forms=forms)
-
-
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """Form in which a rule reads outputs: as objects (`columns` 0), or as that many numbers."""
-
-    columns: int
-
-    def __call__(self, outcomes: Outcomes) -> Outcomes:
-        if self.columns == 0:
-            return outcomes.as_objects()
-        if outcomes.tokens is None and outcomes.numbers.shape[1] == self.columns:
-            return outcomes
-        return Outcomes(outcomes.as_numbers(self.columns))
 
 
 def read_outputs(outputs: Any, size: int) -> Outcomes:

@@ -28,6 +28,7 @@ from dpaudit.features.shapes import rounded
 from dpaudit.features.unread import LIMITS
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
+from dpaudit.features.whole_numbers import bits_set
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.results.codec import UNSAVED, Form
 
@@ -50,6 +51,11 @@ SUMMARIES = (
     "number below 0", "number of zeros", "last less first", "spread", "lag 1", "lag 2", "smallest gap",
     "length of the path", "longest run of falls or rises", "as a whole",
 )  # fmt: skip
+
+
+ORDERS = ("number of inversions", "number of bits set")
+MAX_ORDERED = 64  # numbers of a sequence whose inversions are counted, and
+MAX_COMPARED = 6  # sequences
 
 
 class Block(NamedTuple):
@@ -164,6 +170,8 @@ class Reader(Form):
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
         wholes = [summaries(found[:, own], values, self.points) for _, own, values in self._wholes]
+        wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
+        wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -242,7 +250,8 @@ class Reader(Form):
             names += [f"the {name} of the numbers of the output{path}" for name in of]
         if len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
-        return names
+        names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
+        return names + [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
 
     @functools.cached_property
     def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
@@ -250,6 +259,12 @@ class Reader(Form):
         ends = np.cumsum([block.width for block in self.blocks]).tolist()
         several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
         return [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
+
+    @property
+    def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
+        """Two blocks of as many numbers, which may hold the same ones in another order."""
+        pairs = itertools.combinations(self._wholes[:MAX_COMPARED], 2)
+        return [(a, b) for a, b in pairs if a[1].stop - a[1].start == b[1].stop - b[1].start]
 
     @functools.cached_property
     def counts(self) -> tuple[int, ...]:
@@ -270,7 +285,8 @@ class Reader(Form):
     def n_columns(self) -> int:
         """The number of columns of the matrix."""
         to_points = 4 if self._wholes and len(self.points) == 2 else 0
-        return self.n_read + sum(len(SUMMARIES) + len(values) for *_, values in self._wholes) + to_points
+        of_wholes = sum(len(SUMMARIES) + len(values) + len(ORDERS) for *_, values in self._wholes)
+        return self.n_read + of_wholes + to_points + len(self._compared)
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         density = self.density
@@ -387,6 +403,22 @@ def summaries(block: FloatArray, values: Sequence[float] = (), points: Sequence[
                 rounded(two),
             ]
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+
+
+def orders(block: FloatArray) -> FloatArray:
+    """`ORDERS` of sequences of numbers, shape (draws, orders)."""
+    first, inversions = block[:, :MAX_ORDERED], np.zeros(len(block))
+    for k in range(first.shape[1] - 1):
+        inversions += (first[:, k + 1 :] < first[:, k : k + 1]).sum(axis=1)
+    return np.stack([inversions, np.nansum(bits_set(block), axis=1)], axis=1)
+
+
+def distances(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The distance of two sequences of numbers in any order, shape (draws, 1): of the sorted ones, summed up."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.abs(first).sum(axis=1) + np.abs(second).sum(axis=1)
+        apart = np.abs(np.sort(first, axis=1) - np.sort(second, axis=1)).sum(axis=1)
+    return rounded(apart, size)[:, None]
 
 
 _DIRECTION = np.random.default_rng(5).normal(size=3_000)  # equal rows have equal projections

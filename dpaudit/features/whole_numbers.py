@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit.privacy.claims import FloatArray
+
 MIN_BITS = 30.0  # 2^-30 is 1e-9: the probability, at most, that real numbers are called integers
 WHOLE_FROM = 2**52  # doubles from here on are whole, whatever they are of: integers of that size stay objects
 MIN_SHARE_OF_SIZE = 1e-11  # of a step, by the largest number: 2^15 times the spacing of doubles there
@@ -44,3 +46,19 @@ def are_above_rounding(numbers: ArrayLike, step: float) -> bool:
     values = np.asarray(numbers, dtype=float)
     largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
     return step > MIN_SHARE_OF_SIZE * largest or are_integers(values)
+
+
+BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # of each byte
+
+
+def bits_set(numbers: FloatArray) -> FloatArray:
+    """Number of bits set of each number, in the same shape; NaN where it is no whole number from 0 on.
+
+    Examples
+    --------
+    >>> bits_set(np.array([0.0, 5.0, 255.0, -1.0, 0.5])).tolist()
+    [0.0, 2.0, 8.0, nan, nan]
+    """
+    is_whole = (numbers >= 0.0) & (numbers < WHOLE_FROM) & (numbers == np.rint(numbers))
+    of_bytes = np.where(is_whole, numbers, 0.0).astype(np.int64)[..., None].view(np.uint8)
+    return np.where(is_whole, BITS_SET[of_bytes].sum(axis=-1), np.nan)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -20,23 +20,6 @@ from dpaudit.features.views import View
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.results.codec import UNSAVED, Form, Matrix
-
-
-class LearnedView(Protocol):
-    """An estimator of the log odds of label 1 of a row."""
-
-    @property
-    def name(self) -> str:
-        """Name of the estimator, in words."""
-
-    def fit(self, matrix: FloatArray, labels: Labels) -> LearnedView:
-        """A fitted copy."""
-
-    def __call__(self, matrix: FloatArray) -> FloatArray:
-        """Log odds of rows, shape (draws,)."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted estimator as JSON values."""
 
 
 def out_of_fold(learner: LearnedView, matrix: FloatArray, labels: Labels) -> FloatArray:
@@ -364,7 +347,7 @@ class Known(Form):
         return np.nan_to_num(np.clip(matrix[:, self.column], -30.0, 30.0))
 
 
-Learned = Known | Logistic | MeanDifference | Additive | Neighbours  # in what is saved, told apart by their tags
+LearnedView = Known | Logistic | MeanDifference | Additive | Neighbours  # in what is saved, told apart by their tags
 
 
 def learners(

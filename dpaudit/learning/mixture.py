@@ -29,7 +29,7 @@ from dpaudit.features.density import LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View, choose_views
-from dpaudit.learning.learned_views import Known, Learned, LearnedView, Logistic, fit_with_scores, learners
+from dpaudit.learning.learned_views import Known, LearnedView, Logistic, fit_with_scores, learners
 from dpaudit.learning.rank_tree import (
     Forest,
     Labels,
@@ -215,7 +215,7 @@ class Mixture:
         """The mixture that `to_dict` wrote; ValueError if it is damaged, or reads a density and none is given."""
         try:
             views = [
-                reader_of(Learned)(one["learned"]) if "learned" in one else View.from_dict(one)
+                reader_of(LearnedView)(one["learned"]) if "learned" in one else View.from_dict(one)
                 for one in record["views"]
             ]
             trees, parts = (tuple(Part.from_dict(part, views, Steps) for part in record[k]) for k in ("trees", "parts"))
@@ -257,9 +257,9 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views, reader.counts)]
         for learner in all_learners:
             fitted, past = fit_with_scores(learner, matrix, labels)
-            is_line = isinstance(fitted, Logistic) and len(fitted.columns) == 1
-            evidence = fitted.evidence if is_line else log_likelihood(scipy.special.expit(past), labels)  # type: ignore[attr-defined]
-            if not is_line:  # one column's score has the order of the column, whose trees are fitted already
+            line = fitted if isinstance(fitted, Logistic) and len(fitted.columns) == 1 else None
+            evidence = line.evidence if line else log_likelihood(scipy.special.expit(past), labels)
+            if line is None:  # one column's score has the order of the column, whose trees are fitted already
                 clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin

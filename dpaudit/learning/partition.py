@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.outcomes import Outcomes, Reading, join
+from dpaudit.features.outcomes import Outcomes, join
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.views import View, proposals
@@ -105,7 +105,7 @@ class Partition(Form):
 
     def cells(self, outcomes: Outcomes) -> IntArray:
         """The cell of each outcome, shape (draws,)."""
-        read = Reading(self.columns)(outcomes)
+        read = outcomes.read_as(self.columns)
         cells = np.full(len(read), -1)
         if self.atoms:
             known, order = self._known
@@ -114,7 +114,7 @@ class Partition(Form):
             cells = np.where(known[at] == keys, at, -1)
         rest = np.flatnonzero(cells < 0)
         if len(rest):
-            values = self.values(read if len(rest) == len(read) else taken(read, rest))
+            values = self.values(read if len(rest) == len(read) else read.rows(rest))
             cells[rest] = len(self.atoms) + 1 + self._leaf_of(values)
             if self.columns:
                 cells[rest[np.isnan(values).any(axis=1)]] = len(self.atoms)
@@ -168,26 +168,19 @@ def keys_of(outcomes: Outcomes) -> NDArray[Any]:
     return keys
 
 
-def taken(outcomes: Outcomes, rows: NDArray[np.intp]) -> Outcomes:
-    """Some of the outcomes."""
-    if outcomes.tokens is None:
-        return Outcomes(outcomes.numbers[rows], None, outcomes.shape, outcomes.is_integer)
-    return Outcomes(outcomes.numbers[rows], outcomes.tokens[rows], raw=tuple(outcomes.raw[k] for k in rows.tolist()))
-
-
 def fit_partition(parts: Sequence[Outcomes], draws: int) -> Partition:
     """The partition for a pilot of so many `draws` of each input, by the first of these (one part an input)."""
     kinds = {(part.tokens is None, part.numbers.shape[1]) for part in parts}
     columns = parts[0].numbers.shape[1] if len(kinds) == 1 and parts[0].tokens is None else 0
     most = max(8, min(SIZES.max_draws, SIZES.max_numbers // max(columns, 1)) // len(parts))
     # An even choice of each input's draws; which ones does not depend on their values.
-    pooled = Reading(columns)(join([part.rows(slice(0, most)) for part in parts]))
+    pooled = join([part.rows(slice(0, most)) for part in parts]).read_as(columns)
     owner = np.repeat(np.arange(len(parts)), [min(len(part), most) for part in parts])
     found, place, counts = np.unique(keys_of(pooled), return_inverse=True, return_counts=True)
     often = np.argsort(-counts, kind="stable")[: SIZES.max_cells]
     often = often[counts[often] >= SIZES.min_draws]
     rest = np.flatnonzero(~np.isin(place, often))
-    left, owner = taken(pooled, rest), owner[rest]
+    left, owner = pooled.rows(rest), owner[rest]
     reader, views = _views(left, owner)
     if columns and (reader is None or all(k < columns for view in views for k in view.columns)):
         reader = None  # nothing that is worked out is looked at
@@ -202,7 +195,7 @@ def _views(pooled: Outcomes, owner: NDArray[np.intp]) -> tuple[Reader | None, tu
     if len(owner) < 2:
         return None, first
     order = np.random.default_rng(np.random.SeedSequence(20_261_129)).permutation(len(owner))
-    some, own = taken(pooled, order[: VIEW_SIZES.scanned]), owner[order[: VIEW_SIZES.scanned]]
+    some, own = pooled.rows(order[: VIEW_SIZES.scanned]), owner[order[: VIEW_SIZES.scanned]]
     reader = Reader.learn([some])
     matrix = reader(some)
     told: list[tuple[float, int, View]] = []

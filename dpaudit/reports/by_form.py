@@ -46,8 +46,9 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 def _counted(one: LearnedLoss) -> str:
     """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
+    form = f"{one.form}, {_in_outputs(one.event_mass)}" if one.event_mass else one.form
     at_least = wording.percent_text(math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0)
-    return f"{one.form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else one.form
+    return f"{form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else form
 
 
 def _map(power: Power) -> Iterator[tuple[str, str, str]]:
@@ -55,9 +56,10 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
     for mass, loss in power.by_mass:
         if mass != power.event_mass:
             yield f"{KNOWN}, {_in_outputs(mass)}", *_texts(loss, 0.0, NONE)
+    above = {(one.form, one.event_mass or power.event_mass) for one in power.learned}
     cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
     for (form, mass), several in cells:
-        if mass != power.event_mass:
+        if (form, mass) not in above:
             found = (one.loss for one in several if one.suffices(power.probability))
             yield f"{form}, {_in_outputs(mass)}", *_texts(min(found, default=math.inf), 0.0, NOT_FOUND)
 

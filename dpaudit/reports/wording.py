@@ -278,7 +278,9 @@ def _learned_text(power: Power) -> str:
         return said("power.unlearned")
     if not math.isfinite(power.deciding):
         return said("power.no_promise")
-    which, facts = ("planted", {"more": more_than(power)}) if power.is_planted else ("learned", {})
+    other = sorted({one.event_mass for one in power.learned if one.decides and one.event_mass})
+    where = said("power.elsewhere", masses=", ".join(map(number_text, other))) if other else ""
+    which, facts = ("planted", {"more": more_than(power), "where": where}) if power.is_planted else ("learned", {})
     return said(f"power.{which}", often=percent_text(power.probability), loss=nats_text(power.deciding), **facts)
 
 

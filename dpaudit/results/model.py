@@ -76,7 +76,8 @@ class LearnedLoss(Form):
     """Loss in nats that the check finds of an event of one form that it has to learn; inf: none is promised.
 
     Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
-    found. `decides` says whether "not refuted" rests on the form.
+    found; `event_mass` is their mass where it is not that of the power, else 0. `decides` says whether "not refuted"
+    rests on the form.
     """
 
     form: str
@@ -84,6 +85,7 @@ class LearnedLoss(Form):
     found: int = 0
     plants: int = 0
     decides: bool = True
+    event_mass: float = 0.0
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """Say what is of plants is left out where there are none."""

@@ -82,6 +82,19 @@ def test_of_several_pairs_the_hardest_is_planted_and_the_others_follow():
     assert sum(bool(power.cells) for power in powers) == 1
 
 
+def test_a_cell_states_the_mass_that_was_planted_where_outputs_have_no_event_of_the_asked_one():
+    def bits(data, size, rng):
+        return rng.random((size, 3)) < 0.5
+
+    result = audited(bits, power="quick", mode="fixed")
+    power = result.findings[0].power
+    assert power.event_mass == 0.1 and {cell.event_mass for cell in power.cells} == {1.0}  # a bit is one or the other
+    assert all(one.event_mass == 1.0 for one in power.learned)
+    rows = [row[0] for row in by_form.rows_of(power)]
+    assert "one level, in outputs of probability 1 (10 of 10: at least 74%)" in rows
+    assert "one level, in outputs of probability 1" not in rows  # it has one row
+
+
 def test_nothing_is_planted_where_a_pair_is_violated_or_the_same():
     violated = audited(lambda data, size, rng: np.full(size, data), power="quick")
     assert violated.verdict == "violated" and not violated.findings[0].power.is_planted

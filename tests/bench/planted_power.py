@@ -20,7 +20,7 @@ from leak_family import FamilyLeak, family
 from scipy.stats import fisher_exact
 
 import dpaudit
-from dpaudit.campaign.planting import SIZES, Planting, Seen
+from dpaudit.campaign.planting import SIZES, Planting, Seen, mass_of
 from dpaudit.campaign.schedules import MODES, Mode
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.binomial import binomial_lower
@@ -43,16 +43,20 @@ def matching(leak: FamilyLeak) -> str:
     return {"token": "a token", "direction": "a direction"}.get(leak.form, leak.form)
 
 
-def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None:
-    """Number of plants found in outputs of the leak without its loss; None where no such form decides of these."""
+def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> tuple[int, float] | None:
+    """Number of plants found in outputs of the leak without its loss, and the mean of their masses; None where no such
+    form decides of these.
+    """
     sound = leak.with_loss(0.0, leak.mass)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     seen = Seen.of([read_outputs(sound.sample(data, samples, rng), samples) for data in (1, 0)])
     form = next((form for form in seen.suited if form.name == matching(leak)), None)
     if form is None:
         return None
-    planting = Planting(seen, PureDP(1.0), LEVEL, mode)
-    return sum(planting.is_found(form, leak.mass, leak.loss, stream(seed, 2, k)) for k in range(PLANTS))
+    planting, rngs = Planting(seen, PureDP(1.0), LEVEL, mode), [stream(seed, 2, k) for k in range(PLANTS)]
+    events = [seen.event(form, leak.mass, rng) for rng in rngs]
+    found = sum(planting.is_found(sides, leak.loss, rng) for sides, rng in zip(events, rngs, strict=True))
+    return found, float(np.mean(list(map(mass_of, events))))
 
 
 def audited(leak: FamilyLeak, seed: int, **options: Any) -> AuditResult:
@@ -78,13 +82,13 @@ def main(arguments: Sequence[str]) -> None:
     figures = []
     for k, leak in enumerate(leaks):
         own = leak.with_loss(LOSSES[(k // 8 + k) % len(LOSSES)], MASS)
-        found = planted(own, seed=k, **size)
-        if found is None:
+        if (plants := planted(own, seed=k, **size)) is None:
             continue
+        found, mass = plants
         had = sum(audited(own, j, **size).verdict == "violated" for j in range(AUDITS))
         is_within = fisher_exact([[found, PLANTS - found], [had, AUDITS - had]])[1] > 0.1
         figures.append((found / PLANTS, binomial_lower(found, PLANTS, 0.05), had / AUDITS, is_within))
-        shares = f"planted {found:2d} of {PLANTS}, stated {figures[-1][1]:.2f}, had {had:2d} of {AUDITS}"
+        shares = f"planted {found:2d} of {PLANTS} at {mass:.2g}, stated {figures[-1][1]:.2f}, had {had:2d} of {AUDITS}"
         print(
             f"{own.form:24s} {own.kind:9s} loss {own.loss:3.1f} {shares} {' *'[not is_within]} {own.name}", flush=True
         )

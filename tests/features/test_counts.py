@@ -1,5 +1,6 @@
 """How often something occurs in an output is a column, where it can occur twice: of words, of items, of categories."""
 
+import itertools
 import re
 
 import numpy as np
@@ -96,3 +97,29 @@ def test_counts_are_no_reason_to_propose_less_of_other_columns():
     kinds = {views[0].kind for views in proposals(matrix, labels, reader.n_read, len(reader.counts)) if views}
     without = {views[0].kind for views in proposals(matrix[:, : -len(reader.counts)], labels, reader.n_read) if views}
     assert len(reader.counts) == 40 and kinds == without and "distance from the centre" in kinds
+
+
+def test_the_order_and_the_bits_of_a_sequence_are_those_of_an_enumeration():
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 300, (200, 5)).astype(float)
+    rows[0, 1], rows[1, 2] = np.nan, -3.0  # missing, and without bits
+    found = columns_of(rows)
+    pairs = list(itertools.combinations(range(5), 2))
+    assert found["the number of inversions of the numbers of the output"].tolist() == [
+        sum(row[i] > row[k] for i, k in pairs) for row in rows
+    ]
+    assert found["the number of bits set of the numbers of the output"].tolist() == [
+        sum(int(number).bit_count() for number in row if number >= 0.0) for row in rows
+    ]
+
+
+def test_two_sequences_of_the_same_numbers_in_another_order_have_no_distance():
+    rng = np.random.default_rng(5)
+    outputs = []
+    for _ in range(100):
+        first = rng.integers(0, 10, 6)
+        second = rng.permutation(first)
+        second[0] += rng.integers(2)
+        outputs.append({"a": first.tolist(), "b": second.tolist(), "c": [1, 2]})
+    (apart,) = (column for name, column in columns_of(outputs).items() if name.startswith("how far the sorted"))
+    assert apart.tolist() == [abs(sum(one["a"]) - sum(one["b"])) for one in outputs]

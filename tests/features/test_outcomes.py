@@ -20,7 +20,6 @@ import pytest
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import (
     MAXIMUM_TOKEN,
-    Reading,
     canonical,
     from_objects,
     join,
@@ -56,7 +55,7 @@ def reading(outcomes, row):
     """Everything that a rule can see of one output: token and features, and the one to four numbers that it is."""
     objects = outcomes.as_objects()
     seen = [objects.tokens[row], objects.numbers[row].tolist()]
-    seen += [Reading(columns)(outcomes).numbers[row].tolist() for columns in (1, 2, 3, 4)]
+    seen += [outcomes.read_as(columns).numbers[row].tolist() for columns in (1, 2, 3, 4)]
     return repr(seen)  # so that NaN equals NaN and 0.0 differs from -0.0
 
 

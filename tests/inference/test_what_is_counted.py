@@ -4,7 +4,7 @@ It must not show its batch, its place in it, or the form in which the batch is h
 single outputs, and cannot make a sound mechanism look unsound: an auditor whose reading of an output depended on the
 rest of its batch refuted sound mechanisms in 25% to 37% of audits at a nominal 5%.
 
-Checks ask what is counted, of each row of `implementations.TESTS` and of `Reading`, on outputs of several forms. Twins
+Checks ask what is counted, of each row of `implementations.TESTS` and of `read_as`, on outputs of several forms. Twins
 break the contract, each in one place.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from implementations import CLAIMS, TESTS
 
-from dpaudit.features.outcomes import Outcomes, Reading, join, read_outputs
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.protocols import Training
 
 TRAINING, FRESH = 120, 40
@@ -223,7 +223,7 @@ def test_what_a_test_counts_of_an_output_is_a_function_of_it(name, made, kind):
 @pytest.mark.parametrize("columns", [0, 1, 5], ids=["as objects", "as a number", "as five numbers"])
 @pytest.mark.parametrize("made", OUTPUTS.values(), ids=OUTPUTS)
 def test_the_contract_of_readings(made, columns, holds):
-    holds(shown_by(Reading(columns)), made(1, FRESH))
+    holds(shown_by(lambda outcomes: outcomes.read_as(columns)), made(1, FRESH))
 
 
 # --- twins ---
@@ -233,7 +233,7 @@ class OfBatch:
     """The reading of five numbers, with a change that a subclass makes."""
 
     def __call__(self, outcomes):
-        return Outcomes(self.changed(Reading(5)(outcomes).numbers, outcomes))
+        return Outcomes(self.changed(outcomes.read_as(5).numbers, outcomes))
 
 
 class Centred(OfBatch):

@@ -1,4 +1,4 @@
-"""Learned views: scores of a row are the same in each batch, out of fold in a fit, and of many columns together."""
+"""LearnedView views: scores of a row are the same in each batch, out of fold in a fit, and of many columns together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import dpaudit
 from dpaudit.features.views import View
-from dpaudit.learning.learned_views import Learned, Logistic, MeanDifference, Neighbours, fit_with_scores
+from dpaudit.learning.learned_views import LearnedView, Logistic, MeanDifference, Neighbours, fit_with_scores
 from dpaudit.learning.rank_tree import log_likelihood
 from dpaudit.results.codec import reader_of
 
@@ -45,7 +45,7 @@ def test_a_linear_score_does_not_depend_on_the_batch_and_is_read_back_as_it_was(
     for size in (1, 2, 7, 150):
         parts = [fitted(matrix[start : start + size]) for start in range(0, len(matrix), size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
-    again = reader_of(Learned)(json.loads(json.dumps(fitted.to_dict())))
+    again = reader_of(LearnedView)(json.loads(json.dumps(fitted.to_dict())))
     np.testing.assert_array_equal(again(matrix), whole)
 
 
