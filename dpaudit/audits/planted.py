@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.power import MASSES, power_of
-from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, mass_of
+from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, labelled_of, mass_of
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
@@ -52,7 +52,7 @@ def plant(run: AuditRun) -> dict[int, Power]:
     for k in open_games:
         if k != hardest and math.isfinite(planted.deciding) and math.isfinite(powers[k].detectable):
             times = powers[k].detectable / known.detectable
-            learned = tuple(LearnedLoss(o.form, o.loss * times, decides=o.decides) for o in planted.learned)
+            learned = tuple(dataclasses.replace(o, loss=o.loss * times, found=0, plants=0) for o in planted.learned)
             powers[k] = dataclasses.replace(powers[k], learned=learned, planted_draws=planted.planted_draws)
     return powers
 
@@ -76,6 +76,8 @@ class _Plants:
         # Of a map all forms are planted, at losses on a ladder, and those that decide at the masses of the map as well.
         self.is_map = self.run.options.power == "full"
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}  # by the mass that was asked for
+        self.masses: dict[tuple[str, float], list[float]] = {}  # of the events of a form, by the same
+        self.labelled = math.inf  # draws of the smallest game
         self.forms = [form for form in self.planting.seen.suited if self._mass(form, self.known.event_mass)]
 
     def _mass(self, form: PlantedForm, mass: float) -> float:
@@ -94,7 +96,7 @@ class _Plants:
             others = self._ladder(self.known.detectable) if self.is_map else []
             other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
             found = limit if suffices and other is None else other
-            own = [cell for key, cell in self.cells.items() if key[:2] == (form.name, mass)]
+            own = [self._stated(key) for key in self.cells if key[:2] == (form.name, mass)]
             cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
             facts = form.name, math.inf if found is None else found, cell.found, cell.plants, form.is_expected
             learned.append(LearnedLoss(*facts, cell.event_mass * (cell.event_mass != mass)))
@@ -106,8 +108,8 @@ class _Plants:
         return dataclasses.replace(
             self.known,
             learned=tuple(learned),
-            cells=tuple(sorted(self.cells.values(), key=lambda one: (one.form, -one.event_mass, one.loss))),
-            planted_draws=self.planting.labelled,
+            cells=tuple(sorted(map(self._stated, self.cells), key=lambda one: (one.form, -one.event_mass, one.loss))),
+            planted_draws=int(self.labelled),
         )
 
     def _ladder(self, least: float) -> list[float]:
@@ -125,16 +127,21 @@ class _Plants:
 
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
         """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
+        key = form.name, mass, loss
         may_miss = self.plants * (1.0 - self.known.probability) - 1e-9
-        found, masses = 0, list[float]()
-        while len(masses) < self.plants and len(masses) - found < may_miss:
-            rng = stream(self.run.root, PLANTS, self.place, len(self.cells), len(masses))
+        found = plants = 0
+        while key not in self.cells and plants < self.plants and plants - found < may_miss:
+            rng = stream(self.run.root, PLANTS, self.place, len(self.cells), plants)
             sides = self.planting.seen.event(form, mass, rng)
-            found += self.planting.is_found(sides, loss, rng)
-            masses.append(mass_of(sides))
-        stated = _stated(sum(masses) / len(masses), mass)
-        cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, stated, loss, found, len(masses))
-        return cell.suffices(self.known.probability)
+            found, plants = found + self.planting.is_found(sides, loss, rng), plants + 1
+            self.masses.setdefault(key[:2], []).append(mass_of(sides))
+            self.labelled = min(self.labelled, labelled_of(sides))
+        return self.cells.setdefault(key, PlantedCell(*key, found, plants)).suffices(self.known.probability)
+
+    def _stated(self, key: tuple[str, float, float]) -> PlantedCell:
+        """The cell with the mean mass of all events of its form that were asked for this mass."""
+        masses = self.masses[key[:2]]
+        return dataclasses.replace(self.cells[key], event_mass=_stated(sum(masses) / len(masses), key[1]))
 
 
 def _stated(had: float, asked: float) -> float:

@@ -2,9 +2,10 @@
 
 A plant takes outputs of both inputs together, as one law. An *event* of a stated mass is a random function of a single
 output: cells of a random view of these very outputs, a half of them A and the other half B. Inside A a label is 1 with
-the odds e^loss, inside B it is 0 with these odds, and elsewhere it is a fair coin. Outputs with label 1 play the part
-of x, the others that of x_prime, and the same schedule, fits and test look for the leak as in the audit. No run of the
-mechanism is needed.
+the odds e^loss, inside B it is 0 with these odds, and elsewhere it says which input the output is of: what the claim
+allows to differ there, and may hide a leak, differs in a plant too. Outputs with label 1 play the part of x, the others
+that of x_prime, and the same schedule, fits and test look for the leak as in the audit. No run of the mechanism is
+needed.
 
 Validity
 --------
@@ -14,14 +15,14 @@ Validity
   each. So how many of them are found is binomial, with the mean over events of this form of the probability that an
   audit of so many draws finds one, where outputs are as those that were seen. Of intervals and of two columns together
   events have many cells: of fewer, more is found. It is no bound for an event that somebody chose, nor for one of
-  another form.
+  another form. What all plants share, the labels elsewhere, are those of one audit: in others more is found, or less.
 * **The mass.** An event is of whole cells, and so seldom has the mass that it is asked for, or even halves. Outputs in
   its halves are left out at random, up to a fifth of all, until both have half of the mass: the plant is a leak of
   outputs in which these cells are rarer. Where that is not enough, as of a coin, of some events that are made at random
   the nearest is planted, one with even halves if there is any, and its mass is stated in the place of the other.
 * **The loss.** Where outputs that are left out do not suffice to make A and B even, the lighter has the loss, and the
-  heavier what keeps both laws' masses at 1: the loss is never larger than what is stated. The mass that is stated is
-  twice that of the lighter.
+  heavier what keeps both laws' masses at 1, or as near to that as the loss allows: where labels inside of the event are
+  not even, too. The loss is never larger than what is stated. The mass that is stated is twice that of the lighter.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
   of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
@@ -59,11 +60,7 @@ LEFT_OUT = 2
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: tuple[int, ...] = (
-        16,
-        6,
-        2,
-    )  # intervals of each half of an event: the more the less is found; 6 * 6 is 16 * 2
+    pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event, the middle one about their mean ratio
     bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first of which an event has the mass
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
@@ -311,6 +308,7 @@ class Seen:
     """Outputs of both inputs as they were read: what events are made of, and what plants are played on."""
 
     outcomes: Outcomes  # as they are drawn again: arrays of numbers as they came, others as the columns read of them
+    of_x: NDArray[np.bool_]  # which of them are of the first input
     columns: Columns  # those that vary
     words: Columns  # whether outputs that are objects print each of their usual words
 
@@ -319,13 +317,14 @@ class Seen:
         """Read outcomes of both inputs."""
         reader = Reader.learn(sides)
         matrix = np.concatenate([reader.read(side) for side in sides])
+        of_x = np.repeat([True, False], [len(side) for side in sides])
         columns = list(filter(_varies, map(Column.of, np.ascontiguousarray(matrix.T))))
         if not reader.columns:
             texts = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
             words = list(itertools.islice(_words_of(texts), SIZES.usual))
-            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words)
+            return cls(Outcomes(matrix, None, (matrix.shape[1],)), of_x, columns, words)
         whole = all(side.is_integer for side in sides)
-        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, [])
+        return cls(Outcomes(matrix, None, sides[0].shape, whole), of_x, columns, [])
 
     @functools.cached_property
     def suited(self) -> dict[PlantedForm, Columns]:
@@ -352,15 +351,10 @@ class Planting:
     level: float
     mode: Mode
 
-    @property
-    def labelled(self) -> int:
-        """Labelled draws of a plant's game, about."""
-        return 2 * _samples(len(self.seen.outcomes) // 2)
-
     def is_found(self, sides: Event, loss: float, rng: np.random.Generator) -> bool:
         """Plant a leak of this event, and look for it."""
         outcomes = self.seen.outcomes
-        labels = rng.random(len(sides)) < _tilted(sides, loss)
+        labels = rng.random(len(sides)) < _tilted(sides, loss, self.seen.of_x)
         order = rng.permutation(np.flatnonzero(sides != LEFT_OUT))
         parts = [order[labels[order] == label] for label in (True, False)]
         numbers = [outcomes.numbers[part] for part in parts]
@@ -389,15 +383,20 @@ def _samples(size: int) -> int:
     return max(int(size - SIZES.spare * math.sqrt(0.5 * size)), 0)
 
 
-def _tilted(sides: Event, loss: float) -> FloatArray:
-    """The probability of label 1 of each output: both laws sum to 1, and the loss is nowhere larger."""
-    of_a, of_b = int((sides == 1).sum()), int((sides == -1).sum())
-    lighter, heavier = (1, -1) if of_a <= of_b else (-1, 1)
-    few, many = sorted((of_a, of_b))
-    right = float(scipy.special.expit(loss if lighter == 1 else -loss))
-    # Of the lighter half a share `right` has label 1, so the heavier one has what makes labels even over both.
-    other = 0.5 + (0.5 - right) * few / many if many else 0.5
-    return np.where(sides == lighter, right, np.where(sides == heavier, other, 0.5))
+def labelled_of(sides: Event) -> int:
+    """Labelled draws of the game of a plant of this event, about."""
+    return 2 * _samples(int(np.count_nonzero(sides != LEFT_OUT)) // 2)
+
+
+def _tilted(sides: Event, loss: float, own: NDArray[np.bool_]) -> FloatArray:
+    """The probability of label 1 of each output: inside of the event the loss is nowhere larger, outside `own`."""
+    few, many, outside = (int(np.count_nonzero(sides == side)) for side in (1, -1, 0))
+    lighter, few, many = (1, few, many) if few <= many else (-1, many, few)
+    right = float(scipy.special.expit(lighter * loss))
+    # Of the lighter half a share `right` has label 1, so the heavier one has what makes labels even over all.
+    even = 0.5 * (few + many + outside) - np.count_nonzero(own[sides == 0]) - few * right
+    other = np.clip(even / max(many, 1), *scipy.special.expit([-loss, loss]))
+    return np.where(sides == lighter, right, np.where(sides == -lighter, other, own))
 
 
 def _replayed(outcomes: Sequence[Outcomes]) -> Draw:

@@ -53,7 +53,7 @@ SUMMARIES = (
 )  # fmt: skip
 
 
-ORDERS = ("number of inversions", "number of bits set")
+ORDERS = ("number of inversions of the first 64", "number of bits set")
 MAX_ORDERED = 64  # numbers of a sequence whose inversions are counted, and
 MAX_COMPARED = 6  # sequences
 
@@ -410,7 +410,10 @@ def orders(block: FloatArray) -> FloatArray:
     first, inversions = block[:, :MAX_ORDERED], np.zeros(len(block))
     for k in range(first.shape[1] - 1):
         inversions += (first[:, k + 1 :] < first[:, k : k + 1]).sum(axis=1)
-    return np.stack([inversions, np.nansum(bits_set(block), axis=1)], axis=1)
+    bits = np.zeros(len(block))
+    for column in block.T:  # one by one: all at once take eight times their memory
+        bits += np.nan_to_num(bits_set(column))
+    return np.stack([inversions, np.where(np.isnan(block).all(axis=1), np.nan, bits)], axis=1)
 
 
 def distances(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -48,7 +48,7 @@ def are_above_rounding(numbers: ArrayLike, step: float) -> bool:
     return step > MIN_SHARE_OF_SIZE * largest or are_integers(values)
 
 
-BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # of each byte
+BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)  # of each byte
 
 
 def bits_set(numbers: FloatArray) -> FloatArray:
@@ -61,4 +61,4 @@ def bits_set(numbers: FloatArray) -> FloatArray:
     """
     is_whole = (numbers >= 0.0) & (numbers < WHOLE_FROM) & (numbers == np.rint(numbers))
     of_bytes = np.where(is_whole, numbers, 0.0).astype(np.int64)[..., None].view(np.uint8)
-    return np.where(is_whole, BITS_SET[of_bytes].sum(axis=-1), np.nan)
+    return np.where(is_whole, BITS_SET[of_bytes].sum(axis=-1, dtype=np.uint8), np.nan)

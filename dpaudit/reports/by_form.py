@@ -65,7 +65,7 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
 
 
 def _in_outputs(mass: float) -> str:
-    return f"in {wording.number_text(mass)} of outputs"
+    return f"in {wording.percent_text(mass)} of outputs"
 
 
 def learned(result: AuditResult) -> tuple[str, Power] | None:

@@ -89,7 +89,9 @@ class LearnedLoss(Form):
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """Say what is of plants is left out where there are none."""
-        return record if self.plants or not self.decides else {"form": self.form, "loss": record["loss"]}
+        left_out = set() if self.plants or not self.decides else {"found", "plants", "decides"}
+        left_out |= set() if self.event_mass else {"event_mass"}
+        return {key: value for key, value in record.items() if key not in left_out}
 
     @classmethod
     def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -182,8 +182,8 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
 def _values_of(kind: Any) -> list[Any] | None:
     """Telling values of a type: the usual, the extreme, and what it has that examples seldom show."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if isinstance(kind, type) and kind in TELLING:
-        return [*TELLING[kind]]
+    if usual := next((own for one, own in TELLING.items() if one is kind), None):  # a class need not have a hash
+        return [*usual]
     if origin is typing.Literal:
         return list(arguments)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):

@@ -91,8 +91,8 @@ def test_a_cell_states_the_mass_that_was_planted_where_outputs_have_no_event_of_
     assert power.event_mass == 0.1 and {cell.event_mass for cell in power.cells} == {1.0}  # a bit is one or the other
     assert all(one.event_mass == 1.0 for one in power.learned)
     rows = [row[0] for row in by_form.rows_of(power)]
-    assert "one level, in outputs of probability 1 (10 of 10: at least 74%)" in rows
-    assert "one level, in outputs of probability 1" not in rows  # it has one row
+    assert "one level, in 100% of outputs (10 of 10: at least 74%)" in rows
+    assert "one level, in 100% of outputs" not in rows  # it has one row
 
 
 def test_nothing_is_planted_where_a_pair_is_violated_or_the_same():
@@ -114,7 +114,7 @@ def test_a_map_has_rows_of_other_masses(quick):
     finding = dataclasses.replace(result.findings[0], power=dataclasses.replace(power, cells=(*power.cells, rare)))
     shown = by_form.rows_of(finding.power)
     assert result.verdict in ("not_refuted", "inconclusive")
-    assert (f"{rare.form}, in outputs of probability 0.01", "5", "–") in shown
+    assert (f"{rare.form}, in 1% of outputs", "5", "–") in shown
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 
 from dpaudit.campaign.planting import (
     FORMS,
@@ -181,12 +182,39 @@ def test_of_a_coin_the_event_is_the_coin():
 @pytest.mark.parametrize("loss", [0.5, 2.0, 12.0])
 def test_the_lighter_half_has_the_loss_and_no_output_has_a_larger_one(few, many, loss):
     sides = np.repeat([1, -1, 0], [few, many, 800])
-    ones = _tilted(sides, loss)
+    ones = _tilted(sides, loss, np.arange(len(sides)) % 2 == 0)
+    assert sorted(set(ones[sides == 0])) == [0.0, 1.0]  # outside of the event labels are those of the outputs
     assert ones.sum() == pytest.approx(500.0)  # labels are even: both laws sum to 1
-    odds = np.log(ones / (1.0 - ones))
+    odds = scipy.special.logit(ones[sides != 0])
     assert odds[0] == pytest.approx(loss) and np.abs(odds).max() == pytest.approx(loss)
     if few == many:
         assert odds[few] == pytest.approx(-loss)
+
+
+@pytest.mark.parametrize("first", [0.3, 0.5, 0.7])
+def test_where_outputs_outside_are_more_often_of_one_input_no_loss_inside_is_larger_than_stated(first):
+    sides = np.repeat([1, -1, 0], [100, 150, 750])
+    ones = _tilted(sides, 2.0, np.arange(len(sides)) % 100 < 100 * first)
+    odds = scipy.special.logit(ones[sides != 0])
+    assert odds[0] == pytest.approx(2.0) and np.abs(odds).max() <= 2.0 + 1e-9
+
+
+def test_what_the_claim_allows_elsewhere_hides_a_plant_too():
+    """Of outputs that tell their input up to the claim fewer plants are found than of those that tell nothing.
+
+    34 and 20 of 40, of events of .1 at a loss of 1.6 against 1. If what other outputs say made no difference, 6 more would
+    be found with probability .1 (binomial, of .7 each).
+    """
+    rng = np.random.default_rng(5)
+    kept = rng.random(8_000) < 1.0 / (1.0 + np.exp(-1.0))
+    of_x = np.arange(8_000) < 4_000
+    hidden = np.where(kept, of_x, ~of_x).astype(float)
+    normal = rng.normal(size=8_000)
+    found = []
+    for first in (rng.permutation(hidden), hidden):
+        planting = Planting(seen_of(np.stack([first, normal], axis=1)), PureDP(1.0), 0.05, "fixed")
+        found.append(sum(is_found(planting, form_of("one level"), 0.1, 1.6, k) for k in range(40)))
+    assert found[0] >= found[1] + 6
 
 
 def test_a_replay_gives_no_output_twice():

@@ -110,7 +110,7 @@ def test_what_fails_is_said_in_full(run):
     assert "failed refuses_nan: data must be refused where it makes no sense, got outputs [nan, nan] for nan." in (
         words(result)
     )
-    assert "2 checks: 1 failed, 1 passed." in words(result) and "violated" not in words(result)
+    assert "2 checks: 1 failed (refuses_nan), 1 passed." in words(result) and "violated" not in words(result)
 
 
 def test_one_cause_is_told_with_what_follows_from_it_behind_it(run, project):

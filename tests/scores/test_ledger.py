@@ -201,7 +201,8 @@ def test_the_command_goes_on_and_evidence_shows_it(tmp_path):
     assert "60 in, 60 out" in result.stdout
     listed = runner.invoke(main, ["evidence", "list", "--store", store], env={"COLUMNS": "200"}).stdout
     row = next(line for line in listed.splitlines() if "net" in line)
-    assert row.split()[1:6] == ["net", "eps=0.5", "2", "1", "120"]
+    name, _, *facts = row.split()
+    assert name == "net" and facts[:4] == ["eps=0.5", "2", "1", "120"]
     explained = runner.invoke(main, ["evidence", "explain", "net", "--store", store], env={"COLUMNS": "200"}).stdout
     assert "2 sessions." in explained and "Sessions of scores" in explained
 
