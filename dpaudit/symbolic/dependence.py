@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.subjects.copies import replaced
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.code_names import (
     AS_SET,
@@ -59,7 +60,8 @@ class Dependence:
 
     def add(self, *inputs: Any) -> None:
         """Look at more inputs on which it is run."""
-        self.state.look([(INPUT, x) for x in inputs])
+        for x in inputs:
+            self.state.look([(INPUT, x)], replaced(x))
 
     def moved(self) -> bool:
         """Tell whether a generator other than the one that runs are given has drawn, as far as it was looked for."""

@@ -17,7 +17,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from decimal import Decimal, getcontext
 from typing import Any
 
@@ -62,7 +62,7 @@ FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} -
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
-INPUT = "an input"
+INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an input"
 # Of an own class, by which its state is not as it is read; and what no program names.
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
 UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
@@ -88,16 +88,18 @@ class State:
         self._before = self._in_run = _settings()
         self.look(roots)
 
-    def look(self, roots: Iterable[tuple[str, Any]]) -> None:
-        """Look at what can be reached from some roots, from now on."""
+    def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
+        """Look at what can be reached from some roots, from now on; of what is `replaced` in inputs, once."""
         waiting = list(roots)
         while waiting and not self.doubt:
             name, value = waiting.pop()
-            if is_atom(value) or id(value) in self._known:
+            name = name if name != INPUT else COPIED if id(value) in replaced else HELD
+            key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
+            if is_atom(value) or key in self._known:
                 self.has_formats |= isinstance(value, str) and "%" in value
                 continue
-            self._known[id(value)] = value  # kept, so that its number stays its own
-            waiting += self._parts(name, value)
+            self._known[key] = value  # kept, so that its number stays its own
+            waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                 self.doubt = "it holds more than is looked at after each call"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
@@ -171,9 +173,9 @@ class State:
         return {name for _, _, name in self._cached}
 
     def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
-        """Look at a holder from now on; gives what it holds. Of inputs calls get copies (`dpaudit.subjects.copies`)."""
+        """Look at a holder from now on; gives what it holds. Of some inputs calls get copies."""
         before = read()
-        self._holders += [(name, read, before)] * (name != INPUT)
+        self._holders += [(name, read, before)] * (name != COPIED)
         return [(name, part) for part in before]
 
     def _parts(self, name: str, value: Any) -> list[tuple[str, Any]]:
@@ -225,7 +227,7 @@ class State:
         kind = type(value)
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
-            self._bytes += plain.nbytes * (name != INPUT)
+            self._bytes += plain.nbytes * (name != COPIED)
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
