@@ -26,6 +26,7 @@ from scipy import special
 
 from dpaudit.symbolic.code_names import (
     A_SET,
+    MEMORY,
     MISSING,
     MODULES,
     Code,
@@ -97,6 +98,8 @@ class State:
             key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
             if is_atom(value) or key in self._known:
                 self.has_formats |= isinstance(value, str) and "%" in value
+                is_keyword = type(value) is str and value == "where" and name not in (COPIED, HELD)
+                self._doubt_if(is_keyword, MEMORY)
                 continue
             self._known[key] = value  # kept, so that its number stays its own
             waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
@@ -216,7 +219,8 @@ class State:
             return []
         if kind is np.ufunc:
             self._doubt_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
-            return []
+            kept: dict[str, Any] = getattr(value, "__dict__", {})  # from numpy 2.4 on
+            return self._hold(f"an attribute of {value.__name__}", lambda: [*kept, *kept.values()])
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
         self._doubt_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
