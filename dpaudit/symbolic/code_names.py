@@ -79,6 +79,7 @@ LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATT
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
 KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
 ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
+CHANGING = ASKING | {"pop", "difference_update", "intersection_update", "symmetric_difference_update"}
 BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
 OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
 

@@ -44,10 +44,13 @@ from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
 _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
+DESCRIPTORS = (
+    types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
 ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing that changes
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, Decimal, re.Pattern,
-    types.CodeType, types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.ClassMethodDescriptorType, _TUPLEGETTER,
+    types.CodeType, *DESCRIPTORS, _TUPLEGETTER,
 })  # fmt: skip
 PLAIN = frozenset({
     object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
@@ -100,6 +103,9 @@ class State:
                 self.has_formats |= isinstance(value, str) and "%" in value
                 is_keyword = type(value) is str and value == "where" and name not in (COPIED, HELD)
                 self._doubt_if(is_keyword, MEMORY)
+                if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
+                    is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
+                    self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
                 continue
             self._known[key] = value  # kept, so that its number stays its own
             waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
@@ -169,6 +175,10 @@ class State:
     def moved(self) -> bool:
         """Tell whether a generator has drawn since it was found."""
         return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value is kept between runs."""
+        return (False, id(value)) in self._known
 
     @property
     def cached(self) -> set[str]:
@@ -292,6 +302,8 @@ class State:
             passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
             found = [(label, part) for label, part in found if not any(part is one for one in passed)]
             found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
+        by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
+        found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
         return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:

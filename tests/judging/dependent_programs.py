@@ -785,6 +785,20 @@ def address_that_is_printed():
     return of(is_due)
 
 
+def order_of_a_set_that_grew():
+    numbers = set()
+
+    def is_due():
+        for change in (numbers.add, numbers.discard):
+            for n in range(1_000):
+                change(n)
+        numbers.update((8, 0))
+        first = next(iter(numbers))
+        return numbers.clear() or first == 8
+
+    return of(is_due)
+
+
 def order_of_a_set_that_grows():
     def is_due():
         names = set()
@@ -815,6 +829,7 @@ COUNTS = {
     "helpers_attribute": ("honest.calls = 0", "honest.calls"),
     "array_element": ("calls = np.zeros(1, dtype=int)", "calls[0]"),
     "view_of_an_array": ("whole = np.zeros(3); part = whole[1:]", "part[0]"),
+    "by_a_method_of_all_objects": ("of_all = object.__getattribute__", 'of_all(of, "__globals__")["COUNT"]'),
     "own_modules_attribute": ("", "sys.modules[__name__].COUNT"),
     "in_a_namespace": ("", "BOX.calls"),
     "metadata_of_a_type": ('kind = np.dtype("f8", metadata={"calls": [0]})', 'kind.metadata["calls"][0]'),
@@ -940,7 +955,8 @@ PROGRAMS = [
     lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
     lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
     CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
-    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grows, order_of_items_together,
+    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grew,
+    order_of_a_set_that_grows, order_of_items_together,
     order_of_keys_by_an_operator, dictionary_that_is_imported, law_that_is_imported, module_that_is_imported,
     memory_of_a_class_that_is_imported, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
     reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,

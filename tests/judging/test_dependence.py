@@ -339,8 +339,14 @@ def keeps_a_count_on_its_generator(x, rng: random.Random):
     return x if rng.calls % 50 == 49 else int(rng.random() < 0.5)
 
 
-def test_what_a_program_keeps_on_its_generator_is_no_draw():
-    assert dpaudit.certify(keeps_a_count_on_its_generator, "eps=1", [(0, 1)]).verdict == "open"
+def keeps_a_count_in_the_place_of_a_draw(x, rng: random.Random):
+    rng.gauss_next = (rng.gauss_next or 0) + 1
+    return x if rng.gauss_next > 10**6 else int(rng.random() < 0.5)
+
+
+@pytest.mark.parametrize("mechanism", [keeps_a_count_on_its_generator, keeps_a_count_in_the_place_of_a_draw])
+def test_what_a_program_keeps_on_its_generator_is_no_draw(mechanism):
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
 
 
 def by_a_module_of_another(x, rng):
