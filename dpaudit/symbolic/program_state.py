@@ -101,8 +101,6 @@ class State:
             key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
             if is_atom(value) or key in self._known:
                 self.has_formats |= isinstance(value, str) and "%" in value
-                is_keyword = type(value) is str and value == "where" and name not in (COPIED, HELD)
-                self._doubt_if(is_keyword, MEMORY)
                 if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
                     is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
                     self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
@@ -247,7 +245,10 @@ class State:
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
         if issubclass(kind, dict):  # an ordered one has an order of its own
             keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
-            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
+            found = self._hold(name, lambda: [*keys(value), *dict.values(value)])
+            is_keyword = any(type(part) is str and part == "where" for _, part in found)
+            self._doubt_if(is_keyword and name not in (COPIED, HELD), MEMORY)
+            return found
         if kind is types.MappingProxyType:
             return self._hold(name, lambda: [*value.keys(), *value.values()])
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
