@@ -133,7 +133,7 @@ def held(output: Any) -> Iterator[Any]:
         is_usual = issubclass(kind, np.generic) and np.dtype(kind) in STANDARD
         yield type(kind(0).item()) if is_usual else kind
         if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64):
-            yield value.dtype.str, value.shape
+            yield value.dtype.str, value.shape, repr(value.dtype.metadata)
         if isinstance(value, Failed):
             yield value.held
         elif isinstance(value, Symbol | SymbolArray):

@@ -128,6 +128,7 @@ HIDING = {
     "a class": lambda x: type("Own", (), {"x": x}),
     "an enumeration": lambda x: enum.Enum("Own", {"A": ("v", x)}),
     "a unit": lambda x: np.timedelta64(0, "s" if x else "ms"),
+    "of a type": lambda x: np.zeros(1, np.dtype(float, metadata={"x": x})),
     "behind many": lambda x: [0.0] * 10_001 + [[x].count],
     "NaN before many": lambda x: [np.array([0x7FF8 << 48 | x]).view(float).item()] + [0.0] * 10_001,
 }
