@@ -6,7 +6,9 @@ threshold, no parity and no place of its own, and a leak that is there may not b
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -68,7 +70,7 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str]
     found: dict[str, Unread] = {}
     varied: dict[tuple[str, str], set[str]] = {(NUMBERS, "the output"): {form for form in forms if form}}
     for output in outputs:
-        for value, place, depth in _walk(output, limits):
+        for value, place, depth in itertools.islice(parts_of(output, limits), MAX_PARTS):
             what = _beyond(value, depth, limits)
             if what:
                 found.setdefault(what, Unread(what, place, _example(value)))
@@ -78,6 +80,11 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str]
         if len(several) > 1:
             found.setdefault(what, Unread(what, place, " and ".join(sorted(several)[:2])))
     return tuple(found.values())
+
+
+def is_unread(value: Any) -> bool:
+    """Tell whether of a part of plain data no more than its class was read."""
+    return type(value) is Opaque and value.text is None and value.state is None and "state" not in value.beside
 
 
 def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
@@ -97,13 +104,11 @@ def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
         yield "the classes of members", " ".join(sorted({class_name(one) for one in value}))
 
 
-def _walk(output: Any, limits: Limits) -> Iterator[tuple[Any, str, int]]:
+def parts_of(output: Any, limits: Limits = LIMITS) -> Iterator[tuple[Any, str, int]]:
     """An output and its parts, with their places and depths."""
-    waiting: list[tuple[Any, str, int]] = [(output, "the output", 0)]
-    for _ in range(MAX_PARTS):
-        if not waiting:
-            return
-        value, place, depth = waiting.pop(0)
+    waiting: collections.deque[tuple[Any, str, int]] = collections.deque([(output, "the output", 0)])
+    while waiting:
+        value, place, depth = waiting.popleft()
         yield value, place, depth
         if depth <= limits.max_depth:
             waiting += [(part, f"{place}{step}", depth + 1) for step, part in _parts(value)]

@@ -18,7 +18,7 @@ import copy as copy_module
 import math
 import operator
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,13 @@ def copied(value: Any) -> Any:
     (True, False, True)
     """
     return _copied(value, {}, 0)
+
+
+def replaced(value: Any) -> Set[int]:
+    """The identities of those parts of a value in whose place a copy of it holds others."""
+    known: dict[int, Any] = {}
+    _copied(value, known, 0)
+    return known.keys()
 
 
 def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:

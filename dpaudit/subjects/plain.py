@@ -21,7 +21,7 @@ import reprlib
 import sys
 import threading
 import types
-from collections.abc import Callable, ItemsView, Mapping, Sequence, Set, ValuesView
+from collections.abc import Callable, ItemsView, KeysView, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -33,12 +33,14 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import AS_THEY_ARE, STANDARD, attributes_of, own
-from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
+from dpaudit.subjects.residual import MOMENTS, Known, held, is_named, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
+CODE = (type, types.BuiltinFunctionType, types.FunctionType)
+OF_HEAP = 1 << 9  # a flag of classes that are made at run time: objects of others may hold more than attributes
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
 # Read by what they hold, within a residual too: there other objects are what they hand to pickle.
@@ -156,10 +158,10 @@ class Planer:
             return value
         if kind in (Failed, Ended):
             return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
-        if isinstance(value, type | types.BuiltinFunctionType):
+        if isinstance(value, CODE):
+            if isinstance(value, types.FunctionType) or not is_named(value, value.__qualname__):
+                return Opaque(kind.__qualname__)
             return Opaque(kind.__qualname__, text=value.__qualname__, beside={"state": value.__module__})
-        if isinstance(value, types.FunctionType):
-            return Opaque(kind.__qualname__)
         if isinstance(value, enum.Enum):
             if isinstance(value, int | float | str):
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
@@ -193,7 +195,8 @@ class Planer:
         kind: Any = type(value)
         is_object = isinstance(found, Opaque)
         beside: dict[str, Any] = {} if is_object else {"class": kind.__qualname__}
-        is_whole = is_object and found.state is not None and not speaks(kind)
+        is_of_python = all(one is object or one.__flags__ & OF_HEAP for one in kind.__mro__)
+        is_whole = is_object and found.state is not None and is_of_python and not speaks(kind)
         rest = None if is_whole else held(value)
         if OPEN.level:
             OPEN.told[id(value)] = value
@@ -269,13 +272,13 @@ class Planer:
         if isinstance(value, Mapping):
             pairs = [(self.plain(key, inner), self.plain(item, inner)) for key, item in value.items()]
             return noted({_hashable(key): item for key, item in pairs}, _names_of([key for key, _ in pairs]))
-        if isinstance(value, Set) and not isinstance(value, ItemsView):
+        if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):
             keys = [self.plain(item, inner) for item in value]
             own = frozenset(map(_hashable, keys)) if isinstance(value, frozenset) else set(map(_hashable, keys))
             return noted(own, {name: sorted(set(names)) for name, names in _names_of(keys).items()})
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
-        if isinstance(value, Sequence | ValuesView | ItemsView):
+        if isinstance(value, Sequence | KeysView | ValuesView | ItemsView):
             return [self.plain(item, inner) for item in itertools.islice(value, len(value))]  # it may go on
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:

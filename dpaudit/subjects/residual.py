@@ -17,6 +17,9 @@ import copyreg
 import dataclasses
 import datetime
 import functools
+import operator
+import pickle
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -61,12 +64,20 @@ def held(value: Any) -> Any:
     if not speaks(kind):
         return attributes_of(value) or None
     if not isinstance(reduced, tuple):
-        return reduced  # a name
+        return reduced if is_named(value, reduced) else Opaque(kind.__qualname__)
     _, arguments, state = (*reduced, None)[:3]
     found = {"arguments": tuple(one for one in arguments if one is not kind), "state": state}
     if isinstance(value, BaseException):
         found |= {"cause": value.__cause__, "context": value.__context__}
     return _some(found)
+
+
+def is_named(value: Any, name: str) -> bool:
+    """Tell whether an object is what pickle would find by its name: nothing else is to be read of it then."""
+    try:
+        return operator.attrgetter(name)(sys.modules[pickle.whichmodule(value, name)]) is value  # type: ignore[attr-defined]
+    except (AttributeError, KeyError):
+        return False
 
 
 def _some(pieces: dict[str, Any]) -> dict[str, Any] | None:

@@ -6,9 +6,11 @@ A code that names a clock, a file, an address, an order of hashes or anything th
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dataclasses
 import dis
 import functools
+import importlib
 import itertools
 import sys
 import types
@@ -31,16 +33,24 @@ HARMFUL = {
     "numpy": "empty empty_like memmap load loadtxt genfromtxt fromfile fromregex save savez savez_compressed "
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
-    "array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like DataSource",
+    "byte_bounds array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like "
+    "DataSource set_default_printstyle",
     "operator": "attrgetter methodcaller mod imod",
     "collections": "UserString",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
+    "typing": "overload get_overloads clear_overloads get_type_hints",
+    "abc": "update_abstractmethods",
+    "contextlib": "chdir",
+    "scipy": "set_workers set_backend set_global_backend register_backend skip_backend",
     "functools": "singledispatch singledispatchmethod",
     "json": "load dump",
 }
-FILES = ("scipy.io", "scipy.datasets", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "numpy.lib.format")
+FILES = (  # and memory as it was found
+    "scipy.io", "scipy.datasets", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "numpy.lib.format", "numpy.rec",
+    "numpy.core.records",
+)  # fmt: skip
 _BUILTINS = (
     "abs all any bin bool bytearray bytes callable classmethod complex dict divmod enumerate filter float "
     "hex int isinstance issubclass iter len list map max min next oct ord pow print property range reversed round "
@@ -69,6 +79,7 @@ LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATT
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
 KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
 ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
+CHANGING = ASKING | {"pop", "difference_update", "intersection_update", "symmetric_difference_update"}
 BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
 OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
 
@@ -95,7 +106,7 @@ class Code:
         return any(said not in SHOWN for said, _ in self._doubts(False, ()))
 
     def _doubts(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
-        line, listed = self.code.co_firstlineno, list(_instructions(self.code))
+        line, listed = self.code.co_firstlineno, list(instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):
             line = one.starts_line or line
@@ -112,6 +123,9 @@ class Code:
             said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"
+            texts = one.argval if isinstance(one.argval, tuple) else (one.argval,)
+            if not said and one.opname == "LOAD_CONST" and after[0].opname != "CALL_KW" and "where" in texts:
+                said = MEMORY  # in a dictionary that is given as keywords
             if said:
                 yield said, line
 
@@ -124,6 +138,8 @@ class Code:
             rest = itertools.takewhile(lambda other: other.opname in LOADED, after)
             is_asked = "isinstance" in asked and after[0].opname != "LOAD_METHOD"  # for a class, which is not called
             return self._of_chain([name, *(other.argval for other in rest)], is_asked)
+        if name == "__class__" and kind in LOADED and not is_compared(after):
+            return MEMORY
         if kind in LOADED | SETTING:
             is_not_named = is_hidden(name) or (kind in SETTING and name in DUNDERS)
             return f"it names the attribute {name}" if is_not_named else ""
@@ -131,9 +147,10 @@ class Code:
             return next((f"it names the attribute {part}" for part in name if is_hidden(part)), "")
         if kind == "IMPORT_NAME":
             following = itertools.takewhile(lambda other: other.opname.startswith(("IMPORT_FROM", "STORE_")), after)
-            taken = [other.argval for other in following if other.opname == "IMPORT_FROM"]
-            parts = [getattr(sys.modules.get(name), part, types) for part in taken]
-            is_known = bool(taken) and is_listed(name) and not any(isinstance(one, types.ModuleType) for one in parts)
+            taken = [(name, other.argval) for other in following if other.opname == "IMPORT_FROM"]
+            parts = [getattr(sys.modules.get(name), part, types) for name, part in taken]
+            is_known = bool(taken) and is_listed(name) and set(taken) <= set(imports(self.code))
+            is_known = is_known and not any(isinstance(one, types.ModuleType) or is_as_found(one) for one in parts)
             return "" if is_known and all(map(is_harmless, parts)) else f"it imports {name}"
         if kind == "LOAD_BUILD_CLASS":
             return "it makes a class"
@@ -154,7 +171,7 @@ class Code:
             if not is_known or type(value) is not types.ModuleType or name not in vars(value):  # nor of a function
                 return said
             value = vars(value)[name]
-        is_made = value is np.ndarray and not is_asked  # of memory as it is found
+        is_made = is_as_found(value) and not is_asked
         return "" if not is_made and not isinstance(value, types.ModuleType) and is_harmless(value) else said
 
 
@@ -171,7 +188,7 @@ def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     """
     found: list[tuple[str, ...]] = []
     is_going_on = False
-    for one in _instructions(code):
+    for one in instructions(code):
         if one.opname in GLOBALS:
             found.append((one.argval,))
             is_going_on = True
@@ -182,8 +199,25 @@ def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=4_096)
+def imports(code: types.CodeType) -> tuple[tuple[str, str], ...]:
+    """The names that a code takes from modules, each after its module: ("math", "exp")."""
+    listed, found, module = list(instructions(code)), list[tuple[str, str]](), ""
+    for place, one in enumerate(listed):
+        if one.opname == "IMPORT_NAME":
+            module = one.argval if listed[place - 2].argval == 0 and listed[place - 1].argval else ""
+        found += [(module, one.argval)] * (one.opname == "IMPORT_FROM" and is_listed(module))
+    return tuple(found)
+
+
 def globals_of(code: types.CodeType, own: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The globals that a code names, with the variables of the module that they are in, of libraries too."""
+    """The globals that a code names, with the variables of the module that they are in, of libraries too.
+
+    What it imports is found where it would be, so that it is looked at before it is used.
+    """
+    for module, name in itertools.chain.from_iterable(map(imports, nested(code))):
+        with contextlib.suppress(ImportError):
+            yield name, vars(importlib.import_module(module))
     for names in itertools.chain.from_iterable(map(chains, nested(code))):
         place = own
         for name in names:
@@ -202,7 +236,7 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
-def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+def instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
     return (one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "NOP", "RESUME", "EXTENDED_ARG"))
 
 
@@ -241,6 +275,17 @@ def is_harmless(value: Any) -> bool:
     return is_own(module) or (top in MODULES and name not in HARMFUL.get(top, "").split())
 
 
+def is_as_found(value: Any) -> bool:
+    """Tell whether a value is a class of arrays that are made of memory as it is found."""
+    return isinstance(value, type) and issubclass(value, np.ndarray) and value.__new__ is np.ndarray.__new__
+
+
+def is_compared(after: Sequence[dis.Instruction]) -> bool:
+    """Tell whether a class is compared, or asked for an attribute, so that it is not called."""
+    ends = (one.opname for one in after if not one.opname.startswith(("LOAD_", "BUILD_TUPLE")))
+    return after[0].opname in LOADED or next(ends, "") in ("IS_OP", "COMPARE_OP", "CONTAINS_OP")
+
+
 def is_hidden(name: str) -> bool:
     is_own = name.startswith("_dpaudit_")  # of what stands for a generator
     return is_own or name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
@@ -249,7 +294,7 @@ def is_hidden(name: str) -> bool:
 @functools.lru_cache(maxsize=4_096)
 def is_asked(code: types.CodeType, name: str) -> bool:
     """Tell whether a variable with a set is asked what is in it and how much, and nothing else: no order shows."""
-    listed = [one for one in _instructions(code) if one.opname not in ("PRECALL", "PUSH_NULL")]
+    listed = [one for one in instructions(code) if one.opname not in ("PRECALL", "PUSH_NULL")]
     loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in listed]  # by one or two names
     places = [place for place, one in enumerate(listed) if "LOAD_FAST" in one.opname and name in loaded[place]]
     return bool(places) and all(

@@ -15,6 +15,7 @@ import contextlib
 import dis
 import functools
 import gc
+import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from types import CodeType, FunctionType
 from typing import Any
@@ -22,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
+from dpaudit.symbolic.dependence import UNSURE, Dependence, checked, checked_getattr, checked_hasattr
 from dpaudit.symbolic.faces import Face
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
+from dpaudit.symbolic.watching import unheard
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
@@ -47,7 +50,13 @@ def keep_type(*arguments: Any, **options: Any) -> Any:
     """`type`, which gives the class of what a symbol, an array of them or a face stands for."""
     if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | Face):
         return arguments[0].__class__
-    return type(*arguments, **options)
+    found = type(*arguments, **options)
+    if is_as_found(found):
+        frame = sys._getframe(1)
+        with unheard():
+            after = [one for one in instructions(frame.f_code) if one.offset > frame.f_lasti]
+            UNSURE.extend([] if is_compared(after) else [MEMORY])
+    return found
 
 
 BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind

@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.subjects.copies import replaced
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.code_names import (
     AS_SET,
     AS_TEXT,
+    CHANGING,
     Code,
     globals_of,
     has_one_hash,
@@ -59,7 +61,8 @@ class Dependence:
 
     def add(self, *inputs: Any) -> None:
         """Look at more inputs on which it is run."""
-        self.state.look([(INPUT, x) for x in inputs])
+        for x in inputs:
+            self.state.look([(INPUT, x)], replaced(x))
 
     def moved(self) -> bool:
         """Tell whether a generator other than the one that runs are given has drawn, as far as it was looked for."""
@@ -92,8 +95,13 @@ class Dependence:
             label = f"what {code.co_name}() of a library calls"
             self.state.look([(label, part) for part in silent(named, self._passed)])
 
-    def note_set(self, changed: Any, frame: Any = None) -> None:
-        """Note a set that a method is about to change; its order is looked at when another one is, or at the end."""
+    def note_set(self, changed: Any, frame: Any = None, method: str = "") -> None:
+        """Note a set that a method is about to change; its order is looked at when another one is, or at the end.
+
+        Of one that is kept between runs it may be another one after a change that is taken back.
+        """
+        if method in CHANGING and self.state.holds(changed):
+            UNSURE.append(AS_SET)
         if changed is not self._set:
             UNSURE.extend([] if has_one_order(self._set) else [AS_SET])
             own = () if frame is None else frame.f_locals.items()

@@ -192,7 +192,7 @@ class Face:
         self._dpaudit_is_ready = True  # the constructor may seed
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_dpaudit_is_ready" in vars(self) and name != "gauss_next":  # which Python sets where it seeds
+        if "_dpaudit_is_ready" in vars(self):
             self._dpaudit_source.lose("an attribute of the generator is set")
         super().__setattr__(name, value)
 

@@ -25,7 +25,7 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
-from dpaudit.features.unread import MAX_PARTS
+from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import STANDARD, attributes_of
 from dpaudit.subjects.plain import seen
@@ -103,6 +103,10 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     kind = unseen([plain], ())  # Validity: also of a function beside an answer, which may hold the input
     if kind:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
+    # What was not read may be the input; a plain object holds nothing.
+    unread = (part.kind for part, *_ in parts_of(plain) if is_unread(part) and part.kind != "object")
+    if kind := next(unread, ""):
+        tracer.refuse(f"what is in an output of the class {kind} is not read")
     token = identity(plain)
     if tracer.depends is not None:
         tracer.depends.note_form(token, [*held(output)])
@@ -122,14 +126,14 @@ def held(output: Any) -> Iterator[Any]:
 
     Numbers of numpy's usual types count as Python's.
     """
-    waiting, kept = [output], list[Any]()  # what is looked at stays, and its number its own
-    while waiting and len(kept) < MAX_PARTS:
+    waiting, kept = [output], dict[int, Any]()  # what is looked at stays, and its number its own
+    while waiting:
         value = waiting.pop()
         kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
         is_usual = issubclass(kind, np.generic) and np.dtype(kind) in STANDARD
         yield type(kind(0).item()) if is_usual else kind
-        if isinstance(value, np.ndarray):
-            yield value.dtype.str, value.shape
+        if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64):
+            yield value.dtype.str, value.shape, repr(value.dtype.metadata)
         if isinstance(value, Failed):
             yield value.held
         elif isinstance(value, Symbol | SymbolArray):
@@ -139,8 +143,8 @@ def held(output: Any) -> Iterator[Any]:
             yield from [array[nan].tobytes()] if (nan := np.isnan(array)).any() else []
         elif kind is np.ndarray:
             waiting += value.ravel().tolist() if value.dtype == object else []
-        elif not any(value is one for one in kept):
-            kept.append(value)
+        elif id(value) not in kept:
+            kept[id(value)] = value
             waiting += _parts(value)
 
 

@@ -72,6 +72,7 @@ def laid_out(output: Any) -> Laid:
     leaves: list[float | Noisy] = []
     names: list[str] = []
     classes: list[str] = []  # of containers with noise in them
+    noisy: list[Noisy] = []  # among the leaves
 
     def several(values: Sequence[Any], labels: Sequence[Any], name: str, depth: int) -> list[Any]:
         return [visit(item, f"{name}[{label}]", depth + 1) for item, label in zip(values, labels, strict=True)]
@@ -80,7 +81,7 @@ def laid_out(output: Any) -> Laid:
         """Plain data of a part, with marks in the places of noise."""
         if depth > DEEPEST:
             raise Unsupported("its output is nested too deeply to be recorded.")
-        before = len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)
+        before = len(classes), len(noisy)
         if isinstance(value, Noisy | bool | int | float | np.number | np.bool_):
             if isinstance(value, complex | np.complexfloating):
                 raise Unsupported("its output has complex numbers, which are not recorded.")
@@ -89,6 +90,7 @@ def laid_out(output: Any) -> Laid:
             leaves.append(value if isinstance(value, Noisy) else float(value))
             if not isinstance(value, Noisy):
                 return seen(value)
+            noisy.append(value)
             by = f"{value.function} of " * (value.by is not None)
             # Validity: 0 times noise is a zero with the sign of the noise, which no other run need have.
             zero = f"about {value.signal!r}" if value.width or value.signal else f"a zero of {id(value.tape)}"
@@ -128,12 +130,12 @@ def laid_out(output: Any) -> Laid:
         elif isinstance(base := own(value), dict | list):  # a table, as audits read it
             skeleton.append(type(value).__name__)
             shown = visit(base, name, depth + 1)
-            if before[1] < sum(isinstance(leaf, Noisy) for leaf in leaves):
+            if before[1] < len(noisy):
                 return noted(shown, _without_noise(value))
             return seen(value)
         else:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
-        if before == (len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)):
+        if before == (len(classes), len(noisy)):
             return seen(value)
         if type(value) is not base:
             if getattr(value, "__dict__", None):

@@ -17,7 +17,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from decimal import Decimal, getcontext
 from typing import Any
 
@@ -26,6 +26,7 @@ from scipy import special
 
 from dpaudit.symbolic.code_names import (
     A_SET,
+    MEMORY,
     MISSING,
     MODULES,
     Code,
@@ -43,10 +44,13 @@ from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
 _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
+DESCRIPTORS = (
+    types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
 ATOMS = frozenset({  # instances of these, and not of subclasses, hold nothing that changes
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, Decimal, re.Pattern,
-    types.CodeType, types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.ClassMethodDescriptorType, _TUPLEGETTER,
+    types.CodeType, *DESCRIPTORS, _TUPLEGETTER,
 })  # fmt: skip
 PLAIN = frozenset({
     object, dict, list, set, frozenset, tuple, int, float, complex, str, bytes, Decimal, slice, property, BaseException,
@@ -62,7 +66,7 @@ FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} -
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
-INPUT = "an input"
+INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an input"
 # Of an own class, by which its state is not as it is read; and what no program names.
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
 UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
@@ -88,16 +92,21 @@ class State:
         self._before = self._in_run = _settings()
         self.look(roots)
 
-    def look(self, roots: Iterable[tuple[str, Any]]) -> None:
-        """Look at what can be reached from some roots, from now on."""
+    def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
+        """Look at what can be reached from some roots, from now on; of what is `replaced` in inputs, once."""
         waiting = list(roots)
         while waiting and not self.doubt:
             name, value = waiting.pop()
-            if is_atom(value) or id(value) in self._known:
+            name = name if name != INPUT else COPIED if id(value) in replaced else HELD
+            key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
+            if is_atom(value) or key in self._known:
                 self.has_formats |= isinstance(value, str) and "%" in value
+                if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
+                    is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
+                    self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
                 continue
-            self._known[id(value)] = value  # kept, so that its number stays its own
-            waiting += self._parts(name, value)
+            self._known[key] = value  # kept, so that its number stays its own
+            waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                 self.doubt = "it holds more than is looked at after each call"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
@@ -165,15 +174,19 @@ class State:
         """Tell whether a generator has drawn since it was found."""
         return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
 
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value is kept between runs."""
+        return (False, id(value)) in self._known
+
     @property
     def cached(self) -> set[str]:
         """The names of values that are worked out once."""
         return {name for _, _, name in self._cached}
 
     def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
-        """Look at a holder from now on; gives what it holds. Of inputs calls get copies (`dpaudit.subjects.copies`)."""
+        """Look at a holder from now on; gives what it holds. Of some inputs calls get copies."""
         before = read()
-        self._holders += [(name, read, before)] * (name != INPUT)
+        self._holders += [(name, read, before)] * (name != COPIED)
         return [(name, part) for part in before]
 
     def _parts(self, name: str, value: Any) -> list[tuple[str, Any]]:
@@ -214,7 +227,8 @@ class State:
             return []
         if kind is np.ufunc:
             self._doubt_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
-            return []
+            kept: dict[str, Any] = getattr(value, "__dict__", {})  # from numpy 2.4 on
+            return self._hold(f"an attribute of {value.__name__}", lambda: [*kept, *kept.values()])
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
         self._doubt_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
@@ -225,13 +239,16 @@ class State:
         kind = type(value)
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
-            self._bytes += plain.nbytes * (name != INPUT)
+            self._bytes += plain.nbytes * (name != COPIED)
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
         if issubclass(kind, dict):  # an ordered one has an order of its own
             keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
-            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
+            found = self._hold(name, lambda: [*keys(value), *dict.values(value)])
+            is_keyword = any(type(part) is str and part == "where" for _, part in found)
+            self._doubt_if(is_keyword and name not in (COPIED, HELD), MEMORY)
+            return found
         if kind is types.MappingProxyType:
             return self._hold(name, lambda: [*value.keys(), *value.values()])
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
@@ -286,6 +303,8 @@ class State:
             passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
             found = [(label, part) for label, part in found if not any(part is one for one in passed)]
             found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
+        by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
+        found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
         return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:

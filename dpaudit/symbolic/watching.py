@@ -86,7 +86,7 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
             return
         own = getattr(function, "__self__", None)
         if type(own) is set and run.depends is not None and is_users(frame.f_code.co_filename):
-            run.depends.note_set(own, frame)
+            run.depends.note_set(own, frame, function.__name__)
         reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
         if reason:
             if not reads:  # the run ends here

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import itertools
 import math
 
@@ -56,6 +57,7 @@ ALIKE = {
                      {"a": 2, "b": 1}],
     "keys": [{1: "a", 2: "b"}, {2: "b", 1: "a"}, {1.0: "a", 2: "b"}, {"1": "a", "2": "b"}, {True: "a", 2: "b"}],
     "inner": [[{"a": 1, "b": 2}], [{"b": 2, "a": 1}], {"x": {"b": 2, "a": 1}}, {"x": {"a": 1, "b": 2}}],
+    "views": [{"a": 1, "b": 2}.keys(), {"b": 2, "a": 1}.keys(), {"a", "b"}, ["a", "b"]],
     "sets": [{1, 2}, {2, 1}, frozenset({1, 2}), {1.0, 2}, {1}, [1, 2]],
     "objects": [Point(), Place(), Point(1.0), Point(b=3), Colour.RED, Colour.BLUE, Point, {"a": 1, "b": 2}],
     "errors": [Failed("ValueError", "a"), Failed("ValueError", "b"), Failed("KeyError", "a"), "raised ValueError",
@@ -115,6 +117,36 @@ def test_no_certificate_says_what_an_audit_refutes(name):
     found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False)
     # Sound pairs are refuted with probability at most 5%, and not at this seed.
     assert (found.verdict == "violated") == (not is_same)
+
+
+# Objects of which no audit reads what they hold.
+HIDING = {
+    "a method": lambda x: [x].count,
+    "a static method": lambda x: staticmethod(functools.partial(max, x)),
+    "a method of a class": lambda x: classmethod(functools.partial(max, x)),
+    "a ufunc": lambda x: np.frompyfunc(functools.partial(max, x), 1, 1),
+    "a class": lambda x: type("Own", (), {"x": x}),
+    "an enumeration": lambda x: enum.Enum("Own", {"A": ("v", x)}),
+    "a unit": lambda x: np.timedelta64(0, "s" if x else "ms"),
+    "of a type": lambda x: np.zeros(1, np.dtype(float, metadata={"x": x})),
+    "behind many": lambda x: [0.0] * 10_001 + [[x].count],
+    "NaN before many": lambda x: [np.array([0x7FF8 << 48 | x]).view(float).item()] + [0.0] * 10_001,
+}
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_what_an_output_hides_is_never_proved(name):
+    def mechanism(x, rng):
+        return HIDING[name](x) if rng.random() < 0.5 else 0
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
+
+
+def test_a_class_and_a_function_that_have_a_name_are_read_by_it():
+    def mechanism(x, rng):
+        return (Point, len) if rng.random() < 0.5 else (Colour, np.add)
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "kept"
 
 
 def test_texts_of_exceptions_are_told_apart_by_both():

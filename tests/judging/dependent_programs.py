@@ -32,13 +32,14 @@ import tempfile
 import threading
 import time
 import types
+import typing
 import uuid
 import warnings
 import weakref
 from pathlib import Path
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 FILE = Path(tempfile.gettempdir()) / f"dpaudit-{os.getpid()}-calls"
 EVERY = 50  # calls
@@ -359,6 +360,50 @@ def encoder_of_a_library():
 def in_the_place_of_a_librarys_function():
     put(vars(statistics), "fsum", counts_in_c())
     return of(lambda: statistics.fmean([1.0]) % EVERY == EVERY - 1)
+
+
+def dictionary_that_is_imported():
+    put(np.sctypeDict, "calls", 0)
+
+    def is_due():
+        from numpy import sctypeDict
+
+        sctypeDict["calls"] = (sctypeDict["calls"] + 1) % EVERY
+        return sctypeDict["calls"] == 0
+
+    return of(is_due)
+
+
+def law_that_is_imported():
+    def is_due():
+        from scipy.stats import norm
+
+        norm.calls = (getattr(norm, "calls", 0) + 1) % EVERY
+        return norm.calls == 0
+
+    put(vars(stats.norm), "calls", 0)
+    return of(is_due)
+
+
+def module_that_is_imported():
+    put(vars(np.random), "calls", 0)
+
+    def is_due():
+        import numpy.random as module
+
+        module.calls = (module.calls + 1) % EVERY
+        return module.calls == 0
+
+    return of(is_due)
+
+
+def memory_of_a_class_that_is_imported():
+    def is_due():
+        from numpy import ndarray
+
+        return ndarray((8,), np.uint8)[3] % EVERY == 49
+
+    return of(is_due)
 
 
 def registry_of_a_class():
@@ -740,6 +785,20 @@ def address_that_is_printed():
     return of(is_due)
 
 
+def order_of_a_set_that_grew():
+    numbers = set()
+
+    def is_due():
+        for change in (numbers.add, numbers.discard):
+            for n in range(1_000):
+                change(n)
+        numbers.update((8, 0))
+        first = next(iter(numbers))
+        return numbers.clear() or first == 8
+
+    return of(is_due)
+
+
 def order_of_a_set_that_grows():
     def is_due():
         names = set()
@@ -770,6 +829,7 @@ COUNTS = {
     "helpers_attribute": ("honest.calls = 0", "honest.calls"),
     "array_element": ("calls = np.zeros(1, dtype=int)", "calls[0]"),
     "view_of_an_array": ("whole = np.zeros(3); part = whole[1:]", "part[0]"),
+    "by_a_method_of_all_objects": ("of_all = object.__getattribute__", 'of_all(of, "__globals__")["COUNT"]'),
     "own_modules_attribute": ("", "sys.modules[__name__].COUNT"),
     "in_a_namespace": ("", "BOX.calls"),
     "metadata_of_a_type": ('kind = np.dtype("f8", metadata={"calls": [0]})', 'kind.metadata["calls"][0]'),
@@ -782,6 +842,10 @@ COUNTS = {
     "slots_of_a_generator": ("own = OwnRandom(1); own.n = 0", "own.n"),
     "attribute_of_a_librarys_function": ('put(vars(copy.copy), "calls", 0)', "copy.copy.calls"),
     "attribute_of_numpys_function": ('put(vars(np.mean), "calls", 0)', "np.mean.calls"),
+    "attribute_of_a_ufunc": (
+        'owner = np.add if hasattr(np.add, "__dict__") else np.mean; put(vars(owner), "calls", 0)',
+        "owner.calls",
+    ),
     "dictionary_of_a_library": ('put(copy._copy_dispatch, "calls", 0)', 'copy._copy_dispatch["calls"]'),
     "decimal_context": ("", "decimal.getcontext().prec"),
     "context_that_is_held": ("context = decimal.Context(prec=EVERY)", "context.prec"),
@@ -814,6 +878,7 @@ HELD = {
     "flat_iterator": ("going = np.zeros(10_000).flat", "next(going) == 0.0 and going.index % EVERY == 0"),
     "caller_made_before": ('own_hash = operator.methodcaller("__hash__")', 'own_hash("text") % EVERY == 0'),
     "list_that_seems_empty": ("calls = Empty()", "calls.append(0) or len(calls) % EVERY == 0"),
+    "memory_by_a_partial": ("add = functools.partial(np.add, where=False)", "add(np.ones(9), 1.0)[3] == 7.25"),
     "order_of_a_set_that_is_held": ("names = frozenset(map(str, range(EVERY)))", 'next(iter(names)) == "7"'),
     "sorted_by_address": ("kinds = [lambda: 0, lambda: 1, lambda: 2]", "sorted(kinds, key=id)[0] is kinds[2]"),
     "clock_in_an_attribute": ("box = types.SimpleNamespace(now=time.perf_counter)", "box.now() % EVERY < 1"),
@@ -867,6 +932,12 @@ OUTSIDE = {
     "systems_numbers": lambda: os.urandom(1)[0] % EVERY == 0,
     "a_copy_of_a_file": lambda: bool(copy.copy(FILE).exists()),
     "memory_where_nothing_is_written": lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, dtype=bool))[3] == 7.25,
+    "memory_where_keywords_say_so": lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, bool))[3] == 7.25,
+    "memory_of_the_class_of_an_array": lambda: type(NUMBERS)((9,))[3] == 7.25,
+    "memory_of_the_class_by_its_name": lambda: NUMBERS.__class__((9,))[3] == 7.25,
+    "memory_of_records": lambda: np.rec.array(None, shape=9, dtype=[("a", float)]).a[3] == 7.25,
+    "registry_of_overloads": lambda: typing.overload(of) and len(typing.get_overloads(of)) == EVERY,
+    "directory_of_the_process": lambda: contextlib.ExitStack().enter_context(contextlib.chdir(".")) == EVERY,
     "memory_beyond_an_array": lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25,
     "address_by_an_operator": lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0,
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
@@ -884,8 +955,10 @@ PROGRAMS = [
     lambda: of(Poses()), order_of_a_set_in_the_code, CachedGenerator, lambda: kept_noise(types.SimpleNamespace()),
     lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
     CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
-    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grows, order_of_items_together,
-    order_of_keys_by_an_operator, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
+    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grew,
+    order_of_a_set_that_grows, order_of_items_together,
+    order_of_keys_by_an_operator, dictionary_that_is_imported, law_that_is_imported, module_that_is_imported,
+    memory_of_a_class_that_is_imported, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
     reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,
     *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
     OUTSIDE.values()),

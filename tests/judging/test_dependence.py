@@ -19,6 +19,7 @@ import math
 import operator
 import random
 import string
+import types
 import warnings
 
 import dependent_programs
@@ -238,6 +239,54 @@ def by_caches_and_functions_of_libraries(x, rng):  # which keep what was worked 
     return x if rng.random() < found[-1] else 1 - x
 
 
+Pair = collections.namedtuple("Pair", "bit log")
+KINDS = {kind: type("Own", (kind,), {}) for kind in (list, dict, bytearray, np.ndarray)}
+
+
+def nested(value):
+    return functools.reduce(lambda inner, _: [inner], range(105), value)
+
+
+def log_of(x):
+    while type(x) in (list, tuple) and not isinstance(x[-1], int):
+        x = x[-1]
+    return x.log if isinstance(x, Pair) else x["log"] if isinstance(x, dict | types.MappingProxyType) else x
+
+
+def counts_in_its_input(x, rng):
+    log = log_of(x)
+    log[-1] = log[-1] + 1
+    return int(rng.random() < 0.5)
+
+
+def reads_its_input(x, rng):
+    return int(rng.random() < 0.5 + 0.0 * log_of(x)[-1])
+
+
+@pytest.mark.parametrize(
+    ("make", "is_copied"),
+    [
+        (lambda log: log, True),
+        (lambda log: {"log": log}, True),
+        (lambda log: Pair(0, log), False),
+        (lambda log: (log, Pair(0, log)), False),
+        (lambda log: KINDS[list](log), False),
+        (lambda log: KINDS[dict](log=log), False),
+        (lambda log: KINDS[bytearray](log), False),
+        (lambda log: np.array(log).view(KINDS[np.ndarray]), False),
+        (lambda log: np.ma.array(log), False),
+        (lambda log: np.array([(0, 0)], [("bit", int), ("log", int)])[0], False),
+        (lambda log: types.MappingProxyType({"log": log}), False),
+        (lambda log: nested(Pair(0, log)), False),
+    ],
+)
+def test_what_a_run_changes_in_an_input_is_kept_unless_calls_get_copies(make, is_copied):
+    changed = dpaudit.certify(counts_in_its_input, "eps=1", [(make([0, 0]), make([1, 0]))]).pairs[0]
+    assert (changed.verdict == "kept") == is_copied
+    assert is_copied or "a run changes an input" in changed.reason.lower()
+    assert dpaudit.certify(reads_its_input, "eps=1", [(make([0, 0]), make([1, 0]))]).verdict == "kept"
+
+
 class Mode(enum.IntEnum):
     LOW = 0
     HIGH = 1
@@ -290,8 +339,14 @@ def keeps_a_count_on_its_generator(x, rng: random.Random):
     return x if rng.calls % 50 == 49 else int(rng.random() < 0.5)
 
 
-def test_what_a_program_keeps_on_its_generator_is_no_draw():
-    assert dpaudit.certify(keeps_a_count_on_its_generator, "eps=1", [(0, 1)]).verdict == "open"
+def keeps_a_count_in_the_place_of_a_draw(x, rng: random.Random):
+    rng.gauss_next = (rng.gauss_next or 0) + 1
+    return x if rng.gauss_next > 10**6 else int(rng.random() < 0.5)
+
+
+@pytest.mark.parametrize("mechanism", [keeps_a_count_on_its_generator, keeps_a_count_in_the_place_of_a_draw])
+def test_what_a_program_keeps_on_its_generator_is_no_draw(mechanism):
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
 
 
 def by_a_module_of_another(x, rng):
