@@ -32,7 +32,7 @@ HARMFUL = {
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
     "array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like DataSource",
-    "operator": "attrgetter methodcaller mod imod",
+    "operator": "attrgetter methodcaller mod imod is_ is_not",
     "collections": "UserString",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
