@@ -30,6 +30,7 @@ MIN_SHARE = 2.0**-30
 MIN_STRENGTH = sys.float_info.min / MIN_SHARE  # of weaker noise such a share is a subnormal double, with fewer digits
 UNTOLD = "has noise that all but cancels, is absorbed by a large number, or leaves the range of doubles"
 NEVER = 1e-30  # a probability that no run of a program meets
+MAX_INTEGER = 2.0**53  # beyond this doubles are no integers one by one; beyond 2^63 numpy's wrap around
 MAX_STRENGTH = sys.float_info.max * NEVER  # no noise goes farther out than 1 / NEVER scales, a Cauchy one with NEVER
 
 
@@ -165,9 +166,17 @@ class Noisy(Symbol):
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
         largest = max(self.width, self.reach)
+        room = (MAX_INTEGER - self.reach) / max(len(self.terms), 1)
+        if PYTHONS[self._kind] is int and any(self._exceeds(index, room) for index in self.terms):
+            self.tape.mark_opaque(UNTOLD)
         if largest > MAX_STRENGTH or any(one <= max(MIN_SHARE * largest, MIN_STRENGTH) for one in strengths):
             self.tape.mark_opaque(UNTOLD)
         return self
+
+    def _exceeds(self, index: int, limit: float) -> bool:
+        """Tell whether a term may be beyond a limit."""
+        end, law = max(limit, 0.0) / abs(self.terms[index]), self.tape.noises[index].law
+        return law.mass(-math.inf, -end) + law.mass(end, math.inf) > NEVER
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""

@@ -240,6 +240,7 @@ RARE = {
     "overflows": lambda rng: rare(rng) and (rng.random() * 1.5e308) * 1.5 == math.inf,
     "is noise that overflows": lambda rng: not rng.exponential() * 1e307 < math.inf,
     "is drawn as noise that overflows": lambda rng: not rng.exponential(1e307) < math.inf,
+    "is noise that wraps around": lambda rng: rng.geometric(2.0**-16) * 2**43 < 0,
     "is noise that overflows and comes back": lambda rng: (lambda z: z * 1e307 / 1e307 > 20 and z < 19)(
         rng.exponential()
     ),
