@@ -166,17 +166,13 @@ class Noisy(Symbol):
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
         largest = max(self.width, self.reach)
-        room = (MAX_INTEGER - self.reach) / max(len(self.terms), 1)
-        if PYTHONS[self._kind] is int and any(self._exceeds(index, room) for index in self.terms):
-            self.tape.mark_opaque(UNTOLD)
+        if PYTHONS[self._kind] is int:  # geometric: beyond k it has probability (1 - p)^k <= e^(-k p)
+            means = sum(abs(factor) / self.tape.noises[index].law.scale for index, factor in self.terms.items())
+            if self.reach - math.log(NEVER) * means > MAX_INTEGER:
+                self.tape.mark_opaque(UNTOLD)
         if largest > MAX_STRENGTH or any(one <= max(MIN_SHARE * largest, MIN_STRENGTH) for one in strengths):
             self.tape.mark_opaque(UNTOLD)
         return self
-
-    def _exceeds(self, index: int, limit: float) -> bool:
-        """Tell whether a term may be beyond a limit."""
-        end, law = max(limit, 0.0) / abs(self.terms[index]), self.tape.noises[index].law
-        return law.mass(-math.inf, -end) + law.mass(end, math.inf) > NEVER
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""
