@@ -398,7 +398,7 @@ class _Judging:
         try:
             self.result = self._audited(pairs)
         except OutOfTimeError:
-            statement = f"Nothing of it is proved, and the {max(self.left, 0.0):.2g} s that are left allow no audit."
+            statement = f"The {max(self.left, 0.0):.2g} s that are left allow no audit."
             return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
         return self._of_audit(self.result)
 
@@ -508,7 +508,7 @@ class _Judging:
         recorded = [found.doubt or found.unproved for found in self.recorded.values() if found.doubt or found.unproved]
         of_real_law = [reason for reason in certified if OF_REAL_LAW in reason]
         why = next(iter([*(one for one in certified if one not in of_real_law), *recorded, *of_real_law]), "")
-        return f"{why.rstrip('.')}." if why else ""
+        return f"Nothing of it is proved: {why.rstrip('.')}." if why else ""
 
     def _judgement(
         self,
@@ -526,7 +526,7 @@ class _Judging:
         if self.result is not None:
             details["audit"] = self.result.to_dict()
             if by == "statistics" and verdict != "refuted" and (why := self._why_unproved()):
-                statement = f"{statement} Nothing of it is proved: {why}"
+                statement = f"{statement} {why}"
             if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
                 statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:

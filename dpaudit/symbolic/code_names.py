@@ -35,7 +35,7 @@ HARMFUL = {
     "shares_memory may_share_memory show_config show_runtime info test get_include "
     "byte_bounds array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like "
     "DataSource set_default_printstyle",
-    "operator": "attrgetter methodcaller mod imod",
+    "operator": "attrgetter methodcaller mod imod is_ is_not",
     "collections": "UserString",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",

@@ -76,6 +76,11 @@ class _Group:
     raised: str
     sides: tuple[list[Path], list[Path]]
 
+    @property
+    def form(self) -> Any:
+        """What does not depend on noise of its outputs, but for numbers; None where an exception is raised."""
+        return None if self.output is None else self.output.skeleton
+
     def mass(self, side: int, doubt: float = 0.0) -> float:
         """The probability on a side, with `doubt` as in `bounded_mass`."""
         return math.fsum(bounded_mass(path, doubt) for path in self.sides[side])
@@ -258,7 +263,8 @@ def _event_in_words(group: _Group, groups: Sequence[_Group], sides: tuple[int, i
     p, q = group.mass(sides[0]), group.mass(sides[1])
     names = ("x", "x_prime")
     u, v = names[sides[0]], names[sides[1]]
-    other = next((one for one in groups if one.sides[sides[1]] and one is not group), None)
+    others = [one for one in groups if one.sides[sides[1]] and one is not group]
+    other = next((one for one in others if one.form == group.form), others[0] if others else None)
     path = (group.sides[sides[0]] or group.sides[sides[1]])[0]
     if group.output is None:
         return f"{group.raised} is raised with probability {p:.6g} on {u} and {q:.6g} on {v}", (path.place,)
@@ -270,6 +276,8 @@ def _event_in_words(group: _Group, groups: Sequence[_Group], sides: tuple[int, i
         return f"one kind of output has probability {p:.6g} on {u} and {q:.6g} on {v}", places
     if group.output.skeleton != other.output.skeleton:
         a, b = _differing(group.output.skeleton, other.output.skeleton)
+        if any(one.sides[sides[0]] and one.form != group.form for one in groups):
+            return f"the form of the output is {a} with probability {p:.6g} on {u} and {q:.6g} on {v}", places
         return f"the form of the output is {a} on {u} and {b} on {v}, whatever the noise", places
     for name, here, there_ in zip(group.output.names, group.output.leaves, other.output.leaves, strict=True):
         a_noisy, b_noisy = isinstance(here, Noisy), isinstance(there_, Noisy)

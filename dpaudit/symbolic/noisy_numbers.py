@@ -28,8 +28,10 @@ from dpaudit.symbolic.tape import Tape
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
 MIN_SHARE = 2.0**-30
 MIN_STRENGTH = sys.float_info.min / MIN_SHARE  # of weaker noise such a share is a subnormal double, with fewer digits
-UNTOLD = "has noise that all but cancels, is absorbed by a large number, or is below the smallest doubles"
+UNTOLD = "has noise that all but cancels, is absorbed by a large number, or leaves the range of doubles"
 NEVER = 1e-30  # a probability that no run of a program meets
+MAX_INTEGER = 2.0**53  # beyond this doubles are no integers one by one; beyond 2^63 numpy's wrap around
+MAX_STRENGTH = sys.float_info.max * NEVER  # no noise goes farther out than 1 / NEVER scales, a Cauchy one with NEVER
 
 
 class Noisy(Symbol):
@@ -45,6 +47,7 @@ class Noisy(Symbol):
 
     __slots__ = ("by", "reach", "signal", "terms", "width")
     FAMILY = "noise"
+    COMPARED = ()
 
     def __init__(
         self,
@@ -162,7 +165,12 @@ class Noisy(Symbol):
         """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
-        if any(one <= max(MIN_SHARE * max(self.width, self.reach), MIN_STRENGTH) for one in strengths):
+        largest = max(self.width, self.reach)
+        if PYTHONS[self._kind] is int:  # geometric: beyond k it has probability (1 - p)^k <= e^(-k p)
+            means = sum(abs(factor) / self.tape.noises[index].law.scale for index, factor in self.terms.items())
+            if self.reach - math.log(NEVER) * means > MAX_INTEGER:
+                self.tape.mark_opaque(UNTOLD)
+        if largest > MAX_STRENGTH or any(one <= max(MIN_SHARE * largest, MIN_STRENGTH) for one in strengths):
             self.tape.mark_opaque(UNTOLD)
         return self
 
@@ -213,10 +221,8 @@ class Noisy(Symbol):
     # Comparisons.
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
-        if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
-            if not _is_number(other):
-                return NotImplemented
-            return super()._is_below(other, is_strict)
+        if not _is_number(other):
+            return NotImplemented
         if is_nan(other) or (not isinstance(other, Symbol) and math.isinf(other)):
             return not is_nan(other) and other > 0
         if self.by is not None:
@@ -259,7 +265,7 @@ class Noisy(Symbol):
         return None if found is None else found == 0
 
     def _equals(self, other: Any) -> Any:
-        if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
+        if not _is_number(other):
             return NotImplemented
         if self.by is not None:
             return self._is_below(other, False) and bool(self.by.step) and not self._is_below(other, True)

@@ -7,12 +7,14 @@ that is left of Q to each q; there is no upper bound then. Source: van Erven and
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from dpaudit.symbolic.divergences import PLACES, Known, exp_bounds, log_bounds, ratio_at
 
 Bounds = tuple[Fraction, Fraction | None]  # None for infinity
 MAX_ORDERS = 2_000
+MIN_EXPONENT = Fraction(-10_000)  # of a share of a sum, below which it is only bounded: e^-10000 has 4,343 digits
 
 
 def renyi_bounds(p: Known, q: Known, order: Fraction, places: int = PLACES) -> Bounds:
@@ -26,9 +28,10 @@ def renyi_bounds(p: Known, q: Known, order: Fraction, places: int = PLACES) -> B
     >>> round(float(low), 12) == round(float(high), 12) == 0.847297860387  # log(7/3)
     True
     """
-    low = high = Fraction(0)
+    places += len(str(math.floor(order)))  # which multiplies the errors of logarithms
     is_endless = p.left > 0 or q.left > 0
     is_infinite = False
+    terms: list[tuple[Fraction, Fraction, Fraction]] = []  # q, and the logarithm of (p / q)^r between two fractions
     for outcome, mass in p.law.items():
         if mass == 0:
             continue
@@ -36,21 +39,25 @@ def renyi_bounds(p: Known, q: Known, order: Fraction, places: int = PLACES) -> B
         if other == 0:
             is_infinite = True
             continue
-        power = _power(mass / other, order, places)
-        low, high = low + other * power[0], high + other * power[1]
+        ends = log_bounds(mass / other, places)
+        terms.append((other, order * ends[0], order * ends[1]))
     if is_infinite and q.left == 0:
         largest = Fraction(10) ** 9
         return largest, None
-    if low <= 0:
+    if not terms:
         return Fraction(0), None
-    lower = max(Fraction(0), log_bounds(low, places)[0] / (order - 1))
-    upper = None if is_endless else max(Fraction(0), log_bounds(high, places)[1] / (order - 1))
+    top = max(low for _, low, _ in terms)
+    low = sum((other * _exp_bounds(first - top, places)[0] for other, first, _ in terms), Fraction(0))
+    high = sum((other * _exp_bounds(last - top, places)[1] for other, _, last in terms), Fraction(0))
+    lower = max(Fraction(0), (top + log_bounds(low, places)[0]) / (order - 1))
+    upper = None if is_endless else max(Fraction(0), (top + log_bounds(high, places)[1]) / (order - 1))
     return lower, upper
 
 
-def _power(base: Fraction, order: Fraction, places: int) -> tuple[Fraction, Fraction]:
-    low, high = log_bounds(base, places)
-    return exp_bounds(low * order, places)[0], exp_bounds(high * order, places)[1]
+def _exp_bounds(exponent: Fraction, places: int) -> tuple[Fraction, Fraction]:
+    """The same as `exp_bounds`; of a power that has too many digits, 0 and a larger power."""
+    is_small = exponent < MIN_EXPONENT
+    return (Fraction(0), exp_bounds(MIN_EXPONENT, places)[1]) if is_small else exp_bounds(exponent, places)
 
 
 def zcdp_verdict(p: Known, q: Known, rho: Fraction, orders: tuple[float, ...]) -> bool | None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -54,8 +56,8 @@ def is_nan(value: Any) -> bool:
     return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
 
 
-def _comparing(is_strict: bool, is_above: bool) -> Callable[[Any, Any], Any]:
-    return lambda self, other: self._compared(other, is_strict, is_above)
+def _comparing(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self._compared(operation, other)
 
 
 class Symbol:
@@ -70,6 +72,7 @@ class Symbol:
     _run: Any
     FAMILY = ""  # "uniform", "whole" or "noise"
     FOLLOWED: Mapping[Any, Callable[..., Any]] = {}  # ufuncs beside sums, multiples and comparisons
+    COMPARED: tuple[type, ...] = (int, np.integer, np.bool_, Fraction, Decimal)  # as rationals, whatever a sum gives
 
     # What each kind says of itself: the same number of another class, and the number or the end of the run, with a word
     # on what for. A kind that keeps the symbol in a sum, a multiple or a comparison says how.
@@ -100,34 +103,30 @@ class Symbol:
 
     # Comparisons.
 
-    def _compared(self, other: Any, is_strict: bool, is_above: bool) -> Any:
-        if isinstance(other, np.ndarray):
-            return elements(lambda item: self._compared(item, is_strict, is_above), other).astype(bool)[()]
-        # a > b is not (a <= b), but for NaN.
-        answer = self._is_below(other, is_strict != is_above)
-        if is_above and answer is not NotImplemented:
-            answer = not answer and not is_nan(other)
-        return self._answer(other, answer)
+    def _needs_number(self, other: Any) -> bool:
+        """Tell whether a comparison takes the number: with a complex one, or one of numpy's in another precision."""
+        if type(other) in PYTHONS or isinstance(other, (Symbol, *self.COMPARED)):
+            return False
+        return isinstance(other, numbers.Number | np.generic) and self._class_with(operator.add, other) is None
 
-    def _answer(self, other: Any, answer: Any) -> Any:
-        """A truth value of the class that the comparison has in the program."""
+    def _compared(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return elements(lambda item: operation(self, item), other).astype(bool)[()]
+        if self._needs_number(other):
+            return operation(self.number("a comparison"), other)
+        if operation in (operator.eq, operator.ne):
+            answer = self._equals(other)
+        else:
+            answer = self._is_below(other, operation in (operator.lt, operator.ge))
         if answer is NotImplemented:
             return answer
+        # a > b is not (a <= b), but for NaN.
+        if operation in (operator.gt, operator.ge, operator.ne):
+            answer = not answer and (operation is operator.ne or not is_nan(other))
         return np.bool_(answer) if isinstance(self, np.generic) or isinstance(other, np.generic) else bool(answer)
 
-    __lt__, __le__ = _comparing(True, False), _comparing(False, False)
-    __gt__, __ge__ = _comparing(True, True), _comparing(False, True)
-
-    def __eq__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return elements(self.__eq__, other).astype(bool)[()]
-        return self._answer(other, self._equals(other))
-
-    def __ne__(self, other: Any) -> Any:
-        answer = self.__eq__(other)
-        if answer is NotImplemented or isinstance(other, np.ndarray):
-            return answer if answer is NotImplemented else ~answer
-        return self._answer(other, not answer)
+    __lt__, __le__, __gt__, __ge__ = map(_comparing, (operator.lt, operator.le, operator.gt, operator.ge))
+    __eq__, __ne__ = map(_comparing, (operator.eq, operator.ne))
 
     def __bool__(self) -> bool:
         return bool(self != 0)
@@ -513,7 +512,8 @@ def call_ufunc(
     if not all(map(_is_double_or_integer, inputs)):
         if "uniform" in families and run is not None:
             run.lose("a uniform number is computed with numbers of numpy's that are neither doubles nor integers")
-        is_followed = families == {"noise"} and (function in COMPARISONS or _dtype_of(function, inputs) == np.float64)
+        gives = _dtype_of(np.add if function in COMPARISONS else function, inputs)  # what numpy compares them as
+        is_followed = families == {"noise"} and gives in (np.float64, np.int64)
         known = known if is_followed else None
     if known is not None and method == "__call__" and not options:
         spread = np.broadcast_arrays(*arrays)
@@ -534,7 +534,8 @@ def call_ufunc(
         found = _boxed(getattr(function, method)(*arrays, **rest))
         return guarded(found, np.float64 if families == {"noise"} else None)[()]
     # An array that is empty, or has lost its symbols, would ask here again.
-    shown = [_number_array(array, function.__name__) if symbols_of(array) or type(value) is SymbolArray else value
+    shown = [number_of(value, function.__name__) if isinstance(value, Symbol)  # Python's adapt to numpy's shorter ones
+             else _number_array(array, function.__name__) if symbols_of(array) or type(value) is SymbolArray else value
              for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
     return getattr(function, method)(*shown, **options)
 

@@ -28,11 +28,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.symbolic.symbols import PYTHONS, Symbol, class_of_result
+from dpaudit.symbolic.symbols import PYTHONS, Symbol
 from dpaudit.symbolic.tracing import WIDEST, Tracer
 
 Exact = Fraction | float  # a float only for an infinity or NaN
 MAX_OFFSET = 2**20  # of a symbol, as a multiple of its scale
+MAX_SCALE = 2**1000  # of a symbol, or of 1 divided by it: beyond that doubles overflow, or have fewer digits
 # What is said of uses that need the number.
 USES = {
     "a text": "printed, or is an output",
@@ -126,7 +127,6 @@ class UniformNumber(Symbol):
                 return rest > 0 if is_strict else rest >= 0
             self._check_slopes(other)
             return _cut(self._source, scale, rest)
-        self._check_precision(other)
         value = exact(other)
         if value is None:
             return NotImplemented
@@ -157,15 +157,9 @@ class UniformNumber(Symbol):
     def _with(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
         if abs(offset) > MAX_OFFSET * abs(scale):
             self._refuse("a uniform number is added to one so large that its digits are lost")
+        if not 1 <= abs(scale) * MAX_SCALE <= MAX_SCALE**2:
+            self._refuse("a uniform number is computed with so that it may leave the range of doubles")
         return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
-
-    def _check_precision(self, other: Any) -> None:
-        """Refuse a comparison that numpy makes in another precision: of Python's float with numpy's shorter ones."""
-        if isinstance(other, Symbol) or not isinstance(other, np.floating):
-            return
-        kind: Any = type(other)
-        if class_of_result(operator.add, self._kind, kind) is None:
-            self._refuse(f"a uniform number is compared with {type(other).__name__}")
 
     def _is_same(self, other: UniformNumber) -> bool:
         """Tell whether another symbol is the same double, and not only the same real number."""

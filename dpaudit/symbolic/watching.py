@@ -30,6 +30,7 @@ from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
 from dpaudit.symbolic.faces import PythonFace
+from dpaudit.symbolic.identities import compares_identity
 
 SYSTEM = "the system's random numbers are used"
 PROCESS = "a process is started"
@@ -78,6 +79,8 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
             depends = run.depends
             if depends is not None and event == "call":
                 depends.note(frame)
+                if is_users(frame.f_code.co_filename) and not run.is_over and compares_identity(frame):
+                    run.lose("it is asked whether two values are one object")
             elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
                 depends.state.note_work(event, function)
             if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that sleeps, without the processor's time

@@ -162,7 +162,7 @@ class WholeNumber(Symbol):
         if type(other) is WholeNumber:
             gap = self - other - (0 if is_strict else 1)
             return gap.is_negative() if type(gap) is WholeNumber else gap < 0
-        value = exact(other)
+        value = self._exact(other)
         if value is None:
             return NotImplemented
         if isinstance(value, float):
@@ -170,9 +170,15 @@ class WholeNumber(Symbol):
         bound = math.ceil(value) if is_strict else math.floor(value) + 1
         return WholeNumber(self._run, self._constant - bound, self._terms).is_negative()
 
+    def _exact(self, other: Any) -> Any:
+        """A number to compare with, or the end of the run where numpy would round this one to a double first."""
+        if self._class_with(operator.add, other) is np.float64:
+            self.as_class(np.float64)
+        return exact(other)
+
     def _equals(self, other: Any) -> Any:
         if type(other) is not WholeNumber:
-            value = exact(other) if type(other) is not UniformNumber else None
+            value = self._exact(other) if type(other) is not UniformNumber else None
             if value is None:
                 return NotImplemented
             if isinstance(value, float) or value.denominator != 1:

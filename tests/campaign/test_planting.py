@@ -202,8 +202,8 @@ def test_where_outputs_outside_are_more_often_of_one_input_no_loss_inside_is_lar
 def test_what_the_claim_allows_elsewhere_hides_a_plant_too():
     """Of outputs that tell their input up to the claim fewer plants are found than of those that tell nothing.
 
-    34 and 20 of 40, of events of .1 at a loss of 1.6 against 1. If what other outputs say made no difference, 6 more would
-    be found with probability .1 (binomial, of .7 each).
+    34 and 20 of 40, of events of .1 at a loss of 1.6 against 1. If what other outputs say made no difference, 6 more
+    would be found with probability .1 (binomial, of .7 each).
     """
     rng = np.random.default_rng(5)
     kept = rng.random(8_000) < 1.0 / (1.0 + np.exp(-1.0))

@@ -236,6 +236,19 @@ def test_what_is_left_is_bounded_in_both_directions():
     assert renyi_bounds(p, q, Fraction(2))[1] is None
 
 
+def test_renyi_divergences_of_all_orders_are_between_their_bounds():
+    p = Known({"a": Fraction(3, 5), "b": Fraction(2, 5)}, Fraction(0))
+    q = Known({"a": Fraction(2, 5), "b": Fraction(3, 5)}, Fraction(0))
+    assert renyi_bounds(p, q, Fraction(2))[0] < log_bounds(Fraction(7, 6))[1]  # the logarithm of 9/10 + 4/15
+    assert renyi_bounds(p, q, Fraction(2))[1] > log_bounds(Fraction(7, 6))[0]
+    for order in (10**6, 10**12, Fraction(1e300)):  # by the larger term: the other one is less than e^-(800,000) of it
+        ratio, share = log_bounds(Fraction(3, 2), 400), log_bounds(Fraction(2, 5), 400)
+        ends = order * ratio[0] + share[0], order * ratio[1] + share[1]
+        low, high = renyi_bounds(p, q, Fraction(order))
+        assert low * (order - 1) < ends[1] and high * (order - 1) > ends[0] and high - low < Fraction(1, 10**40)
+    assert dpaudit.certify(response, "order=1e6, rdp=2", [(0, 1)]).verdict == "kept"
+
+
 def test_two_scales_in_one_tail_are_an_infinite_loss_that_is_found():
     def scale_of_data(x, rng):
         return rng.geometric(0.5 if x else 0.75)

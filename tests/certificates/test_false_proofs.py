@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import decimal
+import enum
 import math
+import operator
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ import pytest
 import dpaudit
 
 KEPT = {}
+SEVEN, FLOAT32, FLOAT16 = 7, np.float32(2**24), np.float16(2048)
 
 
 def ratio(bit):
@@ -183,6 +188,108 @@ REFUSED = {
 }
 # Draws that are followed one by one: 1,000 outcomes, of which half a second sees some hundred.
 UNFINISHED = [wraps_around]
+
+
+def whole(rng):
+    return int(rng.integers(10**6))
+
+
+def rare(rng):
+    return rng.random() < 1e-6
+
+
+def wide(rng):
+    return int(rng.integers(2**25))
+
+
+def big(rng):
+    return rng.integers(2**61 - 200, 2**61 + 200)
+
+
+# What numbers do in rare runs and symbols would not, or the other way round: by identity, ...
+RARE = {
+    "is a small integer": lambda rng: whole(rng) is SEVEN,
+    "is a small integer of a class": lambda rng: whole(rng) is Numbers.SEVEN,
+    "is not a small integer": lambda rng: not (whole(rng) is not SEVEN),
+    "is one of several": lambda rng: whole(rng) is (SEVEN if rng.random() < 0.5 else None),
+    "one of several is": lambda rng: (whole(rng) if rng.random() < 0.5 else None) is SEVEN,
+    "is_": lambda rng: operator.is_(whole(rng), SEVEN),
+    "is rounded noise": lambda rng: int(rng.laplace(scale=1e5)) is SEVEN,
+    "is other noise": lambda rng: (lambda a, b: a is b)(int(rng.laplace(scale=1e3)), int(rng.laplace(scale=1e3))),
+    # ... with a number of another class, ...
+    "is a complex number": lambda rng: whole(rng) == 7 + 0j,
+    "is a complex number in a tuple": lambda rng: whole(rng) in (7 + 0j,),
+    "is counted": lambda rng: [7j, 7 + 0j].count(whole(rng)) > 0,
+    "is rounded noise and complex": lambda rng: round(rng.laplace(scale=1e5)) == 7 + 0j,
+    "is a floor of noise and a decimal": lambda rng: np.floor(rng.laplace(scale=1e5)) == decimal.Decimal(7),
+    # ... in another precision, ...
+    "is a float32": lambda rng: (lambda n: n == FLOAT32 and n != 2**24)(wide(rng)),
+    "is below a float32": lambda rng: (lambda n: not n < FLOAT32 + 2 and n < 2**24 + 2)(wide(rng)),
+    "is a float16": lambda rng: (lambda n: n <= FLOAT16 and n > 2048)(whole(rng)),
+    "is a float32 and uniform": lambda rng: rng.random() == np.float32(0.5),
+    "a float32 is below noise": lambda rng: (lambda z: bool(np.float32(0.1) <= z) and z < float(np.float32(0.1)))(
+        rng.laplace()
+    ),
+    "is a double beyond 2^53": lambda rng: rare(rng) and (lambda n: bool(n >= 2.0**61) and n < 2**61)(big(rng)),
+    "is a double of an array": lambda rng: (
+        rare(rng) and (lambda n: bool((n == np.array([2.0**61]))[0]) and n < 2**61)(big(rng))
+    ),
+    # ... and at the ends of what doubles are.
+    "is subnormal": lambda rng: rare(rng) and rng.random() * 1e-323 >= 1e-323,
+    "is drawn subnormal": lambda rng: rare(rng) and rng.uniform(0, 5e-324) >= 5e-324,
+    "overflows": lambda rng: rare(rng) and (rng.random() * 1.5e308) * 1.5 == math.inf,
+    "is noise that overflows": lambda rng: not rng.exponential() * 1e307 < math.inf,
+    "is drawn as noise that overflows": lambda rng: not rng.exponential(1e307) < math.inf,
+    "is noise that wraps around": lambda rng: rng.geometric(2.0**-16) * 2**43 < 0,
+    "is noise that overflows and comes back": lambda rng: (lambda z: z * 1e307 / 1e307 > 20 and z < 19)(
+        rng.exponential()
+    ),
+}
+# What looks alike, and is followed.
+FOLLOWED = {
+    "is none": lambda rng: whole(rng) is not None and rng is not None,
+    "is a class": lambda rng: type(rng.random()) is float,
+    "is a member": lambda rng: whole(rng) is Level.HIGH,
+    "is a fraction": lambda rng: whole(rng) <= Fraction(1, 2),
+    "is a decimal": lambda rng: rng.random() < decimal.Decimal("0.5"),
+    "is numpy's integer": lambda rng: whole(rng) == np.int32(7),
+    "is numpy's float32": lambda rng: rng.integers(10**6) <= np.float32(7),
+    "is a large double": lambda rng: int(rng.integers(2**60)) < 2.0**59,
+    "is numpy's noise": lambda rng: bool(np.float32(0.5) < rng.laplace(size=1)[0]),
+}
+
+
+class Level(enum.IntEnum):
+    HIGH = 7
+
+
+class Numbers:
+    SEVEN = 7
+
+
+def leaking_where(event):
+    return lambda x, rng: ("a", x) if event(rng) else x if rng.random() < 0.6 else 1 - x
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_what_symbols_would_not_see_is_not_proved(name):
+    result = dpaudit.certify(leaking_where(RARE[name]), "eps=0.5", [(0, 1)], seconds=0.5)
+    recorded = dpaudit.record_noise(leaking_where(RARE[name]), [(0, 1)], "eps=0.5", seed=1).pairs[0]
+    assert result.verdict == "open" and (recorded.unproved or recorded.doubt or recorded.grade == "not recorded")
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_symbols_see_as_numbers_do_is_proved(name):
+    result = dpaudit.certify(lambda x, rng: FOLLOWED[name](rng) or rng.random() < 0.5, "eps=0", [(0, 1)], seconds=5)
+    assert result.verdict == "kept", result.pairs[0].reason
+
+
+def test_an_identity_is_no_violation():
+    def same(x, rng):
+        n = whole(rng)
+        return (n is SEVEN) if x else n == 7
+
+    assert dpaudit.certify(same, "eps=0.5", [(0, 1)], seconds=0.5).verdict == "open"
 
 
 @pytest.mark.parametrize("name", VIOLATED)

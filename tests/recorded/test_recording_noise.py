@@ -487,3 +487,13 @@ def test_the_pairs_come_back_in_the_order_of_what_was_found():
     result = dpaudit.record_noise(lambda x, rng: x + rng.laplace(), pairs, "eps=1", seed=1)
     assert [pair.x_prime for pair in result.ranked] == [3.0, 2.0, 1.0]
     assert [pair.loss for pair in result.pairs] == pytest.approx([3.0, 2.0, 1.0])
+
+
+def test_a_form_that_both_inputs_have_is_not_said_to_be_that_of_one():
+    def either(x, rng):
+        return ("a", x) if rng.random() < 0.01 else x if rng.random() < 0.6 else 1 - x
+
+    on_both = of(either, (0, 1)).pairs[0].statement
+    assert "is 0 on x and 1 on x_prime, without noise" in on_both and "whatever the noise" not in on_both
+    on_one = of(lambda x, rng: ("a",) if x > 0 and rng.random() < 0.01 else 0, (0, 1)).pairs[0].statement
+    assert "with probability 0.01 on x_prime and 0 on x" in on_one and "whatever the noise" not in on_one
