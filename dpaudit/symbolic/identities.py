@@ -35,11 +35,13 @@ def _comparisons(code: types.CodeType) -> Iterator[Sides]:
 
 
 def _before(listed: Sequence[dis.Instruction], end: int) -> tuple[int, Sequence[Any]]:
-    """Where the constant, or the global with its attributes, begins that ends before a place; and what it is."""
+    """Place where a constant, a class or a global with its attributes begins that ends before another; what it is."""
     start = end - 1
     while listed[start].opname == "LOAD_ATTR" and not listed[start].is_jump_target:
         start -= 1
     first, names = listed[start], [one.argval for one in listed[start:end]]
+    if names[-1] == "__class__" and not listed[end].is_jump_target:  # as where dataclasses are compared
+        return start, ("constant", type)
     kind = {"LOAD_CONST": "constant", "LOAD_GLOBAL": "global"}.get(first.opname)
     # Where another way leads to what follows, as of a conditional expression, it is one value of several.
     return start, () if kind is None or listed[end].is_jump_target else (kind, *names)

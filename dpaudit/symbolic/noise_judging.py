@@ -78,7 +78,7 @@ class _Group:
 
     @property
     def form(self) -> Any:
-        """What does not depend on noise of its outputs, but for numbers; None where an exception is raised."""
+        """Part of its outputs that no noise changes, but for numbers; None where an exception is raised."""
         return None if self.output is None else self.output.skeleton
 
     def mass(self, side: int, doubt: float = 0.0) -> float:

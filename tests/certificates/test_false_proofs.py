@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -256,7 +257,13 @@ FOLLOWED = {
     "is numpy's float32": lambda rng: rng.integers(10**6) <= np.float32(7),
     "is a large double": lambda rng: int(rng.integers(2**60)) < 2.0**59,
     "is numpy's noise": lambda rng: bool(np.float32(0.5) < rng.laplace(size=1)[0]),
+    "is an equal box": lambda rng: Box(1) == Box(1) and rng.random() < 0.25,
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Box:
+    held: int
 
 
 class Level(enum.IntEnum):
