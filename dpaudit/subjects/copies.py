@@ -211,8 +211,7 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
     if kind is float and first == second:
         return math.copysign(1.0, first) == math.copysign(1.0, second)
     if kind is np.ndarray and not first.dtype.hasobject:
-        is_alike = first.shape == second.shape and first.dtype == second.dtype
-        return bool(is_alike and first.tobytes() == second.tobytes())
+        return first.shape == second.shape and first.dtype == second.dtype and _have_same_bytes(first, second)
     if kind in MAPPINGS:
         same = list(first) == list(second)
         if same and _are_same_values(list(first.values()), list(second.values())):
@@ -232,6 +231,12 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
         return True
     asked.add(pair)
     return len(first) == len(second) and all(_are_same(*both, asked) for both in zip(first, second, strict=True))
+
+
+def _have_same_bytes(first: np.ndarray, second: np.ndarray) -> bool:
+    width = min(first.itemsize & -first.itemsize, 8)  # of unsigned integers: copies of large arrays take far longer
+    words = [np.ascontiguousarray(one).reshape(-1).view(f"u{width or 1}") for one in (first, second) if width]
+    return not words or bool(np.array_equal(words[0], words[1]))
 
 
 def _are_same_values(first: Any, second: Any) -> bool:
