@@ -236,8 +236,10 @@ def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Co
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:
+    """The inputs, where they have as many numbers as an output: of larger ones nothing is copied."""
     try:
-        points = [tuple(np.asarray(one, dtype=float).ravel().tolist()) for one in training.hints.inputs or ()]
+        points = [np.asarray(one, dtype=float).ravel() for one in training.hints.inputs or ()]
     except (TypeError, ValueError):
         return ()
-    return tuple(points) if points and len(points[0]) == len(points[1]) and np.all(np.isfinite(points)) else ()
+    fit = all(one.size == training.first.numbers.shape[1] and np.all(np.isfinite(one)) for one in points)
+    return tuple(tuple(one.tolist()) for one in points) if fit else ()
