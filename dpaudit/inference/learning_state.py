@@ -236,10 +236,9 @@ def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Co
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:
-    """The inputs, where they have as many numbers as an output: of larger ones nothing is copied."""
     try:
         points = [np.asarray(one, dtype=float).ravel() for one in training.hints.inputs or ()]
     except (TypeError, ValueError):
         return ()
-    fit = all(one.size == training.first.numbers.shape[1] and np.all(np.isfinite(one)) for one in points)
-    return tuple(tuple(one.tolist()) for one in points) if fit else ()
+    width = training.first.numbers.shape[1]  # large inputs that are no outputs are not listed
+    return tuple(tuple(one.tolist()) for one in points if one.size == width and np.all(np.isfinite(one)))
