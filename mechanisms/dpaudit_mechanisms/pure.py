@@ -1,4 +1,4 @@
-"""What all mechanisms share whose budget is one epsilon."""
+"""Base of all mechanisms whose budget is one epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a faulty twin says of its fault: in words, with the exact loss of its first pair beside what was promised."""
+"""Fault of a faulty twin as it says it: in words, with the exact loss of its first pair beside what was promised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Broken:
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss of the first pair."""
+        """The fault, and the true exact loss of the first pair."""
         for pair in self.pairs()[:1]:
             exact, promised = self.privacy_loss(pair.x, pair.x_prime), self.claim.for_pair(pair.x, pair.x_prime).value
             return f"{self.what}: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
