@@ -60,7 +60,7 @@ LEFT_OUT = 2
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event, the middle one about their mean ratio
+    pieces: tuple[int, ...] = (16, 6, 2)  # intervals of each half of an event; 6 is about sqrt(16 * 2)
     bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first of which an event has the mass
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
