@@ -54,8 +54,8 @@ SUMMARIES = (
 
 
 ORDERS = ("number of inversions of the first 64", "number of bits set")
-MAX_ORDERED = 64  # numbers of a sequence whose inversions are counted, and
-MAX_COMPARED = 6  # sequences
+MAX_ORDERED = 64  # numbers of a sequence whose inversions are counted
+MAX_COMPARED = 6  # sequences of which each two have a distance
 
 
 class Block(NamedTuple):
