@@ -6,6 +6,7 @@ dependence of draws; `dpaudit.campaign.planting` derives what that says). "Not r
 that a reader would expect to be found, more than nine in ten plants of `inconclusive_factor` budgets have to be, 10 of
 10 or 37 of 40. Let p be the probability that a leak is found, and that a plant is: a leak is missed, and called "not
 refuted", with probability (1 - p) P(Bin(10, p) >= 10), at most .036 for every p; of 40 plants it is at most .049.
+Where the labels of this audit outside of events make plants easier to find than leaks, it is more.
 
 The pair that was tested least well, by a test that knows its event, is the one whose outputs are planted. Pairs of one
 audit have outputs of one kind: the others have its figures, in the ratio of what such a test finds of them and of it.
