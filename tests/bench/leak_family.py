@@ -3,7 +3,8 @@
 A leak has a background law and a score of outputs. A is the upper tail of the score, B its lower tail. A draw chooses
 its place first: A with probability mass * e^loss / (1 + e^loss) on input 1, B with probability mass / (1 + e^loss), the
 other way round on input 0, and outside otherwise. It then takes an output of the background that lies there. So loss
-and mass are exact whatever the background and the score are, and outside A and B both laws agree. The cuts of the score
+and mass are exact whatever the background and the score are, and outside A and B both laws agree: so these leaks do not
+show what a lawful difference there hides from plants and audits (decision 57 has leaks that do). The cuts of the score
 are quantiles of the background, so that A and B are about as likely there, except where the score has few values.
 """
 
