@@ -19,7 +19,7 @@ Validity
 * **The mass.** An event is of whole cells, and so seldom has the mass that it is asked for, or even halves. Outputs in
   its halves are left out at random, up to a fifth of all, until both have half of the mass: the plant is a leak of
   outputs in which these cells are rarer. Where that is not enough, as of a coin, of some events that are made at random
-  the nearest is planted, one with even halves if there is any, and its mass is stated in the place of the other.
+  the nearest is planted, by its mass and by how even its halves are, and its mass is stated in the place of the other.
 * **The loss.** Where outputs that are left out do not suffice to make A and B even, the lighter has the loss, and the
   heavier what keeps both laws' masses at 1, or as near to that as the loss allows: where labels inside of the event are
   not even, too. The loss is never larger than what is stated. The mass that is stated is twice that of the lighter.
@@ -187,19 +187,19 @@ def mass_of(sides: Event) -> float:
 
 
 def _nearest(events: Iterable[Event], mass: float) -> Event:
-    """The first event that has the mass that it is asked for and even halves, once it is thinned.
+    """The first event that has the mass that it is asked for and even halves, once it is thinned; else the nearest.
 
-    Else that of the nearest mass among those whose halves are even: a heavier half has less than the loss. Else the
-    nearest.
+    A lighter half that has not half of the mass counts by the logarithm of that ratio, and so does a heavier half over
+    the lighter one, which has less than the loss.
     """
-    best, least = None, (True, math.inf)
+    best, least = None, math.inf
     for sides in events:
         few, many = _kept(sides, mass)
         had = 2.0 * few / (few + many + np.count_nonzero(sides == 0)) if few else 0.0
-        misfit = many > SIZES.near * few, abs(math.log(had / mass)) if had else math.inf
+        misfit = abs(math.log(had / mass)) + math.log(many / few) if had else math.inf
         if best is None or misfit < least:
             best, least = sides, misfit
-        if least <= (False, math.log(SIZES.near)):
+        if least <= math.log(SIZES.near):
             break
     assert best is not None
     return best

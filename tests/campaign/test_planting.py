@@ -154,6 +154,14 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
             assert all(has_mass(one, mass) for one in made) or form.name == "single values", (form.name, mass)
 
 
+def test_halves_that_are_not_even_are_nearer_than_a_flag_of_even_ones():
+    """A count has no end and level by it of even halves, and a flag beside it has: of mass 1, where .1 is asked for."""
+    rng = np.random.default_rng(8)
+    seen = seen_of(np.stack([rng.geometric(0.3, 8_000), rng.integers(0, 2, 8_000)], axis=1).astype(float))
+    masses = [mass_of(seen.event(form_of("one level"), 0.1, np.random.default_rng(k))) for k in range(10)]
+    assert max(masses) < 0.15
+
+
 def test_of_two_flags_the_rarest_event_is_planted():
     seen = seen_of(np.random.default_rng(6).integers(0, 2, (4_000, 2)).astype(float))
     sides = seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))
