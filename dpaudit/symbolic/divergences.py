@@ -147,12 +147,18 @@ def exp_bounds(exponent: Fraction, places: int = PLACES) -> tuple[Fraction, Frac
 
 
 def log_bounds(value: Fraction, places: int = PLACES) -> tuple[Fraction, Fraction]:
-    """Two fractions with the logarithm of a positive fraction between them; equal for 1."""
-    if value == 1:
-        return Fraction(0), Fraction(0)
-    low, high = _decimals(value, places)
+    """Two fractions with the logarithm of a positive fraction between them; equal for 1.
+
+    Examples
+    --------
+    >>> low, high = log_bounds(1 + Fraction(1, 10**80), places=50)  # as near to 1 as no decimal of so many places is
+    >>> low == 0 < high < Fraction(1, 10**50)
+    True
+    """
     context = _context(places)
-    return Fraction(low.ln(context).next_minus(context)), Fraction(high.ln(context).next_plus(context))
+    low, high = (end.ln(context) for end in _decimals(value, places))
+    # The logarithm of 1 is exact, and what is next to 0 has a denominator of 10^18 digits.
+    return Fraction(low and low.next_minus(context)), Fraction(high and high.next_plus(context))
 
 
 def epsilon_floats(t: Fraction | None) -> tuple[float, float]:
