@@ -385,7 +385,7 @@ class _Searcher:
         return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
 
     def _chosen(self, ranked: Sequence[TriedPair]) -> list[TriedPair]:
-        """Those to be audited, of the ones that stayed to the end: estimates from few draws are wild."""
+        """Pairs to audit, of the ones that stayed to the end: estimates from few draws have a large variance."""
         last = max(candidate.draws for candidate in ranked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]

@@ -54,7 +54,7 @@ def of_claim(source: str) -> Entry:
 
 
 def why(found: Entry, agrees: str) -> str:
-    """What explains a statement that does not agree: the ledger's words."""
+    """Explanation of a statement that does not agree: the ledger's words."""
     if agrees == "yes":
         return ""
     return OPEN.get(found.id) or found.corrected or found.unchecked or found.reason or found.reading
@@ -122,7 +122,7 @@ def read(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
 
 
 def stated(saved: Sequence[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """What experiments state, without what a machine changes."""
+    """Statements of the experiments, without what a machine changes."""
     return [(one["name"], row["source"], row["printed"], row["agrees"]) for one in saved for row in one["statements"]]
 
 

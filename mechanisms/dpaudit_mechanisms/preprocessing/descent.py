@@ -50,7 +50,7 @@ ENOUGH = 1e-5  # relative: a turn that gains less is the last one
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Preprocessed:
-    """What to answer and with which noise.
+    """Transformed queries, and the scales of their noise.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Preprocessed:
 
     @property
     def gap(self) -> float:
-        """How far above the optimum the loss can be, as a share of the loss: in [0, 1]."""
+        """Largest distance of the loss above the optimum, as a share of the loss: in [0, 1]."""
         return max(0.0, 1.0 - self.lower_bound / self.value) if self.value > 0.0 else 0.0
 
     def mechanism(self, metric: ArrayLike, **options: Any) -> DxLaplace:
