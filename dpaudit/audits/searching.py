@@ -73,7 +73,7 @@ MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 MAX_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
-PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
+PSEUDO_COUNT = 1.0  # added to the right and to the wrong guesses: it shrinks a loss that few guesses estimate
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 MAX_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 CLIMBED_SHARE = 4  # of the budget, for pairs without draws
@@ -468,9 +468,9 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
 
 def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
     """Standard deviations of a record's loss above epsilon, and the loss; `right` is less what a delta pays for."""
-    earned = np.maximum(right, 0.0) + PRIOR
-    loss = np.log(earned / (wrong + PRIOR))
-    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss
+    earned = np.maximum(right, 0.0) + PSEUDO_COUNT
+    loss = np.log(earned / (wrong + PSEUDO_COUNT))
+    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PSEUDO_COUNT)), loss
 
 
 def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:

@@ -156,7 +156,7 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
     return np.where(np.isfinite(values), np.mod(np.mod(bits[0], 2.0) + np.mod(bits[1], 2.0), 2.0), np.nan)
 
 
-def _interleaved(*columns: FloatArray) -> FloatArray:
+def _morton_code(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
     bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
     whole = [np.ldexp(np.minimum(own, last), bits).astype(np.int64) for own in columns]
@@ -194,8 +194,8 @@ KINDS: dict[str, ViewKind] = {
     "parity of two": ViewKind(lambda a, b, _: np.mod(a + b, 2.0), "whether {0} plus {1} is odd"),
     "parity of three": ViewKind(lambda a, b, c, _: np.mod(a + b + c, 2.0), "whether {0} plus {1} plus {2} is odd"),
     "two together": ViewKind(lambda a, b, m: rounded(a * m + b), "{0} and {1} together"),
-    "boxes": ViewKind(lambda a, b, _: _interleaved(a, b), "where {0} and {1} lie together"),
-    "boxes of three": ViewKind(lambda a, b, c, _: _interleaved(a, b, c), "where {0}, {1} and {2} lie together"),
+    "boxes": ViewKind(lambda a, b, _: _morton_code(a, b), "where {0} and {1} lie together"),
+    "boxes of three": ViewKind(lambda a, b, c, _: _morton_code(a, b, c), "where {0}, {1} and {2} lie together"),
     "linear relation": ViewKind(
         lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)), "{0} plus {parameter} times {1} less {2}"
     ),

@@ -153,9 +153,9 @@ class LowBitRule:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """Counts by bin, and behind them of outputs without a number, shape (bins + 1,)."""
-        return self.count_rows(self.columns(outcomes)) if len(outcomes) else self.zeros()
+        return self.bin_counts(self.columns(outcomes)) if len(outcomes) else self.zeros()
 
-    def count_rows(self, matrix: FloatArray) -> NDArray[np.int64]:
+    def bin_counts(self, matrix: FloatArray) -> NDArray[np.int64]:
         """The same of rows that were read."""
         is_none = np.all([np.isnan(matrix[:, table.column]) for table in self.tables], axis=0)
         return np.bincount(np.where(is_none, N_BINS, np.digitize(self.odds(matrix), EDGES)), minlength=N_BINS + 1)
@@ -253,7 +253,7 @@ def learn_rule(
     claim, best = Inequalities(ApproxDP(budget.epsilon, budget.delta)), None
     ranked = sorted(range(len(tried)), key=lambda k: -tried[k][0])
     for rule in (tried[k][1] for k in sorted(ranked[: SIZES.max_tried])):
-        counts = np.stack([rule.count_rows(held[of_held == label]) for label in (0, 1)])
+        counts = np.stack([rule.bin_counts(held[of_held == label]) for label in (0, 1)])
         with_number = counts[:, :N_BINS]
         size = int(draws * with_number.sum() / max(counts.sum(), 1))
         guesses = choose_rule(with_number, claim, level, max(size, 1))

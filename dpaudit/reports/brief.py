@@ -9,7 +9,7 @@ from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import asides, by_form, doubles, wording
 from dpaudit.reports.answers import answers
-from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
+from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
@@ -80,7 +80,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))
     blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(finding_facts(result, finding))]
-    blocks.append(Code(clean(line.line, 4000), "replay"))
+    blocks.append(CodeBlock(clean(line.line, 4000), "replay"))
     rows = [("", line.needs)] if line.needs else []
     if others:
         rows.append(("also", some([name_text(other.id, 40) for other in others], 3)))
@@ -172,7 +172,7 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += [*low_bits(result), *sides(result)]
     replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
-        blocks.append(Code(clean(replay.line, 4000), "replay"))
+        blocks.append(CodeBlock(clean(replay.line, 4000), "replay"))
         blocks += [Facts((("", replay.needs),))] if replay.needs else []
     return blocks
 

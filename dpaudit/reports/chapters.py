@@ -20,7 +20,7 @@ from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
+MAX_ROWS = 1000  # rows of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks, the gravest first
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 

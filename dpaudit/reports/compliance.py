@@ -14,7 +14,7 @@ from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
@@ -218,10 +218,10 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
         return ()
     blocks: list[Block] = [Paragraph(said("provenance.again"))]
     commands = [clean(line.line, LINE) for line in lines if not line.needs]
-    blocks += [Code("\n".join(commands))] if commands else []
+    blocks += [CodeBlock("\n".join(commands))] if commands else []
     for line in lines:
         if line.needs:
-            blocks += [Paragraph(f"From Python. {line.needs}"), Code(clean(line.line, LINE))]
+            blocks += [Paragraph(f"From Python. {line.needs}"), CodeBlock(clean(line.line, LINE))]
     return (*blocks, *(Paragraph(sentence) for sentence in rest))
 
 

@@ -18,7 +18,7 @@ from dpaudit.reports.wording import clean, compared, date_text, name_text, numbe
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
-ROWS = 200
+MAX_ROWS = 200  # rows of a table
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 
 
@@ -71,7 +71,7 @@ def _sentences(sections: list[Section]) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
-    return Table.first(title, columns, rows, ROWS) if rows else Paragraph(empty)
+    return Table.first(title, columns, rows, MAX_ROWS) if rows else Paragraph(empty)
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:

@@ -54,7 +54,7 @@ GREYS = {
 GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their steps
 OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
-ROWS = 1000  # most rows of a table of data
+MAX_ROWS = 1000  # rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
 PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
@@ -279,7 +279,7 @@ def scatter(result: AuditResult) -> Figure | None:
 def _pair_data(result: AuditResult) -> Table:
     """The data of the figures on losses."""
     rows = [wording.pair_row(finding) for finding in result.ranked()]
-    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, ROWS)
+    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, MAX_ROWS)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def wealth(result: AuditResult) -> Figure | None:
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
          compared(look.parameter_lower, finding.parameter_budget)[0])
-        for finding, look in looks[:ROWS]
+        for finding, look in looks[:MAX_ROWS]
     )  # fmt: skip
     note = said("figure.wealth_note")
     data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
@@ -443,11 +443,11 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     pairs = plural(len(drawn), "pair")
     description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
-    rest_rows = len(result.findings) - min(len(drawn), ROWS)
+    rest_rows = len(result.findings) - min(len(drawn), MAX_ROWS)
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
-    for finding in drawn[:ROWS]:
+    for finding in drawn[:MAX_ROWS]:
         ends = [", ".join(number_text(one, 5) for one in places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
         rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
@@ -584,7 +584,7 @@ def errors(result: UtilityResult) -> Figure | None:
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    data = Table("", columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    data = Table.first("", columns, [error_row(finding) for finding in ranked], MAX_ROWS)
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return plot_of(bars).figure("errors", title, description, note, data)
 

@@ -19,7 +19,7 @@ from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.files import parsed_json, read_bytes
 from dpaudit.results.codec import Form, FormError
 
-MAX_SAID = 500  # characters of an error that may repeat what stands in a file
+MAX_ERROR_CHARACTERS = 500  # characters of an error that may repeat what stands in a file
 WRONG_PLACE = {  # what the caller can know of a place beforehand
     errno.EACCES, errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT,
     errno.ENOTDIR, errno.ENOTEMPTY, errno.EPERM, errno.EROFS,
@@ -133,7 +133,7 @@ def utf8(text: str) -> bytes:
 def _shown(said: object) -> str:
     """Say what is said of a file, shortened where it repeats much of what stands in there."""
     text = str(said)
-    return text if len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."
 
 
 class Saved(Form):

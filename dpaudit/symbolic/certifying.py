@@ -245,7 +245,7 @@ class _Certifying:
         raising = {k for k in concerned if all(leaf.token.startswith("raised ") for leaf in explorations[k].law)}
         # Validity: a proof is of calls that depend on their input and their draws alone.
         changed = self.depends.changed()
-        doubt = changed or self.depends.doubt()
+        cause = changed or self.depends.impurity()
         held = []
         for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
@@ -256,8 +256,8 @@ class _Certifying:
                 reason = (
                     f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
                 )
-            if not reason and (changed or (doubt and done.verdict == "kept")):
-                reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {doubt}"
+            if not reason and (changed or (cause and done.verdict == "kept")):
+                reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
 from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
-from dpaudit.symbolic.dependence import UNSURE, Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.dependence import IMPURITIES, Dependence, checked, checked_getattr, checked_hasattr
 from dpaudit.symbolic.faces import Face
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.watching import unheard
@@ -55,7 +55,7 @@ def keep_type(*arguments: Any, **options: Any) -> Any:
         frame = sys._getframe(1)
         with unheard():
             after = [one for one in instructions(frame.f_code) if one.offset > frame.f_lasti]
-            UNSURE.extend([] if is_compared(after) else [MEMORY])
+            IMPURITIES.extend([] if is_compared(after) else [MEMORY])
     return found
 
 
@@ -101,7 +101,7 @@ def kept_by_conversions(depends: Dependence | None = None) -> Iterator[None]:
     """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
 
     Those that a program may call, where that is known of what it depends on. Where a function is missed, a conversion
-    in it gives a number, and a text or a set in it is a doubt by its name.
+    in it gives a number, and a text or a set in it is an impurity by its name.
     """
     vars(builtins).update({KEPT[name]: function for name, function in CALLED.items()})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []

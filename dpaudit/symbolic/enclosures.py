@@ -28,7 +28,7 @@ from dpaudit.symbolic.divergences import exp_bounds
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.piecewise import Comparison, Cycle, ExpSum, from_the_leaves
 
-BITS = 400  # of fixed-point numbers of Gumbel noise: far more than differences of a few terms lose
+N_FIXED_POINT_BITS = 400  # of Gumbel noise, below its leading digit: far more than differences of a few terms lose
 PRECISION = 160  # of balls, in bits
 SHARE = Fraction(1, 2**56)  # relative width of a bound by balls
 LEFT_OUT = Fraction(1, 2**140)  # mass beyond the cuts of a noise and between two knots that are one, at most
@@ -92,7 +92,7 @@ def _rounded(low: Fraction, high: Fraction) -> Enclosure:
     top = max(abs(low), abs(high))
     if not top:
         return Enclosure(low, high)
-    unit = Fraction(2) ** (math.frexp(float(top))[1] - BITS if float(top) else -2 * BITS)
+    unit = Fraction(2) ** (math.frexp(float(top))[1] - N_FIXED_POINT_BITS if float(top) else -2 * N_FIXED_POINT_BITS)
     return Enclosure(math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
 
 

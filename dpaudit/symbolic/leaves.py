@@ -29,7 +29,7 @@ from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import STANDARD, attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import MORE, UNSURE
+from dpaudit.symbolic.dependence import IMPURITIES, MORE
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
@@ -87,7 +87,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     """
     tails: list[Tail] = []
     if isinstance(output, Failed) and not output.is_whole:
-        UNSURE.append(MORE)
+        IMPURITIES.append(MORE)
     try:
         if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)

@@ -45,7 +45,7 @@ from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
 from dpaudit.symbolic.tape import FREE
 
 SLACK = 1e-6
-SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
+SIGNS = (-1.0, 1.0)  # of the relative errors on both inputs
 MAX_EPSILONS = 3  # of a claim, at which a mixture is integrated
 MAX_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)
@@ -81,9 +81,9 @@ class _Group:
         """Part of its outputs that no noise changes, but for numbers; None where an exception is raised."""
         return None if self.output is None else self.output.skeleton
 
-    def mass(self, side: int, doubt: float = 0.0) -> float:
-        """The probability on a side, with `doubt` as in `bounded_mass`."""
-        return math.fsum(bounded_mass(path, doubt) for path in self.sides[side])
+    def mass(self, side: int, sign: float = 0.0) -> float:
+        """The probability on a side, with `sign` as in `bounded_mass`."""
+        return math.fsum(bounded_mass(path, sign) for path in self.sides[side])
 
     def different(self) -> list[Path]:
         """Its paths where rounded numbers tell them apart, else its first one."""
@@ -92,9 +92,9 @@ class _Group:
         return paths if is_rounded else paths[:1]
 
 
-def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
-    """The probability of a path: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
-    return path.tape.probability(without) * (1.0 + doubt * path.tape.doubt(without))
+def bounded_mass(path: Path, sign: float, without: Collection[int] = ()) -> float:
+    """The probability of a path (sign 0), or a bound on it from below (-1) or above (1) for its rounding errors."""
+    return path.tape.probability(without) * (1.0 + sign * path.tape.relative_error(without))
 
 
 def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
@@ -107,8 +107,8 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
     if groups is None:
         told = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
         return Proof(merges=told[0] != told[1])
-    # Validity: what probabilities are in doubt by is taken off the loss.
-    is_sure = all(path.tape.doubt() <= 0.1 * SLACK for path in (*first.known, *second.known))
+    # Validity: the relative error of probabilities is taken off the loss.
+    is_sure = all(path.tape.relative_error() <= 0.1 * SLACK for path in (*first.known, *second.known))
     is_exact = first.left == second.left == 0.0 and is_sure
     is_exact = is_exact and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
@@ -145,7 +145,7 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     if any(len(side) > 1 for side in group.sides):
         return False
     leaves, _used, shared, is_all = noisy_numbers((group.sides[0][0], group.sides[1][0]))
-    if any(leaf.is_in_doubt for leaf in leaves):
+    if any(leaf.is_undecided for leaf in leaves):
         return False
     if is_pure:
         return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))

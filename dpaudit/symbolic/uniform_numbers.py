@@ -35,7 +35,7 @@ Exact = Fraction | float  # a float only for an infinity or NaN
 MAX_OFFSET = 2**20  # of a symbol, as a multiple of its scale
 MAX_SCALE = 2**1000  # of a symbol, or of 1 divided by it: beyond that doubles overflow, or have fewer digits
 # What is said of uses that need the number.
-USES = {
+USES_IN_WORDS = {
     "a text": "printed, or is an output",
     "a key, or a member of a set": "looked up by its value",
     "a copy": "copied",
@@ -108,7 +108,7 @@ class UniformNumber(Symbol):
         return self._source.low, self._source.high
 
     def number(self, use: str = "as it is") -> NoReturn:
-        self._refuse(f"a uniform number is {USES.get(use, f'used as a number ({use})')}")
+        self._refuse(f"a uniform number is {USES_IN_WORDS.get(use, f'used as a number ({use})')}")
 
     def _refuse(self, reason: str) -> NoReturn:
         self._run.refuse(reason)
