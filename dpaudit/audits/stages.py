@@ -134,7 +134,7 @@ class Dependence(Stage):
             game.change, runs = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += runs
         withhold_all(run.games)
-        changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
+        changes = changes_of(run.games) if run.table is None else (run.changes, run.inputs)
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.session, 1))
 
 
@@ -145,7 +145,7 @@ class Plants(Stage):
     purposes = (streams.PLANTS,)
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.options.power != "off" and run.universe is None and not run.depends
+        return run.options.power != "off" and run.table is None and not run.depends
 
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits.planted import plant  # few audits need it
@@ -233,7 +233,7 @@ class LowBits(Stage):
 
     def _candidates(self, run: AuditRun) -> tuple[list[low_bits.Candidate], int]:
         """The pairs that may be examined, and how many others there are."""
-        if (table := run.universe) is None:
+        if (table := run.table) is None:
             return [
                 low_bits.Candidate(run.pairs[k], run.positions[k], finding.budget, k)
                 for k, finding in enumerate(run.findings)

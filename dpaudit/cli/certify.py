@@ -27,7 +27,7 @@ STATUS = {"kept": 0, "violated": 1, "open": 5}
     help="By how much a claim may be exceeded: nats of epsilon, a share of delta. 0: not at all.",
 )
 @click.option(
-    "--face", type=click.Choice(["numpy", "random"]), help="The generator that TARGET is given.  [default: numpy]"
+    "--generator", "--face", "face", type=click.Choice(["numpy", "random"]), help="TARGET's generator. [default: numpy]"
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the certificate to this file, as JSON.")
 @shared("table")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
 
-from dpaudit.cli.chatter import Sparing, suppressed, warnings_once
 from dpaudit.cli.group import note, plain, report_error
+from dpaudit.cli.subject_output import Sparing, suppressed, warnings_once
 from dpaudit.config import Config, formats
 from dpaudit.subjects.leaving import Hold, same_folder
 

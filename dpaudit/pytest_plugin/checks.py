@@ -15,7 +15,7 @@ import pytest
 from dpaudit.reports.words import plural
 
 if TYPE_CHECKING:
-    from dpaudit.conformance.faces import BoundCheck
+    from dpaudit.conformance.bindings import BoundCheck
     from dpaudit.conformance.result import CheckResult
 
 WORDS = (

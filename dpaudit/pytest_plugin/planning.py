@@ -15,12 +15,12 @@ from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, i
 from dpaudit.pytest_plugin.options import Settings
 
 if TYPE_CHECKING:
-    from dpaudit.conformance.faces import BoundCheck, Subjects
+    from dpaudit.conformance.bindings import BoundCheck, Subjects
 
 FIXTURE = "dp_audit"
 PROPERTY = "dpaudit"  # the name of the verdicts among a test's user_properties
 FLOATING_POINT_PROPERTY = "dpaudit_floating_point"  # there, of each audit whose low bits leak
-FACES = "dpaudit.conformance.faces"
+CHECKS = "dpaudit.conformance.bindings"
 STATE: pytest.StashKey[TestState] = pytest.StashKey()
 
 
@@ -187,8 +187,8 @@ def is_ours(item: pytest.Item) -> bool:
 
 def bound_check(item: pytest.Item) -> BoundCheck | None:
     """The conformance check that a test runs; None for other tests."""
-    faces = sys.modules.get(FACES)  # where nobody has loaded it there is no check
+    checks = sys.modules.get(CHECKS)  # where nobody has loaded it there is no check
     parameters = getattr(getattr(item, "callspec", None), "params", None)
-    if faces is None or not parameters:
+    if checks is None or not parameters:
         return None
-    return next((value for value in parameters.values() if isinstance(value, faces.BoundCheck)), None)
+    return next((value for value in parameters.values() if isinstance(value, checks.BoundCheck)), None)

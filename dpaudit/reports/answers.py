@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
@@ -21,7 +21,7 @@ from dpaudit.reports.words import joined, said, words
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
 LOW_BITS = "floating_point"  # the check that audits low bits
-APART = (*wording.DEPENDENCE, *asides.FOUND)  # side findings of which other sentences speak
+APART = (*wording.DEPENDENCE, *side_texts.FOUND)  # side findings of which other sentences speak
 
 
 def quoted(name: str) -> str:
@@ -61,13 +61,13 @@ def found_beside(dossier: Dossier) -> list[str]:
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
-    leaking = [wording.subject_name(one, 60) for one in dossier.audits if doubles.are_leaking(one)]
+    leaking = [wording.subject_name(one, 60) for one in dossier.audits if float_findings.are_leaking(one)]
     failed = [record for one in dossier.checks for record in one.of_status("violated")]
     leaking += [wording.clean(record.mechanism, 60) for record in failed if record.name == LOW_BITS]
     found = [(said("release.bits"), name) for name in leaking]
     sides = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
     beside = [one for one in sides if one[0].status == "found" and one[0].kind not in APART]
-    found += [(asides.title(side), name) for side, name in beside]
+    found += [(side_texts.title(side), name) for side, name in beside]
     kinds = wording.gathered((title, quoted(name)) for title, name in found)
     return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
 

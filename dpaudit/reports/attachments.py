@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.reports import asides
+from dpaudit.reports import side_texts
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.plan import plan_blocks
@@ -57,8 +57,9 @@ def plan_attachment(name: str, digest: str, plan: Plan) -> Attachment:
 
 def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    table = Table("Looked at beside the claim", asides.COLUMNS, (tuple(asides.row(finding)),))
-    return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
+    table = Table("Looked at beside the claim", side_texts.COLUMNS, (tuple(side_texts.row(finding)),))
+    headline = f"{side_texts.title(finding)}: {side_texts.status_text(finding)}"
+    return Attachment(name, digest, "side finding", headline, (table,))
 
 
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
-from dpaudit.reports import asides, by_form, doubles, wording
+from dpaudit.reports import by_form, float_findings, side_texts, wording
 from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
@@ -129,17 +129,17 @@ def low_bits(result: AuditResult) -> list[Block]:
     if finding is None:
         return []
     if finding.verdict == "not_applicable":
-        return [Paragraph(f"{doubles.headline(result)}. {clean(finding.message, 400)}", "note")]
+        return [Paragraph(f"{float_findings.headline(result)}. {clean(finding.message, 400)}", "note")]
     leaks = finding.verdict == "leaks"
     mark = "found" if leaks else "not_refuted"
-    head = Paragraph(f"{doubles.headline(result)}. Apart from the verdict.", mark=mark)
-    return [head, Facts(doubles.facts(result))] if leaks else [head]
+    head = Paragraph(f"{float_findings.headline(result)}. Apart from the verdict.", mark=mark)
+    return [head, Facts(float_findings.facts(result))] if leaks else [head]
 
 
 def sides(result: AuditResult) -> list[Block]:
     """A line for each thing that was looked at beside the claim."""
     lines: list[Block] = [
-        Paragraph(asides.line(side), "note", side.status if side.status == "found" else "")
+        Paragraph(side_texts.line(side), "note", side.status if side.status == "found" else "")
         for side in result.side_findings[:SIDES_SHOWN]
     ]
     more = len(result.side_findings) - SIDES_SHOWN
@@ -170,7 +170,7 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
     blocks += [*low_bits(result), *sides(result)]
-    replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
+    replay = float_findings.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
         blocks.append(CodeBlock(clean(replay.line, 4000), "replay"))
         blocks += [Facts((("", replay.needs),))] if replay.needs else []

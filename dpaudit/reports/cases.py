@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.wording import clean, name_text, number_text
@@ -114,12 +114,13 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
     if found is not None:
         seen = {"leaks": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[found.verdict]
         opening = ["The low bits of the outputs leak."] if found.verdict == "leaks" else []
-        message = clean(" ".join([*opening, f"{doubles.headline(result)}.", *doubles.paragraphs(result)]), 2000)
+        sentences = [*opening, f"{float_findings.headline(result)}.", *float_findings.paragraphs(result)]
+        message = clean(" ".join(sentences), 2000)
         yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
     for side in result.side_findings:
         seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]
-        message = f"{clean(side.summary, 1000)} (error rate: {asides.rate_text(side)}; apart from the verdict)"
-        yield Case(result.subject, claim, clean(side.kind, 60), asides.title(side), seen, message)
+        message = f"{clean(side.summary, 1000)} (error rate: {side_texts.rate_text(side)}; apart from the verdict)"
+        yield Case(result.subject, claim, clean(side.kind, 60), side_texts.title(side), seen, message)
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import all_pairs, asides, brief, by_form, curves, doubles, figures, wording
+from dpaudit.reports import all_pairs, brief, by_form, curves, figures, float_findings, side_texts, wording
 from dpaudit.reports.cases import STATUSES
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
@@ -77,7 +77,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if forms := by_form.blocks(result):
         yield Section("found", "What would have been found", tuple(forms))
     if result.universe is not None:
-        yield Section("universe", "All pairs", tuple(all_pairs.blocks(result)))
+        yield Section("all-pairs", "All pairs", tuple(all_pairs.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
     if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
         yield Section("losses", "Loss against budget", tuple(losses))
@@ -91,11 +91,11 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
-    yield Section("floating-point", doubles.headline(result), tuple(_low_bits(result)))
+    yield Section("floating-point", float_findings.headline(result), tuple(_low_bits(result)))
     if result.side_findings:
-        rows = list(map(asides.row, result.side_findings))
-        table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
-        yield Section("beside", "Beside the claim", (Paragraph(asides.APART), table))
+        rows = list(map(side_texts.row, result.side_findings))
+        table = Table.first("Looked at beside the claim", side_texts.COLUMNS, rows, MESSAGES)
+        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -120,9 +120,9 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
 
 
 def _low_bits(result: AuditResult) -> Iterator[Block]:
-    yield from (Paragraph(text) for text in doubles.paragraphs(result))
-    if rows := tuple(tuple(row) for row in doubles.rows(result)[:MAX_ROWS]):
-        yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
+    yield from (Paragraph(text) for text in float_findings.paragraphs(result))
+    if rows := tuple(tuple(row) for row in float_findings.rows(result)[:MAX_ROWS]):
+        yield Table("Examined pairs", float_findings.COLUMNS, rows, is_closed=True)
 
 
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports import asides, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
@@ -198,10 +198,10 @@ def _promised(finding: Finding) -> str:
 def _beside(before: AuditResult, after: AuditResult) -> Section:
     sides = []
     for result in (before, after):
-        looked = wording.gathered((asides.title(side), status_word(side.status)) for side in result.side_findings)
+        looked = wording.gathered((side_texts.title(side), status_word(side.status)) for side in result.side_findings)
         found = {name: ", ".join(statuses) for name, statuses in looked.items()}
-        doubles = result.floating_point
-        found["Floating point"] = status_word(doubles.verdict) if doubles is not None else "not examined"
+        low_bits = result.floating_point
+        found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
         sides.append(found)
     empty = "The same statuses beside the claim."
     old, new = sides

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.rows import privacy_line
@@ -194,7 +194,7 @@ def _low_bits(result: AuditResult) -> Found:
     if found is None or not found.pairs:
         return "not assessed", ""
     rate = rate_text(found.error_rate)
-    told = said("evidence.bits", headline=doubles.headline(result), rate=rate)
+    told = said("evidence.bits", headline=float_findings.headline(result), rate=rate)
     return "tested in part", joined(told, said("evidence.bits_rest"))
 
 
@@ -276,7 +276,7 @@ def _is_of_calls(result: AuditResult) -> bool:
 def sides(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{asides.title(f)}: {asides.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    texts = [f"{side_texts.title(f)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item

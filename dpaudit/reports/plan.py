@@ -163,7 +163,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
     if opinions:
         yield said("plan.opinion", pair=name_text(first.id, SHORT_NAME), samples=", ".join(opinions))
     if plan.is_universe:
-        yield said("plan.universe")
+        yield said("plan.all_pairs")
     if plan.pools:
         yield said("plan.pools", pools=plural(plan.pools, "pool"))
     if len(plan.budgets) < sum(planned.pairs for planned in plan.budgets):

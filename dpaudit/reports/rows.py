@@ -112,7 +112,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
     if result.universe is not None:
-        return said("row.missed_universe", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
+        return said("row.missed_all_pairs", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
     powers = [finding.power for finding in result.findings if finding.power is not None]
     if not powers:
         return "not known", None, None

@@ -35,7 +35,7 @@ from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
 from dpaudit.symbolic.exact_judging import check_claim, judge, open_pair
-from dpaudit.symbolic.exploring import FACES, Exploration, Runner, untraced_randomness, with_generators
+from dpaudit.symbolic.exploring import LIBRARIES, Exploration, Runner, untraced_randomness, with_generators
 from dpaudit.symbolic.leaves import NeedsNumbers, cells, readable
 from dpaudit.symbolic.noise_laws import NoiseLaw, judge_noise, noise_law
 from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
@@ -46,7 +46,7 @@ SECONDS = 60.0
 MAX_PAIRS = 20_000
 FIRST_LOOK = 32  # runs of each input after which the pairs are judged for the first time; then at each doubling
 REAL_SHARE = 0.25  # of the time, for runs with real numbers
-ENOUGH_RUNS = 100  # of an input, with which a law is held against runs where there is no time for all of them
+MIN_RUNS = 100  # of an input, with which a law is held against runs where there is no time for all of them
 AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
 
 
@@ -118,9 +118,9 @@ def certified(
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
         face = "random" if any(role == "random" for _, role in subject.keywords) else "numpy"
-    elif face in FACES:
+    elif face in LIBRARIES:
         subject = with_generators(subject, face)
-    if face not in FACES:
+    if face not in LIBRARIES:
         raise UsageError(f"face must be 'numpy' or 'random', got {face!r}.")
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
@@ -236,7 +236,7 @@ class _Certifying:
                     "Something is kept between calls, or dpaudit follows the program wrongly: then please report it, "
                     "with the program"
                 )
-            elif counts.total() < min(planned, ENOUGH_RUNS):
+            elif counts.total() < min(planned, MIN_RUNS):
                 wrong[place] = (
                     f"undecided, because the law could not be held against runs with real numbers: {counts.total():,} "
                     f"of {planned:,} were made in the time; more seconds"

@@ -25,7 +25,7 @@ import numpy as np
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
 from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
 from dpaudit.symbolic.dependence import IMPURITIES, Dependence, checked, checked_getattr, checked_hasattr
-from dpaudit.symbolic.faces import Face
+from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.watching import unheard
 
@@ -48,7 +48,7 @@ def _keeping(kind: type) -> Callable[..., Any]:
 
 def keep_type(*arguments: Any, **options: Any) -> Any:
     """`type`, which gives the class of what a symbol, an array of them or a face stands for."""
-    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | Face):
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | TracedRng):
         return arguments[0].__class__
     found = type(*arguments, **options)
     if is_as_found(found):

@@ -35,7 +35,7 @@ from dpaudit.symbolic.code_names import (
     is_hidden,
     is_of_own,
 )
-from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH
+from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
 from dpaudit.symbolic.program_state import INPUT, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"

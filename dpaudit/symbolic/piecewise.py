@@ -27,7 +27,7 @@ from dpaudit.symbolic.divergences import exp_bounds
 
 PLACES = 30  # digits of a first try
 MAX_PLACES = 2_000
-ENOUGH = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
+BOUND_TOLERANCE = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
 ZERO = Fraction(0)
 FAMILIES = ("laplace", "exponential", "uniform")
 
@@ -83,12 +83,12 @@ class ExpSum:
             low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def narrow_bounds(self, enough: Fraction = ENOUGH) -> tuple[Fraction, Fraction]:
+    def narrow_bounds(self, tolerance: Fraction = BOUND_TOLERANCE) -> tuple[Fraction, Fraction]:
         """Bounds of the number with one sign, at most that share of it apart; `ArithmeticError` after many digits."""
         places = PLACES
         while places <= MAX_PLACES:
             low, high = self.bounds(places)
-            if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
+            if low == high or (low * high > 0 and high - low <= tolerance * min(abs(low), abs(high))):
                 return low, high
             places *= 2
         raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MAX_PLACES:,} digits")

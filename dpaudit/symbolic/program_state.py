@@ -39,7 +39,7 @@ from dpaudit.symbolic.code_names import (
     is_own,
     nested,
 )
-from dpaudit.symbolic.faces import REFERENCE
+from dpaudit.symbolic.generators import REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run

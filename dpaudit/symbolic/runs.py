@@ -30,7 +30,7 @@ from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.dependence import IMPURITIES, MORE, Dependence
-from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
+from dpaudit.symbolic.generators import OldNumpyRng, PythonRng
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.leaves import held
 from dpaudit.symbolic.noise_draws import NoiseDraws
@@ -118,7 +118,7 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
         key = (tape.run, tape.salt)
         return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
     if role in ("random_state", "random"):
-        return (PythonFace if role == "random" else OldNumpyFace)(NoiseDraws(tape))
+        return (PythonRng if role == "random" else OldNumpyRng)(NoiseDraws(tape))
     return generator
 
 

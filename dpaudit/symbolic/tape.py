@@ -35,7 +35,7 @@ from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
-from dpaudit.symbolic.faces import Event
+from dpaudit.symbolic.generators import Event
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.orders import Component, connected, mass_of, needed
 from dpaudit.symbolic.piecewise import Comparison, ExpSum

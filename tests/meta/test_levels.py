@@ -185,15 +185,15 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
     assert least_share(pairs) == pytest.approx(shares.min(), rel=1e-12)
 
 
-@pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
-def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
+@pytest.mark.parametrize(("is_table", "share"), [(False, 1.0), (True, TABLE_SHARE)])
+def test_a_plan_counts_with_the_share_of_a_table(is_table, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
-    games = GamePlan("fixed", is_universe)
+    games = GamePlan("fixed", is_table)
     planned = planning._Planned(as_subject(response), PureDP(1.0), pairs, games, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
-def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
+def test_the_table_of_all_pairs_and_its_depth_share_one_rate(monkeypatch):
     """They are looked at in one call, and a pair has the larger one of its two bounds."""
     spent = []
     table = all_pairs_auditing.AllPairsGame

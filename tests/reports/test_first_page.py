@@ -118,7 +118,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("name", ["violated", "not_refuted", "inconclusive", "error", "empty", "universe", "sides"])
+@pytest.mark.parametrize("name", ["violated", "not_refuted", "inconclusive", "error", "empty", "all pairs", "sides"])
 def test_every_report_of_an_audit_answers_six_questions_before_anything_else(synthetic, name):
     result = synthetic.make(name)
     told = answers.answers(Dossier.alone(result))

@@ -47,7 +47,7 @@ from dpaudit.subjects.plain import unpacked
 from dpaudit.subjects.tracebacks import is_news
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
-HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
+MIN_ENDED_CALLS = 24  # on two inputs at least, none of which came back: then every call will end its worker
 
 
 class OutOfPatience(CallError):
@@ -351,16 +351,16 @@ class IsolatedSubject(Subject):
                 "what they start."
             )
         ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
-        hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
-        if not ended or (not hopeless and record.lost + recycled <= self.isolation.patience):
+        never_returns = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= MIN_ENDED_CALLS
+        if not ended or (not never_returns and record.lost + recycled <= self.isolation.patience):
             return
         shares = ", ".join(
             f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
             f"({', '.join(sorted(record.ended[key]))})"
             for key in sorted(ended)
         )
-        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not hopeless else ""
-        advice = "" if hopeless else " Use mode='sequential', shorter seconds or more patience."
+        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not never_returns else ""
+        advice = "" if never_returns else " Use mode='sequential', shorter seconds or more patience."
         raise OutOfPatience(f"{self.name}: calls must come back, got {shares} that did not{lost}.{advice}")
 
 

@@ -45,7 +45,7 @@ from dpaudit_mechanisms.preprocessing.program import answers_alone, joint, one_s
 SMALL = 100  # K N: up to here a descent from every start
 TURNS = 12  # of the blocks, at most
 SLOW = 0.01  # relative gain of a turn below which the expensive block is tried too
-ENOUGH = 1e-5  # relative: a turn that gains less is the last one
+MIN_GAIN = 1e-5  # relative gain of a turn: one that gains less is the last
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ def _descended(problem: Problem, best: Point) -> Point:
             best = better(problem, best, _scales_alone(problem, best))
             if problem.value(*best) > (1.0 - SLOW) * before:  # the expensive block, where the cheap ones gain little
                 best = better(problem, best, _attempt(answers_alone, problem, best)[0])
-        if problem.value(*best) >= (1.0 - ENOUGH) * before:
+        if problem.value(*best) >= (1.0 - MIN_GAIN) * before:
             break
     return best
 

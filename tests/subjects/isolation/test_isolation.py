@@ -249,7 +249,7 @@ def test_a_worker_keeps_no_exception_of_its_calls() -> None:
     assert list(subject.sample(1.0, 2, rng)) == [0.0, 0.0]
 
 
-def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
+def test_a_table_of_all_pairs_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
     pairs = dpaudit.all_pairs([float(k) for k in range(80)])
     with pytest.raises(
         UsageError, match=r"isolation must not be given with a table of all pairs, .* made in one random order"
