@@ -396,15 +396,15 @@ def _estimate(
     An estimate from few draws, without any confidence: it suits the plan, and is no evidence.
     """
     half = pilot // 2
-    sides = []
+    batches = []
     for side, data in enumerate((pair.x, pair.x_prime)):
         rng = stream(root, PLAN_DRAWS, 2, side, place)
-        sides.append(read_outputs(subject.sample(data, pilot, rng), pilot).kept())
+        batches.append(read_outputs(subject.sample(data, pilot, rng), pilot).kept())
     game = PairGame(claim, (0, 1), False, 2 * samples)
-    game.fit(sides[0].rows(slice(0, half)), sides[1].rows(slice(0, half)), level)
+    game.fit(batches[0].rows(slice(0, half)), batches[1].rows(slice(0, half)), level)
     game.start(level)
     use = game.main
-    use.add(*(use.statistic.count(side.rows(slice(half, pilot))) for side in sides))
+    use.add(*(use.statistic.count(side.rows(slice(half, pilot))) for side in batches))
     correct, wrong, abstained = use.counts
     guesses, total = correct + wrong, correct + wrong + abstained
     return EventEstimate(

@@ -133,10 +133,10 @@ class _Plants:
         found = plants = 0
         while key not in self.cells and plants < self.plants and plants - found < may_miss:
             rng = stream(self.run.root, PLANTS, self.place, len(self.cells), plants)
-            sides = self.planting.seen.event(form, mass, rng)
-            found, plants = found + self.planting.is_found(sides, loss, rng), plants + 1
-            self.masses.setdefault(key[:2], []).append(mass_of(sides))
-            self.labelled = min(self.labelled, labelled_of(sides))
+            event = self.planting.seen.event(form, mass, rng)
+            found, plants = found + self.planting.is_found(event, loss, rng), plants + 1
+            self.masses.setdefault(key[:2], []).append(mass_of(event))
+            self.labelled = min(self.labelled, labelled_of(event))
         return self.cells.setdefault(key, PlantedCell(*key, found, plants)).suffices(self.known.probability)
 
     def _stated(self, key: tuple[str, float, float]) -> PlantedCell:

@@ -355,8 +355,8 @@ class _Searcher:
         if is_time_over():
             raise OutOfTimeError
         candidate.draws = min(size, MAX_KEPT)
-        sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
-        drawn = [side for side in sides if side is not None]
+        batches = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
+        drawn = [side for side in batches if side is not None]
         if len(drawn) < 2:
             candidate.raises, candidate.refused = len(drawn) == 1, not drawn
             return
@@ -443,9 +443,9 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     on its training draws gains nothing. An estimate for ranking only: rules are of a few plain views.
     """
     size = min(len(first), len(second))
-    sides = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
-    reader = Reader.learn(sides)
-    matrices = [reader(side) for side in sides]
+    batches = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
+    reader = Reader.learn(batches)
+    matrices = [reader(side) for side in batches]
     total = np.zeros(4)  # right and wrong guesses of 1, right and wrong guesses of 0
     guessed = 0.0
     for fitted in (slice(0, size // 2), slice(size // 2, size)):

@@ -134,9 +134,9 @@ class Betting(Test):
     @property
     def line(self) -> dict[str, float]:
         bets = self._budget_bets(self.rounds[-1])
-        guessed = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed]
-        sides = bets.sides if self.claim.family == "renyi" else guessed or bets.sides
-        return self._inequalities.said(self.claim.value, bets.strongest, sides)
+        guessed = [way for way, is_guessed in enumerate(self.rule.directions) if is_guessed]
+        directions = bets.directions if self.claim.family == "renyi" else guessed or bets.directions
+        return self._inequalities.said(self.claim.value, bets.strongest, directions)
 
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
         """The guessing rule by counts of bins; where these are none, by what was predicted before any draw counted.

@@ -86,14 +86,14 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 def _settings(before: Result, after: Result) -> Section:
     """Subject, claim, options, seed and versions."""
-    sides = []
+    versions = []
     for result in (before, after):
         subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
         shown_apart = ("subjects", "pairs")
         settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
-        sides.append(_flat({"subject": subject, **settings}))
+        versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
-    old, new = sides
+    old, new = versions
     return _compared("settings", "Subject, settings and versions", "Settings", old, new, empty)
 
 
@@ -116,9 +116,9 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
     """Pairs whose names stayed and whose inputs did not: what is said of them compares different things."""
     if any(is_redacted(finding.x) for result in (before, after) for finding in result.findings):
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
-    sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
-    both = [name for name in sides[1] if name in sides[0]]
-    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in sides)
+    versions = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
+    both = [name for name in versions[1] if name in versions[0]]
+    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in versions)
     empty = "Pairs of the same name have the same inputs."
     return _compared("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
 
@@ -196,13 +196,13 @@ def _promised(finding: Finding) -> str:
 
 
 def _beside(before: AuditResult, after: AuditResult) -> Section:
-    sides = []
+    versions = []
     for result in (before, after):
         looked = wording.gathered((side_texts.title(side), status_word(side.status)) for side in result.side_findings)
         found = {name: ", ".join(statuses) for name, statuses in looked.items()}
         low_bits = result.floating_point
         found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
-        sides.append(found)
+        versions.append(found)
     empty = "The same statuses beside the claim."
-    old, new = sides
+    old, new = versions
     return _compared("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")

@@ -240,8 +240,8 @@ def _one_run(
 ) -> dict[str, Any]:
     found = order_of_one_run(scores_in, scores_out, rng, in_pairs)
     with np.errstate(invalid="ignore"):
-        sides = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
-    p_value = dependence_p_value(sides, stream(seed, 2))
+        groups = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
+    p_value = dependence_p_value(groups, stream(seed, 2))
     records = records_of(found, level, guesses)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]

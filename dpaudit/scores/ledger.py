@@ -99,8 +99,8 @@ class Ledger:
     @property
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """All scores that count, in the order in which they came: with the canary, and without."""
-        sides = zip(*((session.scores_in, session.scores_out) for session in self.current), strict=True)
-        first, second = (np.concatenate(side) for side in sides) if self.current else (np.empty(0), np.empty(0))
+        groups = zip(*((session.scores_in, session.scores_out) for session in self.current), strict=True)
+        first, second = (np.concatenate(side) for side in groups) if self.current else (np.empty(0), np.empty(0))
         return first, second
 
 
@@ -217,11 +217,11 @@ def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> t
     be longer.
     """
     known = ledger.scores
-    sides = list(zip((given_in, given_out), known, strict=True))
+    groups = list(zip((given_in, given_out), known, strict=True))
     nothing = np.empty(0), np.empty(0)
-    if all(_begins_with(given, has) for given, has in sides):
+    if all(_begins_with(given, has) for given, has in groups):
         new_in, new_out = given_in[len(known[0]) :], given_out[len(known[1]) :]
-    elif all(_begins_with(has, given) for given, has in sides):
+    elif all(_begins_with(has, given) for given, has in groups):
         return nothing
     else:
         digest = digest_of(given_in, given_out)

@@ -169,7 +169,7 @@ class _Certifying:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
         found: list[NoiseLaw] = []
         until = time.monotonic() + deadline - REAL_SHARE * self.seconds - self.clock()
-        inputs, sides = self._inputs()
+        inputs, positions = self._inputs()
         try:
             with kept_by_conversions(self.depends):
                 for x in inputs:
@@ -181,9 +181,9 @@ class _Certifying:
         self.runs = sum(one.runs for one in found)
         judged = [
             judge_noise(pair, claim, found[first], found[second], Fraction(self.rounding))
-            for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
+            for pair, claim, (first, second) in zip(self.pairs, self.claims, positions, strict=True)
         ]
-        return self._certificate(self._held_against_runs(self._one_by_one(), found, sides, judged, deadline))
+        return self._certificate(self._held_against_runs(self._one_by_one(), found, positions, judged, deadline))
 
     def _one_by_one(self) -> Subject:
         """The subject as it is called for one output, with a generator that is passed as it is."""
@@ -198,28 +198,28 @@ class _Certifying:
         return list(inputs.values()), [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
 
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
-        inputs, sides = self._inputs()
+        inputs, positions = self._inputs()
         explorations = [Exploration(runner, x) for x in inputs]
         with kept_by_conversions(self.depends):
-            self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
+            self._explore(runner, explorations, positions, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:
                 exploration.repeat(deadline - 0.5 * REAL_SHARE * self.seconds)
         runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
-        judged = self._judged(explorations, sides, deadline)
-        return self._certificate(self._held_against_runs(runner.subject, explorations, sides, judged, deadline))
+        judged = self._judged(explorations, positions, deadline)
+        return self._certificate(self._held_against_runs(runner.subject, explorations, positions, judged, deadline))
 
     def _held_against_runs(
         self,
         subject: Subject,
         explorations: Sequence[Exploration | NoiseLaw],
-        sides: Sequence[tuple[int, int]],
+        positions: Sequence[tuple[int, int]],
         judged: Sequence[CertifiedPair],
         deadline: float,
     ) -> list[CertifiedPair]:
         """The pairs, open where a law that they rest on does not fit runs with real numbers."""
-        decided = [places for places, pair in zip(sides, judged, strict=True) if pair.verdict != "open"]
+        decided = [places for places, pair in zip(positions, judged, strict=True) if pair.verdict != "open"]
         concerned = sorted({place for places in decided for place in places})
         inputs = [explorations[place].x for place in concerned]
         outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock)
@@ -247,7 +247,7 @@ class _Certifying:
         changed = self.depends.changed()
         cause = changed or self.depends.impurity()
         held = []
-        for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
+        for pair, claim, places, done in zip(self.pairs, self.claims, positions, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
                 kinds = {
@@ -262,7 +262,7 @@ class _Certifying:
         return held
 
     def _explore(
-        self, runner: Runner, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
+        self, runner: Runner, explorations: Sequence[Exploration], positions: Sequence[tuple[int, int]], deadline: float
     ) -> None:
         """Run on until everything is explored, the pairs are decided for a while, or the time is up."""
         look, end = FIRST_LOOK * len(explorations), float("inf")
@@ -279,16 +279,16 @@ class _Certifying:
             if live and end == float("inf") and runner.runs >= look:
                 look = 2 * runner.runs
                 runner.check()
-                if all(pair.verdict != "open" for pair in self._judged(explorations, sides, deadline)):
+                if all(pair.verdict != "open" for pair in self._judged(explorations, positions, deadline)):
                     end = AFTER_DECISION * runner.runs
 
     def _judged(
-        self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
+        self, explorations: Sequence[Exploration], positions: Sequence[tuple[int, int]], deadline: float
     ) -> list[CertifiedPair]:
         judged = []
         laws, is_whole = cells([exploration.law for exploration in explorations])
         known = [Known.of(law) for law in laws]
-        for pair, claim, places in zip(self.pairs, self.claims, sides, strict=True):
+        for pair, claim, places in zip(self.pairs, self.claims, positions, strict=True):
             p, q = (known[place] for place in places)
             if not is_whole:  # tails of other inputs may be what cannot be compared
                 p, q = map(Known.of, cells([explorations[place].law for place in places])[0])

@@ -97,7 +97,7 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     assert leaks
     for pair in leaks:
         labelled = pair.correct + pair.wrong + pair.abstained
-        sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.sides)
+        sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.directions)
         share = RULE_SIZES.mass_share
         expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
         assert pair.epsilon_lower == pytest.approx(expected, rel=2e-7, abs=1e-8)  # rounded down to 1e-7

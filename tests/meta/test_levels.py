@@ -119,7 +119,7 @@ def test_the_bound_of_a_fixed_audit_is_that_of_its_record_at_its_share(delta, ba
     result = dpaudit.audit(response, ApproxDP(1.0, delta) if delta else PureDP(1.0), [(0.0, 1.0)], **options)
     (finding,) = result.findings
     witness, level = finding.witness, LEVEL * (0.8 if band else 1.0)
-    sides = sum(GuessRule.from_dict(witness.rule["rule"]).sides)
+    sides = sum(GuessRule.from_dict(witness.rule["rule"]).directions)
     expected = line_bound(witness.correct, witness.wrong, witness.correct + witness.wrong + witness.abstained,
                           delta * sides / 2.0, level)  # fmt: skip
     assert witness.wrong > 20

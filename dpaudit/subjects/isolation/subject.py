@@ -159,15 +159,15 @@ class IsolatedSubject(Subject):
         of their own; for one part alone they are as the calls were made.
         """
         order, outcomes, _ = self.in_random_order(parts)
-        sides: list[list[Any]] = [[] for _ in parts]
+        batches: list[list[Any]] = [[] for _ in parts]
         for position, outcome in zip(order.tolist(), outcomes, strict=True):
-            sides[position].append(outcome)
+            batches[position].append(outcome)
         if len(parts) > 1:
-            for side, (_, size, rng) in zip(sides, parts, strict=True):
+            for side, (_, size, rng) in zip(batches, parts, strict=True):
                 side[:] = [side[k] for k in _derived(rng, 3).permutation(size).tolist()]
         for _, _, rng in parts:
             _forward(rng)
-        return sides
+        return batches
 
     def in_random_order(
         self, parts: Sequence[tuple[Any, int, np.random.Generator]], batch: int = 0
