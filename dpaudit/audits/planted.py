@@ -79,7 +79,7 @@ class _Plants:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}  # by the mass that was asked for
         self.masses: dict[tuple[str, float], list[float]] = {}  # of the events of a form, by the same
         self.labelled = math.inf  # draws of the smallest game
-        self.forms = [form for form in self.planting.seen.suited if self._mass(form, self.known.event_mass)]
+        self.forms = [form for form in self.planting.seen.columns_by_form if self._mass(form, self.known.event_mass)]
 
     def _mass(self, form: PlantedForm, mass: float) -> float:
         """The mass of an event of this form that is planted where one of `mass` is asked for; 0 where there is none."""

@@ -454,12 +454,12 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
         order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
         both, labels = both[order], labels[order]
         mixture = fit_views(reader, both, labels, MAX_VIEWS)
-        told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
+        predicted = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
         kept = np.ones(size, dtype=bool)
         kept[fitted] = False
         bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
         counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
-        up, down = _best_ends(told, line, float(counts.sum()))
+        up, down = _best_ends(predicted, line, float(counts.sum()))
         total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
         guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))
     score, loss = _excess(total[0] + total[2] - guessed, total[1] + total[3], line.epsilon)
@@ -473,13 +473,13 @@ def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[Float
     return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PSEUDO_COUNT)), loss
 
 
-def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
+def _best_ends(bins: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
     """The first bin that guesses 1 and the end of those that guess 0 with the best predicted excess.
 
     With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
     """
-    ones, zeros = (draws * np.cumsum(told.mass * q)[:-1] for q in (told.q, 1.0 - told.q))
-    right_up, wrong_up = draws * float(told.mass @ told.q) - ones, draws * float(told.mass @ (1.0 - told.q)) - zeros
+    ones, zeros = (draws * np.cumsum(bins.mass * q)[:-1] for q in (bins.q, 1.0 - bins.q))
+    right_up, wrong_up = draws * float(bins.mass @ bins.q) - ones, draws * float(bins.mass @ (1.0 - bins.q)) - zeros
     paid = 0.5 * line.delta * draws
     best_up = int(np.argmax(_excess(right_up - paid, wrong_up, line.epsilon)[0]))
     best_down = int(np.argmax(_excess(zeros - paid, ones, line.epsilon)[0]))

@@ -166,7 +166,7 @@ class BandStage(Stage):
     def why_not(self, run: AuditRun) -> str:
         from dpaudit.audits import band  # few audits need it, and it takes long to import
 
-        return band.DEPEND if run.depends else band.FAILED if run.failure or not self._places(run) else ""
+        return band.DEPEND if run.depends else band.FAILED if run.failure or not self._testable_games(run) else ""
 
     def leave_out(self, run: AuditRun, reason: str) -> None:
         run.trade_off = TradeOffBand("", self.rate(run.options), reason=reason)
@@ -174,14 +174,14 @@ class BandStage(Stage):
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits import band
 
-        member = run.groups[run.clearest(self._places(run))][0]
+        member = run.groups[run.clearest(self._testable_games(run))][0]
         run.trade_off, runs = band.examine(
             run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
             level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
         )  # fmt: skip
         run.runs += runs
 
-    def _places(self, run: AuditRun) -> list[int]:
+    def _testable_games(self, run: AuditRun) -> list[int]:
         return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.withheld]
 
 

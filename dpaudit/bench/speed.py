@@ -165,11 +165,11 @@ def curves(design: Design) -> dict[str, Any]:
         "dimensions": _curve(DIMENSIONS_AT[:most], _audit_of_vectors),
         "processes": _of_processes(),
     }
-    told = "; ".join(
+    summary = "; ".join(
         f"{name}: " + ", ".join(f"{seconds:.3g} s at {size:,}" for size, seconds in points)
         for name, points in found.items()
     )
-    return {"curves": found, "says": told, "met": True}
+    return {"curves": found, "says": summary, "met": True}
 
 
 def _curve(sizes: Sequence[int], run: Callable[[int], None]) -> list[tuple[int, float]]:
@@ -218,8 +218,8 @@ def _of_process(command: Sequence[str], folder: str | None = None, statuses: Col
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in statuses:
-        told = (done.stderr.strip() or done.stdout.strip())[-500:]
-        raise DpauditError(f"{' '.join(command[1:4])} must end with one of {sorted(statuses)}, got {told!r}.")
+        summary = (done.stderr.strip() or done.stdout.strip())[-500:]
+        raise DpauditError(f"{' '.join(command[1:4])} must end with one of {sorted(statuses)}, got {summary!r}.")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -327,7 +327,7 @@ class Seen:
         return cls(Outcomes(matrix, None, batches[0].shape, whole), is_x, columns, [])
 
     @functools.cached_property
-    def suited(self) -> dict[PlantedForm, Columns]:
+    def columns_by_form(self) -> dict[PlantedForm, Columns]:
         """The columns that an event may be of, by the forms of which these outputs have events."""
         of_forms = {form: self.words if form.of_words else list(filter(form.suits, self.columns)) for form in FORMS}
         return {form: columns for form, columns in of_forms.items() if len(columns) >= min(form.of, default=2)}
@@ -336,7 +336,7 @@ class Seen:
         """A random event of this form of this mass; where there is no such one, the nearest of some, or none."""
 
         def one() -> Event:
-            columns = [self.suited[form][k] for k in rng.permutation(len(self.suited[form])).tolist()]
+            columns = [self.columns_by_form[form][k] for k in rng.permutation(len(self.columns_by_form[form])).tolist()]
             return form.make(columns[: int(rng.choice(form.of)) if form.of else None], mass, rng)
 
         return thinned(_nearest((one() for _ in range(SIZES.tries)), mass), mass, rng)
@@ -407,6 +407,6 @@ def _replayed(outcomes: Sequence[Outcomes]) -> Draw:
         own = outcomes[task.input]
         start = taken[task.input] % (len(own) - task.size + 1)
         taken[task.input] = start + task.size
-        return task.counted(own.rows(slice(start, start + task.size)))
+        return task.result_on(own.rows(slice(start, start + task.size)))
 
     return lambda tasks: list(map(carried_out, tasks))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import command, note, plain
-from dpaudit.cli.outputs import answer, output_console, subject_output
+from dpaudit.cli.outputs import output_console, print_result, subject_output
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def replay_command(ctx: click.Context, given: Any) -> None:
         for sentence in float_findings.replay_lines(again):
             output_console().print(sentence)
         ctx.exit(1 if again.confirmed else 0)
-    answer("table", str, lambda: replay_blocks(outcome))
+    print_result("table", str, lambda: replay_blocks(outcome))
     says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 

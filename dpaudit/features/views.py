@@ -244,7 +244,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_count
         if len(read) <= SIZES.max_products:
             kinds = ("sum", "product", "ratio", "difference of sizes")
             yield [View(kind, pair) for kind in kinds for pair in pairs]
-            level = {k: levels_of(matrix[finite[:, k], k]) for k in read}
+            level = {k: middle_and_scale(matrix[finite[:, k], k]) for k in read}
             yield [View("boxes", (i, j), levels=(level[i], level[j])) for i, j in pairs]
             if len(read) <= SIZES.max_triples:
                 threes = itertools.combinations(read, 3)
@@ -263,7 +263,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_count
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
 
 
-def levels_of(values: FloatArray) -> tuple[float, float]:
+def middle_and_scale(values: FloatArray) -> tuple[float, float]:
     """A middle and a scale that spread values over (0, 1), about evenly where they are noise with one peak."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return middle, (high - low) / 2.2 or 1.0  # quartiles of a logistic law are 2.2 scales apart

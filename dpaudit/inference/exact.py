@@ -23,7 +23,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
 from dpaudit.inference.bound_search import MAX_PARAMETER, just_above, largest_rejected
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
-from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.guess_rules import GuessRule, choose_rule, predicted_counts
 from dpaudit.inference.learning_state import Training
 from dpaudit.inference.pair_lines import detectable_losses
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
@@ -58,7 +58,7 @@ class ExactTest(Test):
         """Take a given rule, or the best one by the predicted counts of a frozen predictor's bins."""
         predicted = self.table.rounds[-1].predicted
         if rule is None:
-            rule = choose_rule(told_by(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
+            rule = choose_rule(predicted_counts(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
         self.rule = rule if self.claim.anchored else dataclasses.replace(rule, anchor=0)
 
     def prepare_on_counts(self) -> None:

@@ -28,7 +28,7 @@ from dpaudit.results.codec import Form
 class RuleSizes:
     """Constants of the choice of a rule."""
 
-    told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
+    pseudo_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
@@ -87,7 +87,7 @@ class GuessRule(Form):
         return right, wrong, int(counts.sum()) - right - wrong
 
 
-def told_by(predicted: Predicted) -> NDArray[np.int64]:
+def predicted_counts(predicted: Predicted) -> NDArray[np.int64]:
     """Predicted counts of label 0 and 1 in bins, which choose a rule, shape (2, bins)."""
     # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
     mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
@@ -112,9 +112,9 @@ def choose_rule(
         return GuessRule(N_BINS, 0, 0, 0.0)
     reached = np.flatnonzero(held.sum(axis=0))
     ends = np.concatenate([[0], reached + 1])
-    told = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
-    told[:, reached] += SIZES.told_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
-    below = np.concatenate([np.zeros((2, 1)), np.cumsum(told, axis=1)], axis=1)
+    smoothed = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
+    smoothed[:, reached] += SIZES.pseudo_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
+    below = np.concatenate([np.zeros((2, 1)), np.cumsum(smoothed, axis=1)], axis=1)
     up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
     fits = (down <= up) & ~((up == N_BINS) & (down == 0))
     up, down = up[fits], down[fits]

@@ -53,7 +53,7 @@ class TestState:
         """The number of a call and what it has to spend.
 
         The call at the same position of an earlier run is repeated, free, where its key is the same: same seed, same
-        bits. Every other call is a further one of the test, and pays.
+        bits. Every other call is a new one, and spends error rate.
         """
         before = self.spent.get(position)
         if self.runs > 1 and may_repeat and before is not None and before.key == key:
@@ -109,7 +109,7 @@ class Plan:
         if self.settings.test_error is not None and not self.settings.is_worker:
             self._split()  # an option of the session that makes no sense stops it now
 
-    def told(self) -> dict[str, Any]:
+    def account(self) -> dict[str, Any]:
         """Account of this process at its end, as data that a worker of xdist can send.
 
         The split, where a test of this process has spent of it, and what it collected, if it did, of the known

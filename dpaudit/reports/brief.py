@@ -18,8 +18,8 @@ from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 
-SIDES_SHOWN = 10
-PAIRS_SHOWN = 10
+MAX_SIDE_FINDINGS = 10
+MAX_PAIRS = 10
 UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved witness can be replayed
 
 
@@ -42,7 +42,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
     return Table("", columns, tuple(rows), marks=tuple(result.verdict for result in results), kind="verdicts")
 
 
-def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
+def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
     """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
 
     `UsageError` if limit is below 1.
@@ -136,13 +136,13 @@ def low_bits(result: AuditResult) -> list[Block]:
     return [head, Facts(float_findings.facts(result))] if leaks else [head]
 
 
-def sides(result: AuditResult) -> list[Block]:
+def side_findings(result: AuditResult) -> list[Block]:
     """A line for each thing that was looked at beside the claim."""
     lines: list[Block] = [
         Paragraph(side_texts.line(side), "note", side.status if side.status == "found" else "")
-        for side in result.side_findings[:SIDES_SHOWN]
+        for side in result.side_findings[:MAX_SIDE_FINDINGS]
     ]
-    more = len(result.side_findings) - SIDES_SHOWN
+    more = len(result.side_findings) - MAX_SIDE_FINDINGS
     return [*lines, Paragraph(f"and {more:,} more beside the claim")] if more > 0 else lines
 
 
@@ -169,7 +169,7 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += rest
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [*low_bits(result), *sides(result)]
+    blocks += [*low_bits(result), *side_findings(result)]
     replay = float_findings.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
         blocks.append(CodeBlock(clean(replay.line, 4000), "replay"))

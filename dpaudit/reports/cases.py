@@ -92,7 +92,7 @@ def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
         for finding in result.findings:
             check = f"utility: {clean(finding.bound, 120)}"
             name = f"{check} on {clean(finding.input_id, 80)}"
-            yield Case(result.subject, "", check, name, finding.told, utility_sentence(finding))
+            yield Case(result.subject, "", check, name, finding.status, utility_sentence(finding))
 
 
 def _audit_cases(result: AuditResult) -> Iterator[Case]:
@@ -144,7 +144,7 @@ def utility_sentence(finding: UtilityFinding) -> str:
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
     if finding.says_nothing and finding.verdict != "violated":
         return f"The bound says nothing: no output can have a loss above its limit, {number_text(finding.limit)}."
-    rest = f"; {NOT_SETTLED}" if finding.told != finding.verdict else ""
+    rest = f"; {NOT_SETTLED}" if finding.status != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
     stated = f"stated: at most {number_text(finding.allowed)}{rest}"
     return f"{measured}{wording.upper_text(finding.upper)} with confidence; {stated}."

@@ -38,7 +38,7 @@ def chapters(dossier: Dossier) -> Iterator[Section]:
                 *evidence(result, coordinates),
             ]
         else:
-            chapter = list(_check(result)) if isinstance(result, CheckResult) else [_utility(result)]
+            chapter = list(_check_sections(result)) if isinstance(result, CheckResult) else [_utility(result)]
         for part, section in enumerate(chapter):
             blocks = (_within(f"{prefix}-", block) for block in section.blocks)
             name = f"{prefix}-{section.id}" if section.id else prefix
@@ -63,7 +63,7 @@ def opening(result: AuditResult) -> tuple[Block, ...]:
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(figures.evidence_figure(result), by_form.mass_figure(result) if is_quiet else None))
+    return (*blocks, *_figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None))
 
 
 def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
@@ -128,7 +128,7 @@ def _low_bits(result: AuditResult) -> Iterator[Block]:
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------
 
 
-def _check(result: CheckResult) -> Iterator[Section]:
+def _check_sections(result: CheckResult) -> Iterator[Section]:
     kinds: tuple[tuple[str, str, Callable[[CheckRecord], bool]], ...] = (
         ("laws", "Laws that follow from the claim", lambda record: record.name.startswith("law_")),
         ("suite", "What any mechanism must do", lambda record: not record.name.startswith("law_")),
@@ -166,4 +166,4 @@ def _utility(result: UtilityResult) -> Section:
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
         blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
-    return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)
+    return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.status)

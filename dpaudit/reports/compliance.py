@@ -15,7 +15,7 @@ from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.items import subject as audited_text
@@ -189,10 +189,10 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), status_word(told(result))
+        seconds, verdict = number_text(float(result.seconds)), status_word(status_of(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
-        marks.append(told(result))
+        marks.append(status_of(result))
         digests.append((name, source.digest))
     for one in dossier.attachments:
         if one.judged is not None:

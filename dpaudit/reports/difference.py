@@ -12,7 +12,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Result, Source, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
@@ -30,7 +30,7 @@ def difference(old: Source, new: Source) -> Document:
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
         raise UsageError(f"diff must be between results of one kind, got {kind_of(before)} and {kind_of(after)}.")
-    earlier, word = (status_word(told(result)) for result in (before, after))
+    earlier, word = (status_word(status_of(result)) for result in (before, after))
     headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
@@ -42,7 +42,7 @@ def difference(old: Source, new: Source) -> Document:
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
-        verdict=told(after),
+        verdict=status_of(after),
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
         first=(Paragraph("What changed?", "lead"), *answers),
@@ -94,10 +94,10 @@ def _settings(before: Result, after: Result) -> Section:
         versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
     old, new = versions
-    return _compared("settings", "Subject, settings and versions", "Settings", old, new, empty)
+    return _difference_section("settings", "Subject, settings and versions", "Settings", old, new, empty)
 
 
-def _compared(
+def _difference_section(
     key: str, title: str, table: str, old: Mapping[str, str], new: Mapping[str, str], empty: str, noun: str = "name"
 ) -> Section:
     """A section with what differs between two tables of texts."""
@@ -120,7 +120,7 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
     both = [name for name in versions[1] if name in versions[0]]
     old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in versions)
     empty = "Pairs of the same name have the same inputs."
-    return _compared("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
+    return _difference_section("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
 
 
 def _statuses(result: Result) -> dict[str, str]:
@@ -129,7 +129,7 @@ def _statuses(result: Result) -> dict[str, str]:
         return {finding.id: finding.verdict for finding in result.findings}
     if isinstance(result, CheckResult):
         return {f"{record.mechanism}: {record.name}": record.status for record in result.records}
-    return {f"{finding.bound} on {finding.input_id}": finding.told for finding in result.findings}
+    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in result.findings}
 
 
 def _cases(before: Result, after: Result) -> Section:
@@ -205,4 +205,4 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
         versions.append(found)
     empty = "The same statuses beside the claim."
     old, new = versions
-    return _compared("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")
+    return _difference_section("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")

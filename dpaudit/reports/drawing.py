@@ -85,11 +85,11 @@ class Drawing:
     def __html__(self) -> str:
         cls = "fit" if self.width <= NARROW else ""  # a wider one would be too small to read: it scrolls
         cls = cls if self.description else "swatch"
-        told = Markup('role="img" aria-label="{}"').format(self.description)
+        role = Markup('role="img" aria-label="{}"').format(self.description)
         size = (round(self.width), round(self.height))
         head = Markup('<svg{} viewBox="0 0 {} {}" width="{}" height="{}" {}>')
         named = Markup(' class="{}"').format(cls) if cls else ""
-        opened = head.format(named, *size, *size, told if self.description else Markup('aria-hidden="true"'))
+        opened = head.format(named, *size, *size, role if self.description else Markup('aria-hidden="true"'))
         return Markup("").join([opened, self.style, *self.body, Markup("</svg>")])
 
 

@@ -304,9 +304,9 @@ def wealth(result: AuditResult) -> Figure | None:
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    told = f"threshold log(1 / share of the error rate): {level}{several}"
+    caption = f"threshold log(1 / share of the error rate): {level}{several}"
     for k, one in enumerate(dict.fromkeys(finite)):
-        series.append(Series("limit", [(x.low, one), (x.high, one)], told * (k == 0)))
+        series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
         after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
@@ -354,7 +354,7 @@ def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
     return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
-def evidence_figure(result: AuditResult) -> Figure | None:
+def witness_figure(result: AuditResult) -> Figure | None:
     """Earlier outputs of the worst pair along the view of its rule; None where the result holds none."""
     worst = result.worst
     if worst is None or worst.witness is None or worst.witness.sketch is None:
@@ -386,17 +386,17 @@ def evidence_figure(result: AuditResult) -> Figure | None:
                 series.append(Series(side, corners, f"here the rule guesses {guessed}", "box"))
         counts = sketch.x if foot else sketch.x_prime
         for (start, end), share, count in zip(bins, of, counts, strict=True):
-            told = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
+            caption = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
             corners = [(start, foot), (end, foot + PANEL * share / top)]
-            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", told)] if share > 0.0 else []
+            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
     def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
         start = x_axis.start
-        told = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
+        caption = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
         named = [
             tag("text", text, x=start + 8.0, y=y_axis(foot + 1.0) + 13.0, cls="callout")
-            for foot, text in zip((1.0, 0.0), told, strict=True)
+            for foot, text in zip((1.0, 0.0), caption, strict=True)
         ]
         return [tag("text", right_text(worst), x=start, y=y_axis.end - 10.0, cls="label"), *named]
 
@@ -574,13 +574,13 @@ def errors(result: UtilityResult) -> Figure | None:
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
     if not usable:
         return None
-    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
+    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
     facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
     description = said("figure.errors", **facts)
     bars = [
-        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.told, "", "", low=f.ratio_lower, high=f.ratio_upper)
+        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
@@ -593,5 +593,5 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.told)
+    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.status)
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

@@ -25,7 +25,7 @@ from dpaudit.reports.wording import plural
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
-SHEETS = 8  # at most, where the shortest form is not longer
+MAX_PAGES = 8  # a longer report leaves out more, down to its shortest form
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
 ROW_LIMITS = (120, 30, 16, 15)
@@ -82,7 +82,7 @@ def render(document: Document) -> bytes:
         story.append(_text(document.footer, "note"))
         page.build(story, onFirstPage=_number, onLaterPages=_number)
         content = target.getvalue()
-        if page.page <= SHEETS:
+        if page.page <= MAX_PAGES:
             break
     return content
 
@@ -405,7 +405,7 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
 
 
 def _words(mark: Mark, settings: Mapping[str, str], known: Callable[[str], str]) -> Any:
-    """A text, upright in the mirrored group, or up the page."""
+    """A text of a figure; its group is mirrored (SVG's y points down), so the text is mirrored back, or turned."""
     from reportlab.graphics import shapes
 
     size = float(settings.get("font-size", "11px").removesuffix("px"))

@@ -195,10 +195,10 @@ def read_saved(
     `UsageError` if there is no such file, it is of none of these schemas, or a field is of another type.
     """
     content = read_bytes("result", path)
-    return result_of(content, os.fspath(path), readers), content
+    return parsed_result(content, os.fspath(path), readers), content
 
 
-def result_of(content: bytes, name: str, readers: Mapping[Any, Callable[[Mapping[str, Any]], Any]]) -> Any:
+def parsed_result(content: bytes, name: str, readers: Mapping[Any, Callable[[Mapping[str, Any]], Any]]) -> Any:
     """The result of the content of a file of this name; as `read_saved`. A reader of None takes what has no schema."""
     record = parsed_json("result", content, repr(name))
     if not isinstance(record, dict):

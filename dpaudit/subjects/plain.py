@@ -107,13 +107,13 @@ class _Traversal(threading.local):
     def __init__(self) -> None:
         self.objects: set[int] = set()  # ids of those that are gone through now
         self.level = 0  # residuals within one another
-        self.told: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
+        self.seen: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
 
 
 TRAVERSAL = _Traversal()
 
 
-class Planer:
+class PlainWriter:
     """Makes plain data of outputs, up to `limit` bytes in all: about what they take when they cross."""
 
     def __init__(self, limit: float) -> None:
@@ -169,7 +169,7 @@ class Planer:
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
         if id(value) in TRAVERSAL.objects:  # else what refers to itself twice would be gone through 2^40 times
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
-        if id(value) in TRAVERSAL.told:
+        if id(value) in TRAVERSAL.seen:
             return None
         TRAVERSAL.objects.add(id(value))
         try:
@@ -199,8 +199,8 @@ class Planer:
         is_whole = is_object and found.state is not None and is_of_python and not speaks(kind)
         rest = None if is_whole else held(value)
         if TRAVERSAL.level:
-            TRAVERSAL.told[id(value)] = value
-        if rest is not None and (TRAVERSAL.level >= MAX_RESIDUALS or len(TRAVERSAL.told) > MAX_PIECES):
+            TRAVERSAL.seen[id(value)] = value
+        if rest is not None and (TRAVERSAL.level >= MAX_RESIDUALS or len(TRAVERSAL.seen) > MAX_PIECES):
             rest = Opaque(kind.__qualname__)
         if rest is not None:
             TRAVERSAL.level += 1
@@ -213,7 +213,7 @@ class Planer:
             finally:
                 TRAVERSAL.level -= 1
                 if not TRAVERSAL.level:
-                    TRAVERSAL.told.clear()
+                    TRAVERSAL.seen.clear()
         if rest is not None or (is_object and found.text is not None):
             beside["state"] = rest
         return noted(found, beside)
@@ -313,7 +313,7 @@ def _hashable(value: Any) -> Any:
     return Opaque("dict", state=value) if isinstance(value, dict) else value
 
 
-class _Seer(Planer):
+class _Seer(PlainWriter):
     """Makes plain data that stay in the process."""
 
     def plain(self, value: Any, depth: int = 0) -> Any:

@@ -63,7 +63,7 @@ BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # 
 ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
-def guarding(name: str) -> Callable[..., Any]:
+def keeping_symbols(name: str) -> Callable[..., Any]:
     """The function of numpy that makes arrays, which keeps symbols in them."""
     function, before_dtype = ARRAYS[name], BEFORE_DTYPE[name]
 
@@ -107,7 +107,7 @@ def kept_by_conversions(depends: Dependence | None = None) -> Iterator[None]:
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:
-            setattr(np, name, guarding(name))
+            setattr(np, name, keeping_symbols(name))
         for function in users_functions(None if depends is None else depends.functions()):
             own = function.__globals__  # which may have many thousands of names, that are not gone through
             code = _known_with_calls(function.__code__, frozenset(name for name in KEPT if name not in own))

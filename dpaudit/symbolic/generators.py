@@ -158,7 +158,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def lose(self, what: str) -> Source:
-        """Note that the generator is used in a way that no draw accounts for; gives the source of a copy of it."""
+        """Note a use of the generator that cannot be traced, such as a copy of it; returns the source for the copy."""
 
 
 def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, dict[str, Any]]:

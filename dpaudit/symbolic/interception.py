@@ -31,7 +31,7 @@ import numpy as np
 
 from dpaudit.symbolic import libraries
 from dpaudit.symbolic.choices import is_own_code
-from dpaudit.symbolic.conversions import ARRAYS, guarding
+from dpaudit.symbolic.conversions import ARRAYS, keeping_symbols
 from dpaudit.symbolic.generators import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyRng, OldNumpyRng, PythonRng
 from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
@@ -191,7 +191,7 @@ def _of_numpy(tape: Tape) -> Iterator[Replaced]:
     for name in STREAMS:
         real = getattr(np.random, name)
         yield np.random, name, _standing_for(real, stream(real))
-    yield from ((np, name, guarding(name)) for name in ARRAYS)
+    yield from ((np, name, keeping_symbols(name)) for name in ARRAYS)
 
 
 def _is_random(tape: Tape, seed: Any) -> bool:

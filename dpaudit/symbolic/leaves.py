@@ -245,7 +245,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
     is_whole = True
     found: list[dict[Cell, Fraction]] = []
     for law in parted:
-        told: dict[Cell, Fraction] = {}
+        masses: dict[Cell, Fraction] = {}
         for skeleton, places, mass in law:
             counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             if math.prod(counts) > MAX_ATOMS:
@@ -253,16 +253,16 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
                 continue
             divided = [options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             for cell, share in products(skeleton, divided):
-                told[cell] = told.get(cell, Fraction(0)) + mass * share
-        found.append(told)
+                masses[cell] = masses.get(cell, Fraction(0)) + mass * share
+        found.append(masses)
     kinds: dict[str, set[Ratios]] = {}
-    for told in found:
-        for text, ratios in told:
+    for masses in found:
+        for text, ratios in masses:
             kinds.setdefault(text, set()).add(ratios)
     mixed = {text for text, ratios in kinds.items() if len(ratios) > 1}
     return [
-        {text + MARK * any(ratios): mass for (text, ratios), mass in told.items() if text not in mixed}
-        for told in found
+        {text + MARK * any(ratios): mass for (text, ratios), mass in masses.items() if text not in mixed}
+        for masses in found
     ], is_whole and not mixed
 
 

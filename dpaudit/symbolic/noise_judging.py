@@ -105,8 +105,8 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         return Proof()
     groups = _groups(first, second)
     if groups is None:
-        told = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
-        return Proof(merges=told[0] != told[1])
+        outcomes = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
+        return Proof(merges=outcomes[0] != outcomes[1])
     # Validity: the relative error of probabilities is taken off the loss.
     is_sure = all(path.tape.relative_error() <= 0.1 * SLACK for path in (*first.known, *second.known))
     is_exact = first.left == second.left == 0.0 and is_sure

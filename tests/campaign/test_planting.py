@@ -57,7 +57,7 @@ def is_found(planting, form, mass, loss, seed):
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
-    names = {form.name for form in seen_of(OUTPUTS[kind]).suited if form.is_expected}
+    names = {form.name for form in seen_of(OUTPUTS[kind]).columns_by_form if form.is_expected}
     expected = {
         "number": {"one level", "intervals"},
         "row": {"one level", "intervals", "two columns together"},
@@ -76,7 +76,7 @@ def has_mass(event, mass):
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_an_event_has_the_mass_that_it_is_asked_for_or_one_that_whole_cells_allow(kind):
     seen = seen_of(OUTPUTS[kind])
-    for form in seen.suited:
+    for form in seen.columns_by_form:
         for seed in range(8):
             event = seen.event(form, 0.1, np.random.default_rng(seed))
             assert np.mean(event == LEFT_OUT) <= SIZES.left_out + 1e-3
@@ -100,8 +100,8 @@ def test_an_event_is_a_function_of_the_output_alone():
     rng = np.random.default_rng(4)
     outputs = np.tile(rng.normal(size=(500, 3)), (4, 1))
     seen = seen_of(outputs)
-    for form in seen.suited:
-        columns = seen.suited[form][: max(form.of, default=None)]
+    for form in seen.columns_by_form:
+        columns = seen.columns_by_form[form][: max(form.of, default=None)]
         event = form.make(columns, 0.2, np.random.default_rng(1))
         assert (event.reshape(4, 500) == event[:500]).all(), form.name
 
@@ -147,7 +147,7 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
     rng = np.random.default_rng(5)
     beside_a_flag = np.stack([rng.normal(size=20_000), rng.integers(0, 2, 20_000).astype(float)], axis=1)
     seen = seen_of(beside_a_flag)
-    for form in seen.suited:
+    for form in seen.columns_by_form:
         for mass in (0.2, 0.1, 0.03):
             # Single values are those of the flag alone, and none of its events is rare.
             made = [seen.event(form, mass, np.random.default_rng(k)) for k in range(5)]
@@ -256,7 +256,6 @@ def test_a_claim_with_a_second_bound_is_planted_too():
 
 def test_a_plant_is_fixed_by_its_generator():
     planting = Planting(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
-    runs = [
-        [is_found(planting, form, 0.2, 2.5, k) for k in range(6) for form in planting.seen.suited] for _ in range(2)
-    ]
+    forms = list(planting.seen.columns_by_form)
+    runs = [[is_found(planting, form, 0.2, 2.5, k) for k in range(6) for form in forms] for _ in range(2)]
     assert runs[0] == runs[1]

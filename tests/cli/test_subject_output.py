@@ -27,14 +27,14 @@ release.claim, release.pairs = claim, pairs
 
 def test_the_first_lines_are_passed_on_and_all_are_counted():
     into = io.StringIO()
-    stream = subject_output.Sparing(into)
+    stream = subject_output.LimitedStream(into)
     for place in range(7):
         print("line", place, file=stream)
     stream.write("and a part")
     stream.writelines(["\n", "x\n"])
-    assert into.getvalue() == "".join(f"line {place}\n" for place in range(subject_output.LINES))
+    assert into.getvalue() == "".join(f"line {place}\n" for place in range(subject_output.MAX_LINES))
     assert stream.count == 9 and not stream.closed  # what is no writing is the stream's own
-    long = subject_output.Sparing(into := io.StringIO())
+    long = subject_output.LimitedStream(into := io.StringIO())
     for _ in range(10):
         long.write("x" * 100)
     assert into.getvalue() == "x" * subject_output.MAX_CHARACTERS + "…" and long.count == 1 and long.cut == 1
@@ -66,7 +66,7 @@ def test_a_mechanism_that_prints_and_warns_each_time_does_not_flood_the_terminal
         warnings.simplefilter("always")
         shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code in (0, 5), shown.output
-    assert shown.stderr.count("called with") == subject_output.LINES and "called with" not in shown.stdout
+    assert shown.stderr.count("called with") == subject_output.MAX_LINES and "called with" not in shown.stdout
     assert re.search(r"Note: The subject printed \d{3,} lines; the first 5 are shown\.", shown.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -167,7 +167,7 @@ def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
     def draw(tasks):
         outputs = [read_outputs(response(float(t.input % 2), t.size, np.random.default_rng(t.input)), t.size)
                    for t in tasks]  # fmt: skip
-        return [task.counted(one) for task, one in zip(tasks, outputs, strict=True)]
+        return [task.result_on(one) for task, one in zip(tasks, outputs, strict=True)]
 
     game = LabelGame([PureDP(1.0)] * 3, [(0, 1), (0, 2), (0, 3)], samples=40, error_rate=LEVEL, mode="sequential",
                      draw=draw, coin=lambda *key: np.random.default_rng(key))  # fmt: skip
