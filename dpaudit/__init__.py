@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpaudit.audits.searching import Search, search_pairs
     from dpaudit.audits.time_limits import TooSlowError, audit_within
     from dpaudit.audits.utility import UtilityResult, audit_utility
-    from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
+    from dpaudit.conformance.bindings import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
     from dpaudit.errors import (
@@ -141,7 +141,7 @@ _HOMES = {
     "audit_within": "dpaudit.audits.time_limits",
     "certify": "dpaudit.symbolic.certifying",
     "check": "dpaudit.conformance.running",
-    "conformance_checks": "dpaudit.conformance.faces",
+    "conformance_checks": "dpaudit.conformance.bindings",
     "exec_subject": "dpaudit.subjects.programs",
     "judge": "dpaudit.judgements",
     "load": "dpaudit.results.model",
@@ -150,7 +150,7 @@ _HOMES = {
     "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
-    "parametrize_with_checks": "dpaudit.conformance.faces",
+    "parametrize_with_checks": "dpaudit.conformance.bindings",
     "plan": "dpaudit.audits.planning",
     "record_noise": "dpaudit.symbolic.recorded_noise",
     "register_profile": "dpaudit.profiles",

@@ -162,7 +162,7 @@ def test_a_budget_below_zero_is_refused_with_its_pair(small):
         audited(laplace, dpaudit.MetricDP(Odd(1.0)), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
 
 
-def test_a_metric_that_is_not_symmetric_is_refused_in_a_universe(small):
+def test_a_metric_that_is_not_symmetric_is_refused_in_a_table_of_all_pairs(small):
     class OneWay(AbsoluteMetric):
         def __call__(self, x, x_prime):
             return 2.0 if x < x_prime else 0.5

@@ -170,14 +170,14 @@ INPUTS = [0.25 * k for k in range(65)]  # 2,080 pairs
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
 
-def universe(mechanism, **options):
+def all_pairs(mechanism, **options):
     # "fixed": the check is the same in both modes, and the depth of the all-pairs table takes less time
     stated = {"samples": 2_000, "seed": 3, "mode": "fixed", **options}
     return dpaudit.audit(mechanism, METRIC, dpaudit.all_pairs(INPUTS), **stated)
 
 
-def test_a_universe_is_examined_on_its_pairs_with_the_least_budgets(tmp_path):
-    result = universe(laplace)
+def test_a_table_of_all_pairs_is_examined_on_its_pairs_with_the_least_budgets(tmp_path):
+    result = all_pairs(laplace)
     finding = result.floating_point
     assert finding.verdict == "leaks" and result.verdict != "violated"
     assert len(finding.pairs) == SIZES.max_pairs and finding.omitted == 2_080 - SIZES.max_pairs
@@ -190,14 +190,14 @@ def test_a_universe_is_examined_on_its_pairs_with_the_least_budgets(tmp_path):
     assert dpaudit.replay_floating_point(loaded, laplace, inputs=by_id[worst], seed=4).confirmed
 
 
-def test_the_check_changes_nothing_else_of_a_universe_and_can_be_turned_off():
-    with_check, without = (universe(laplace, samples=1_000, floating_point=on) for on in (True, False))
+def test_the_check_changes_nothing_else_of_a_table_and_can_be_turned_off():
+    with_check, without = (all_pairs(laplace, samples=1_000, floating_point=on) for on in (True, False))
     assert without.floating_point is None and with_check.samples == without.samples
     assert with_check.findings == without.findings
     assert with_check.universe.epsilon_lower.tobytes() == without.universe.epsilon_lower.tobytes()
 
 
-def test_sound_and_small_universes_are_not_accused():
-    assert universe(on_grid, samples=1_000).floating_point.verdict == "nothing_found"
-    small = universe(laplace, samples=500).floating_point
+def test_sound_and_small_tables_are_not_accused():
+    assert all_pairs(on_grid, samples=1_000).floating_point.verdict == "nothing_found"
+    small = all_pairs(laplace, samples=500).floating_point
     assert small.verdict == "not_applicable" and small.omitted == 2_080

@@ -102,8 +102,8 @@ def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechan
     assert all(note in text for text in renderings(result))
 
 
-def test_pairs_of_a_universe_that_were_examined_in_depth_have_their_notes():
-    # 66 inputs have 2,145 pairs, which are one universe; all outputs are 5.
+def test_pairs_of_a_table_that_were_examined_in_depth_have_their_notes():
+    # 66 inputs have 2,145 pairs, which are one table; all outputs are 5.
     result = audited(lambda data, size, rng: np.full(size, 5), dpaudit.AllPairs(list(range(66))), samples=400)
     assert result.universe is not None and len(result.findings) > 10
     assert all("on both inputs, read as 5:" in finding.notes[0] for finding in result.findings)

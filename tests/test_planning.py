@@ -78,7 +78,7 @@ def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
     assert 0.05 * least_share(count) == pytest.approx(min(shares))
 
 
-def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():
+def test_the_known_figure_of_all_pairs_is_that_of_their_table_for_the_least_ranked_pair():
     inputs = [0.02 * k for k in range(65)]
     options = {"samples": 500, "seed": 1, "mode": "fixed"}
     table = dpaudit.audit(

@@ -143,7 +143,7 @@ def test_a_fifth_of_the_known_samples_is_not_enough_and_the_same_check_says_so()
 
 
 @pytest.mark.long
-def test_the_planned_samples_of_a_universe_name_each_broken_pair_as_often_as_promised():
+def test_the_planned_samples_of_a_table_name_each_broken_pair_as_often_as_promised():
     # Every second of 66 inputs has another law. The pairs (0, 1), (2, 3), ... share no input, so given the shared coins
     # their 33 tests are independent: 66 in two audits, of which 42 finds or fewer have probability below LEVEL at 0.9.
     pairs = dpaudit.all_pairs(list(range(66)))

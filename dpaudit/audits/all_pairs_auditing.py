@@ -68,7 +68,7 @@ class AllPairsAudit:
         budgets = budgets_of(run.promise, run.chosen, inputs)
         asked, table = budgets.asked, empty_table(run.chosen, inputs, budgets)
         if not len(asked):
-            run.universe, run.report_delta = table, table.delta
+            run.table, run.report_delta = table, table.delta
             return
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
@@ -113,7 +113,7 @@ class AllPairsAudit:
             partition=game.partition.to_dict(),
             parameter_lower=None if game.lines.is_epsilon else np.zeros(len(table)),
         )
-        run.universe, run.report_delta = table, table.delta
+        run.table, run.report_delta = table, table.delta
         run.findings = self._findings(game, table, asked, budgets.of(asked))
 
     def _selected(self, game: AllPairsGame) -> IntArray:

@@ -65,7 +65,7 @@ class AuditRun:
     groups: Sequence[Sequence[int]] = ()
     withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
-    universe: AllPairsTable | None = None  # in the place of games
+    table: AllPairsTable | None = None  # in the place of games
     changes: Sequence[Change] = ()  # of the inputs of the table
     runs: int = 0
     played: int = 0  # runs before the stages
@@ -91,7 +91,7 @@ class AuditRun:
     def verdict(self) -> Verdict:
         """The first of `VERDICTS` that a finding, or the table, has."""
         found = {finding.verdict for finding in self.findings}
-        found |= set() if self.universe is None else {self.universe.overall}
+        found |= set() if self.table is None else {self.table.overall}
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     def clearest(self, places: Sequence[int]) -> int:

@@ -110,12 +110,12 @@ def examine(
                 # Validity: a shared draw of noise or a state shows in the order of the calls; then there is no band.
                 if change_of(join(outputs), [len(output) for output in outputs]) is not None:
                     return TradeOffBand(pair.id, level, reason=DEPEND), runs
-            sides = [join(drawn[::2]), join(drawn[1::2])]
-            numbers += [[number.read(side) for side in sides]] if number is not None else []
+            batches = [join(drawn[::2]), join(drawn[1::2])]
+            numbers += [[number.read(side) for side in batches]] if number is not None else []
             if part == 0:
-                state.learn(Training(sides[0], sides[1]))
+                state.learn(Training(batches[0], batches[1]))
             else:
-                predicted.append([state.counter.mixture(side) for side in sides])
+                predicted.append([state.counter.mixture(side) for side in batches])
     except SubjectError:
         return TradeOffBand(pair.id, level, reason=RAISED), runs
     if subject.has_lost_calls:  # when a call did not come back may tell of which input it was

@@ -20,7 +20,7 @@ from dpaudit.subjects.callables import Subject
 
 KIND = "claim_metadata"
 MAX_PAIRS = 1_000  # that are compared
-MAX_SHOWN = 20  # differences that are listed
+MAX_DIFFERENCES = 20  # in the details of a finding
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 # Epsilons at which two privacy profiles are compared; the far ones for large parameters, whose profiles are 1 before.
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
@@ -58,7 +58,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
     if not compared:
         return ()
-    details = {"compared": compared, "differences": differences[:MAX_SHOWN], "count": len(differences)}
+    details = {"compared": compared, "differences": differences[:MAX_DIFFERENCES], "count": len(differences)}
     if not differences:
         promises = known[0] + (", ..." if len(known) > 1 else "")
         summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."

@@ -1,7 +1,7 @@
 """The grey box: x and x_prime on the same random streams, compared run by run. No statistics, tens of runs.
 
 Where a mechanism takes a generator, a run is a function of its input and of a stream. `replay_same_randomness` runs
-both inputs of a pair on the same streams, on generators that note every call (`dpaudit.symbolic.faces`). What
+both inputs of a pair on the same streams, on generators that note every call (`symbolic.generators`). What
 differs has a grade:
 
 * **definite**: the loss is infinite, by logic alone. An input takes nothing from its generator, so that its output is
@@ -43,7 +43,7 @@ from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
-from dpaudit.symbolic.faces import Log, NumpyFace, first_apart, words_between
+from dpaudit.symbolic.generators import Log, NumpyRng, first_apart, words_between
 from dpaudit.symbolic.recorded_noise import LISTED, MAX_PAIRS, Recorder, in_nats
 
 KIND = "same_randomness"
@@ -345,7 +345,7 @@ class GreyBox:
         if self.subject.is_contained:
             log.bits()
             return Run(read_outputs(self.subject.sample(x, 1, given), 1), log, 0)
-        outputs = self.subject.sample(x, 1, NumpyFace(log, bits))
+        outputs = self.subject.sample(x, 1, NumpyRng(log, bits))
         return Run(read_outputs(outputs, 1), log, words_between(before, bits.state))
 
 

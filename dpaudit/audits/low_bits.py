@@ -143,19 +143,19 @@ class LowBitTest(ExactTest):
     def __init__(self, candidate: Candidate, draws: int, rule: LowBitRule) -> None:
         super().__init__(ApproxDP(candidate.budget.epsilon, candidate.budget.delta), draws)
         self.candidate, self.low_bits, self.rule = candidate, rule, rule.guesses
-        self._sides = np.zeros((2, N_BINS + 1), dtype=np.int64)  # of x, of x_prime
+        self._counts = np.zeros((2, N_BINS + 1), dtype=np.int64)  # of x, of x_prime
 
     @property
     def statistic(self) -> LowBitRule:
         return self.low_bits
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        self._sides += np.stack([counts_x, counts_x_prime])
+        self._counts += np.stack([counts_x, counts_x_prime])
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        right, wrong, idle = self.rule.record(self._sides[::-1, :N_BINS])
-        return right, wrong, idle + int(self._sides[:, N_BINS].sum())
+        right, wrong, idle = self.rule.record(self._counts[::-1, :N_BINS])
+        return right, wrong, idle + int(self._counts[:, N_BINS].sum())
 
     def found(self) -> FloatingPointPair:
         """The finding, after the look."""
@@ -175,7 +175,7 @@ class LowBitTest(ExactTest):
         said = []
         for k, (event, bins) in enumerate(zip(self.low_bits.events(), chosen, strict=True)):
             shares = [
-                f"{self._sides[side, bins].sum():,} of {self._sides[side].sum():,} on {names[side]}"
+                f"{self._counts[side, bins].sum():,} of {self._counts[side].sum():,} on {names[side]}"
                 for side in (k, 1 - k)
             ]
             said += [f"Outputs {event}: {', '.join(shares)}."] if event else []
@@ -235,8 +235,8 @@ class LowBitGame(WitnessGame):
         labelled = 2 * (draws - training - probed)
         trained = self.draws.hand_over(dict.fromkeys(inputs, training))
         for one, of_pair in asked:
-            sides = of_pair(trained[one.inputs[0]]), of_pair(trained[one.inputs[1]])
-            rule = learn_rule(of_pair, sides, one.pair, one.budget, level, labelled)
+            batches = of_pair(trained[one.inputs[0]]), of_pair(trained[one.inputs[1]])
+            rule = learn_rule(of_pair, batches, one.pair, one.budget, level, labelled)
             if rule is None:
                 self.without_rule.append(_finding(one, level, (0, 0, labelled)))
                 continue
@@ -283,4 +283,4 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
 def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
     """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
-    return lambda tasks: [task.counted(draw(task.round, task.input, task.chunk, task.size)) for task in tasks]
+    return lambda tasks: [task.result_on(draw(task.round, task.input, task.chunk, task.size)) for task in tasks]

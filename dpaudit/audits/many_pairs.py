@@ -34,10 +34,10 @@ class GamePlan:
     """The way that pairs of an audit are played: one table, or games in a mode, be it another one than asked for."""
 
     mode: Mode
-    is_universe: bool
+    is_table: bool
 
     def __str__(self) -> str:
-        return "one table" if self.is_universe else f"{self.mode} mode"
+        return "one table" if self.is_table else f"{self.mode} mode"
 
 
 def game_plan(

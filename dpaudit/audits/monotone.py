@@ -101,23 +101,23 @@ def number_of(subject: Subject, pair: Pair, monotone: str) -> Number | None:
 def limits_of(
     number: str,
     fitted: Sequence[FloatArray],
-    sides: Sequence[FloatArray],
+    counted: Sequence[FloatArray],
     predicted: Sequence[FloatArray],
     level: float,
     bound: Callable[[NDArray[np.int64], NDArray[np.int64], float], Band],
 ) -> MonotoneLimits:
     """The limits on the loss of one pair, wrong with probability at most `level`, or why they are withheld.
 
-    `fitted` and `sides` have the number (of this name) of the draws on x and x_prime that fix the thresholds, and of
+    `fitted` and `counted` have the number (of this name) of the draws on x and x_prime that fix the thresholds, and of
     those that the limits rest on; `predicted` the probability of x that a predictor, which was fitted on other draws,
     gives to each of the latter. `bound` is `band_of_bins`. See the module.
     """
-    if not all(np.isfinite(side).all() for side in (*fitted, *sides)):
+    if not all(np.isfinite(side).all() for side in (*fitted, *counted)):
         return MonotoneLimits(number, reason=NO_NUMBER)
-    if wealth(sides, predicted) >= 1.0 / SIZES.test_rate:
+    if wealth(counted, predicted) >= 1.0 / SIZES.test_rate:
         return MonotoneLimits(number, reason=FAILS)
     edges = thresholds(*fitted)
-    first, second = (np.bincount(np.digitize(side, edges), minlength=len(edges) + 1) for side in sides)
+    first, second = (np.bincount(np.digitize(side, edges), minlength=len(edges) + 1) for side in counted)
     found = bound(first, second, level)
     losses = [loss_upper(found, edges, mass) for mass in SIZES.masses]
     losses = np.minimum.accumulate(losses[::-1])[::-1].tolist()  # events of a mass are events of all lesser ones
@@ -166,7 +166,7 @@ def _of_end(above: FloatArray, below: FloatArray, is_atom: NDArray[np.bool_], ma
     return -math.log(max(shares)) if max(shares) > 0.0 else math.inf
 
 
-def wealth(sides: Sequence[FloatArray], predicted: Sequence[FloatArray]) -> float:
+def wealth(counted: Sequence[FloatArray], predicted: Sequence[FloatArray]) -> float:
     """Wealth, from 1 on, of bets on a predictor against a ratio that is monotone in the number: see the module.
 
     Where the ratio is, the probability that it is w or more is at most 1 / w.
@@ -178,9 +178,9 @@ def wealth(sides: Sequence[FloatArray], predicted: Sequence[FloatArray]) -> floa
     >>> wealth((x, second), (np.where(abs(x) < 0.5, 0.7, 0.4), np.where(abs(second) < 0.5, 0.7, 0.4))) < 1.0
     True
     """
-    numbers = np.concatenate(sides)
+    numbers = np.concatenate(counted)
     odds = np.clip(scipy.special.logit(np.concatenate(predicted)), -SIZES.largest_odds, SIZES.largest_odds)
-    is_x = np.repeat([1, 0], list(map(len, sides)))
+    is_x = np.repeat([1, 0], list(map(len, counted)))
     # Validity: draws come side by side, so ties must not be broken by their places.
     shuffled = np.random.default_rng(20_261_128).permutation(len(is_x))
     numbers, odds, is_x = numbers[shuffled], odds[shuffled], is_x[shuffled]

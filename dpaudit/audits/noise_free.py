@@ -76,12 +76,12 @@ class NoiseFree:
 
     def apart(self, x: Any, x_prime: Any) -> float | None:
         """The distance of any two inputs, whatever the claim says of them."""
-        sides = self._paths(x), self._paths(x_prime)
-        for path in itertools.chain(*sides):
+        paths = self._paths(x), self._paths(x_prime)
+        for path in itertools.chain(*paths):
             if path.problem:
                 self.problem = path.problem
                 return None
-        return max(itertools.starmap(_apart, zip(*sides, strict=False)))
+        return max(itertools.starmap(_apart, zip(*paths, strict=False)))
 
     def proof(self, pair: Pair) -> RecordedPair:
         """The proof, or the hint, of the recorded noise of the pair for its claim, on all its paths."""

@@ -66,13 +66,13 @@ def played(run: AuditRun) -> AuditResult:
     if how.mode != run.options.mode:
         run.said = {"asked_mode": run.options.mode}
         run.options = dataclasses.replace(run.options, mode=how.mode)
-    if how.is_universe:
+    if how.is_table:
         _play_all_pairs(run)
     else:
         _play_pairs(run)
     run.played = run.runs
     play_stages(run, EVIDENCE)
-    if run.universe is None:
+    if run.table is None:
         run.findings = findings_of(run)
     play_stages(run, BESIDE)
     if run.cut:
@@ -93,7 +93,7 @@ def played(run: AuditRun) -> AuditResult:
         environment=environment(),
         options={**run.options.said, **run.said},
         floating_point=run.floating_point,
-        universe=run.universe,
+        universe=run.table,
         side_findings=tuple(run.beside),
         trade_off=run.trade_off,
     )

@@ -176,7 +176,7 @@ def plan(
         pairs=len(audit.asked),
         not_asked=len(chosen) - len(audit.asked),
         inputs=audit.inputs,
-        is_universe=audit.is_universe,
+        is_universe=audit.is_table,
         error_share=audit.level if audit.asked else 0.0,
         budgets=tuple(budgets),
         runs=runs,
@@ -216,8 +216,8 @@ class _Planned:
         power: float,
     ) -> None:
         self.promise, self.power, self.pools = promise, power, 0
-        self.mode, self.is_universe = games.mode, games.is_universe
-        if self.is_universe:
+        self.mode, self.is_table = games.mode, games.is_table
+        if self.is_table:
             inputs = inputs_of(chosen)
             budgets = budgets_of(promise, chosen, inputs)
             self.asked, self._values = budgets.asked.tolist(), budgets.values[budgets.asked].tolist()
@@ -231,8 +231,8 @@ class _Planned:
             self.pools = pool_pairs(subject, data, positions, [claims[k] for k in self.asked], None).pools
         self.pairs = len(self.asked)
         # Samples of an audit that plays this.
-        self.fewest = 2 * MIN_DRAWS if self.is_universe and self.pairs <= MANY_PAIRS else 1
-        self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_universe else 1.0)
+        self.fewest = 2 * MIN_DRAWS if self.is_table and self.pairs <= MANY_PAIRS else 1
+        self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_table else 1.0)
 
     def represented(self) -> list[tuple[int, int]]:
         """Positions of at most `STAGE_PAIRS` pairs, in order of the budget, and how many pairs each stands for.
@@ -256,7 +256,7 @@ class _Planned:
         power = probability_measured() if is_learned else self.power
         if self.power > power:
             return math.inf
-        if self.is_universe:
+        if self.is_table:
             return float(self._table(claim, samples).losses(np.array([event_mass]), power, is_learned)[0])
         game = self._game(claim, samples, mode)
         if is_learned:
@@ -268,7 +268,7 @@ class _Planned:
 
         At the probability at which that was measured, whichever the plan asks for.
         """
-        if self.is_universe:
+        if self.is_table:
             return ()
         game = self._game(claim, samples, self.mode)
         losses = learned_losses(game, event_mass, probability_measured(), self.mode == "fixed")
@@ -281,7 +281,7 @@ class _Planned:
 
     def runs(self, samples: int) -> int:
         """Runs of the mechanism that the audit takes, at most in sequential mode; without the floating-point check."""
-        if not self.is_universe:
+        if not self.is_table:
             return self.inputs * samples
         table = table_draws(samples, self.inputs, self.pairs)
         deep = min(2 * selected(self.promise, self.pairs), self.inputs)
@@ -396,15 +396,15 @@ def _estimate(
     An estimate from few draws, without any confidence: it suits the plan, and is no evidence.
     """
     half = pilot // 2
-    sides = []
+    batches = []
     for side, data in enumerate((pair.x, pair.x_prime)):
         rng = stream(root, PLAN_DRAWS, 2, side, place)
-        sides.append(read_outputs(subject.sample(data, pilot, rng), pilot).kept())
+        batches.append(read_outputs(subject.sample(data, pilot, rng), pilot).kept())
     game = PairGame(claim, (0, 1), False, 2 * samples)
-    game.fit(sides[0].rows(slice(0, half)), sides[1].rows(slice(0, half)), level)
+    game.fit(batches[0].rows(slice(0, half)), batches[1].rows(slice(0, half)), level)
     game.start(level)
     use = game.main
-    use.add(*(use.statistic.count(side.rows(slice(half, pilot))) for side in sides))
+    use.add(*(use.statistic.count(side.rows(slice(half, pilot))) for side in batches))
     correct, wrong, abstained = use.counts
     guesses, total = correct + wrong, correct + wrong + abstained
     return EventEstimate(

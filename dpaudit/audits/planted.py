@@ -79,7 +79,7 @@ class _Plants:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}  # by the mass that was asked for
         self.masses: dict[tuple[str, float], list[float]] = {}  # of the events of a form, by the same
         self.labelled = math.inf  # draws of the smallest game
-        self.forms = [form for form in self.planting.seen.suited if self._mass(form, self.known.event_mass)]
+        self.forms = [form for form in self.planting.seen.columns_by_form if self._mass(form, self.known.event_mass)]
 
     def _mass(self, form: PlantedForm, mass: float) -> float:
         """The mass of an event of this form that is planted where one of `mass` is asked for; 0 where there is none."""
@@ -133,10 +133,10 @@ class _Plants:
         found = plants = 0
         while key not in self.cells and plants < self.plants and plants - found < may_miss:
             rng = stream(self.run.root, PLANTS, self.place, len(self.cells), plants)
-            sides = self.planting.seen.event(form, mass, rng)
-            found, plants = found + self.planting.is_found(sides, loss, rng), plants + 1
-            self.masses.setdefault(key[:2], []).append(mass_of(sides))
-            self.labelled = min(self.labelled, labelled_of(sides))
+            event = self.planting.seen.event(form, mass, rng)
+            found, plants = found + self.planting.is_found(event, loss, rng), plants + 1
+            self.masses.setdefault(key[:2], []).append(mass_of(event))
+            self.labelled = min(self.labelled, labelled_of(event))
         return self.cells.setdefault(key, PlantedCell(*key, found, plants)).suffices(self.known.probability)
 
     def _stated(self, key: tuple[str, float, float]) -> PlantedCell:

@@ -73,7 +73,7 @@ MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 MAX_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
-PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
+PSEUDO_COUNT = 1.0  # added to the right and to the wrong guesses: it shrinks a loss that few guesses estimate
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 MAX_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 CLIMBED_SHARE = 4  # of the budget, for pairs without draws
@@ -355,8 +355,8 @@ class _Searcher:
         if is_time_over():
             raise OutOfTimeError
         candidate.draws = min(size, MAX_KEPT)
-        sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
-        drawn = [side for side in sides if side is not None]
+        batches = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
+        drawn = [side for side in batches if side is not None]
         if len(drawn) < 2:
             candidate.raises, candidate.refused = len(drawn) == 1, not drawn
             return
@@ -385,7 +385,7 @@ class _Searcher:
         return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
 
     def _chosen(self, ranked: Sequence[TriedPair]) -> list[TriedPair]:
-        """Those to be audited, of the ones that stayed to the end: estimates from few draws are wild."""
+        """Pairs to audit, of the ones that stayed to the end: estimates from few draws have a large variance."""
         last = max(candidate.draws for candidate in ranked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
@@ -443,9 +443,9 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     on its training draws gains nothing. An estimate for ranking only: rules are of a few plain views.
     """
     size = min(len(first), len(second))
-    sides = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
-    reader = Reader.learn(sides)
-    matrices = [reader(side) for side in sides]
+    batches = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
+    reader = Reader.learn(batches)
+    matrices = [reader(side) for side in batches]
     total = np.zeros(4)  # right and wrong guesses of 1, right and wrong guesses of 0
     guessed = 0.0
     for fitted in (slice(0, size // 2), slice(size // 2, size)):
@@ -454,12 +454,12 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
         order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
         both, labels = both[order], labels[order]
         mixture = fit_views(reader, both, labels, MAX_VIEWS)
-        told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
+        predicted = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
         kept = np.ones(size, dtype=bool)
         kept[fitted] = False
         bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
         counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
-        up, down = _best_ends(told, line, float(counts.sum()))
+        up, down = _best_ends(predicted, line, float(counts.sum()))
         total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
         guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))
     score, loss = _excess(total[0] + total[2] - guessed, total[1] + total[3], line.epsilon)
@@ -468,18 +468,18 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
 
 def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
     """Standard deviations of a record's loss above epsilon, and the loss; `right` is less what a delta pays for."""
-    earned = np.maximum(right, 0.0) + PRIOR
-    loss = np.log(earned / (wrong + PRIOR))
-    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss
+    earned = np.maximum(right, 0.0) + PSEUDO_COUNT
+    loss = np.log(earned / (wrong + PSEUDO_COUNT))
+    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PSEUDO_COUNT)), loss
 
 
-def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
+def _best_ends(bins: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
     """The first bin that guesses 1 and the end of those that guess 0 with the best predicted excess.
 
     With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
     """
-    ones, zeros = (draws * np.cumsum(told.mass * q)[:-1] for q in (told.q, 1.0 - told.q))
-    right_up, wrong_up = draws * float(told.mass @ told.q) - ones, draws * float(told.mass @ (1.0 - told.q)) - zeros
+    ones, zeros = (draws * np.cumsum(bins.mass * q)[:-1] for q in (bins.q, 1.0 - bins.q))
+    right_up, wrong_up = draws * float(bins.mass @ bins.q) - ones, draws * float(bins.mass @ (1.0 - bins.q)) - zeros
     paid = 0.5 * line.delta * draws
     best_up = int(np.argmax(_excess(right_up - paid, wrong_up, line.epsilon)[0]))
     best_down = int(np.argmax(_excess(zeros - paid, ones, line.epsilon)[0]))

@@ -114,7 +114,7 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
     `details`: the conditions; and by pair the p-value, correct guesses of all, the rule in words, medians in seconds,
     and `epsilon_lower`, a lower bound on the loss of the time alone in nats, at the same error rate.
     """
-    details: dict[str, Any] = {"conditions": conditions(), "calls": calls}
+    details: dict[str, Any] = {"conditions": machine_load(), "calls": calls}
     said = functools.partial(SideFinding, "timing", error_rate=STAGE_RATE, details=details)
     examined = list(pairs)[:STAGE_PAIRS]
     if not examined:
@@ -133,7 +133,7 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
         except SubjectError as error:
             return said("not_applicable", f"The subject broke while it was timed: {error}")
         records.append({"pair": pair.id, **timing_test(order == 0, seconds, level)})
-    details |= {"pairs": records, "load_after": conditions()["load"]}
+    details |= {"pairs": records, "load_after": machine_load()["load"]}
     found = [record for record in records if record["p_value"] <= level]
     if not found:
         return said("nothing_found", f"The time of {calls} calls told nothing about the input.")
@@ -292,7 +292,7 @@ def independence_tests(calls: Sequence[Outcomes], pilot: int) -> list[tuple[floa
     return [*tests, (more_equal(*equal_pairs(rest[0], rest[2])), "equal outputs")] if tests else []
 
 
-def conditions() -> dict[str, Any]:
+def machine_load() -> dict[str, Any]:
     """Machine and load under which times are taken."""
     try:
         load: list[float] | None = [round(value, 2) for value in os.getloadavg()]

@@ -134,7 +134,7 @@ class Dependence(Stage):
             game.change, runs = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += runs
         withhold_all(run.games)
-        changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
+        changes = changes_of(run.games) if run.table is None else (run.changes, run.inputs)
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.session, 1))
 
 
@@ -145,7 +145,7 @@ class Plants(Stage):
     purposes = (streams.PLANTS,)
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.options.power != "off" and run.universe is None and not run.depends
+        return run.options.power != "off" and run.table is None and not run.depends
 
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits.planted import plant  # few audits need it
@@ -166,7 +166,7 @@ class BandStage(Stage):
     def why_not(self, run: AuditRun) -> str:
         from dpaudit.audits import band  # few audits need it, and it takes long to import
 
-        return band.DEPEND if run.depends else band.FAILED if run.failure or not self._places(run) else ""
+        return band.DEPEND if run.depends else band.FAILED if run.failure or not self._testable_games(run) else ""
 
     def leave_out(self, run: AuditRun, reason: str) -> None:
         run.trade_off = TradeOffBand("", self.rate(run.options), reason=reason)
@@ -174,14 +174,14 @@ class BandStage(Stage):
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits import band
 
-        member = run.groups[run.clearest(self._places(run))][0]
+        member = run.groups[run.clearest(self._testable_games(run))][0]
         run.trade_off, runs = band.examine(
             run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
             level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
         )  # fmt: skip
         run.runs += runs
 
-    def _places(self, run: AuditRun) -> list[int]:
+    def _testable_games(self, run: AuditRun) -> list[int]:
         return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.withheld]
 
 
@@ -233,7 +233,7 @@ class LowBits(Stage):
 
     def _candidates(self, run: AuditRun) -> tuple[list[low_bits.Candidate], int]:
         """The pairs that may be examined, and how many others there are."""
-        if (table := run.universe) is None:
+        if (table := run.table) is None:
             return [
                 low_bits.Candidate(run.pairs[k], run.positions[k], finding.budget, k)
                 for k, finding in enumerate(run.findings)

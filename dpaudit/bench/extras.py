@@ -18,8 +18,8 @@ import dpaudit
 from dpaudit.bench import speed
 from dpaudit.bench.comparisons import comparisons
 from dpaudit.bench.design import TARGETS, Design
-from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
+from dpaudit.bench.floating_point import floating_point
 from dpaudit.bench.repeats import MODES, PAIR, Mode, audit_and_drawing, seconds_of
 from dpaudit.bench.runs import runs
 from dpaudit.bench.scaling import jobs

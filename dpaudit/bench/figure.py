@@ -12,7 +12,7 @@ from dpaudit.bench.design import TARGETS
 from dpaudit.bench.summary import records_of
 from dpaudit.results.saving import SHARED, write_whole
 
-ROW = 0.19  # inches a problem
+ROW_INCHES = 0.19  # height of a problem's row
 # Colour-blind safe (Okabe and Ito); shapes differ as well.
 POINT, FAR, LIMIT, SPREAD = "#0072b2", "#d55e00", "#555555", "#56b4e9"
 
@@ -23,7 +23,7 @@ def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
     draws = [row for row in _rows(content, "draws", "ratio") if row[1]["optimum"] < math.inf]
     bounds = _rows(content, "bounds", "shortfall")
-    heights = [ROW * len(rows) + 1.0 for rows in (draws, bounds) if rows]
+    heights = [ROW_INCHES * len(rows) + 1.0 for rows in (draws, bounds) if rows]
     if not heights:
         return []
     figure = Figure(figsize=(9.5, sum(heights) + 0.8), layout="constrained")
@@ -127,5 +127,5 @@ def _legend(axes: Any, entries: Sequence[tuple[str, str, str, str]]) -> None:
         else Line2D([], [], color=colour, marker=shape, markerfacecolor=fill, linestyle="", label=label)
         for shape, colour, fill, label in entries
     ]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.35, -0.6 / max(1.0, ROW * axes.get_ylim()[0])),
-                ncols=3, fontsize=7, frameon=False)  # fmt: skip
+    axes.legend(handles=handles, loc="upper center", ncols=3, fontsize=7, frameon=False,
+                bbox_to_anchor=(0.35, -0.6 / max(1.0, ROW_INCHES * axes.get_ylim()[0])))  # fmt: skip

@@ -1,6 +1,6 @@
 """Problems whose output is a number: noise of several kinds, atoms that leak, and claims of several kinds.
 
-Every mechanism is a function of (data, size, rng); `data` is what the pair differs in.
+Every mechanism is a function of (data, size, rng); `data` is the input: x or x_prime of the pair.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 The guess is Neyman and Pearson's: x where the loss is high, x_prime where it is low, no guess between. A guessing rule
 turns a labelled draw (fair label, output) into correct, wrong or abstained, with probabilities (c, w, 1 - c - w). A
-claim's line (epsilon, delta) allows c - e^epsilon w <= delta * sides / 2, where `sides` counts the guessing events that
-are not empty. Both functions below choose the two thresholds for their task, on the law itself: this is what no auditor
-can do, so they are the yardstick of the bench and never a part of an audit.
+claim's line (epsilon, delta) allows c - e^epsilon w <= delta * n / 2, where n (`n_events`) is the number of guessing
+events that are not empty. Both functions below choose the two thresholds for their task, on the law itself: this is
+what no auditor can do, so they are the yardstick of the bench and never a part of an audit.
 
 * delta = 0: given the number of guesses, the correct ones are binomial; the exact one-sided test against
   e^epsilon / (1 + e^epsilon).
-* delta > 0: the score test of c - e^epsilon w - delta * sides / 2, its variance taken on the null at the observed
+* delta > 0: the score test of c - e^epsilon w - delta * n / 2, its variance taken on the null at the observed
   number of guesses, and only where that number is within 4 standard deviations of its expectation. Its critical value
   is set on the largest size over points of the null's boundary in that reach, so that the size holds at all of them.
   For large samples no test of these counts has more power: it attains the divergence of (c, w) from its projection on
@@ -45,8 +45,8 @@ SEED = 20_261_101  # of these simulations
 ANCHORS = 32  # lines tried for a claim that leaves the line free
 
 
-Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of (correct, wrong, sides); the least is best
-Lower = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]  # of counts, mass and sides: a bound
+Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of (correct, wrong, n_events); the least is best
+Lower = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]  # of counts, mass and n_events: a bound
 Value = Callable[[FloatArray], FloatArray]  # a bound, in the claim's parameter
 
 
@@ -56,7 +56,7 @@ class Guess:
 
     correct: float
     wrong: float
-    sides: int
+    n_events: int
 
     @property
     def mass(self) -> float:
@@ -167,8 +167,8 @@ def _best_bound(law: Law, lines: Sequence[tuple[Lower, Value]], draws_per_side: 
     best: tuple[float, Lower, Value, Guess] | None = None
     for lower, value_of in lines:
 
-        def expected(correct: FloatArray, wrong: FloatArray, sides: FloatArray, lower: Lower = lower) -> FloatArray:
-            return -lower(labelled * correct, labelled * wrong, correct + wrong, sides)
+        def expected(correct: FloatArray, wrong: FloatArray, n_events: FloatArray, lower: Lower = lower) -> FloatArray:
+            return -lower(labelled * correct, labelled * wrong, correct + wrong, n_events)
 
         i, j, score = table.best(expected)
         value = float(value_of(-score[:1])[0])
@@ -178,8 +178,8 @@ def _best_bound(law: Law, lines: Sequence[tuple[Lower, Value]], draws_per_side: 
         return BestBound(0.0, 0.0, None)
     _, lower, value_of, guess = best
     correct, wrong = _simulated(guess, labelled)
-    mass, sides = np.full(SIMULATIONS, guess.mass), np.full(SIMULATIONS, float(guess.sides))
-    bounds = value_of(lower(correct, wrong, mass, sides))
+    mass, n_events = np.full(SIMULATIONS, guess.mass), np.full(SIMULATIONS, float(guess.n_events))
+    bounds = value_of(lower(correct, wrong, mass, n_events))
     return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
 
 
@@ -188,7 +188,7 @@ class LineTest:
 
     def __init__(self, guess: Guess, epsilon: float, delta: float, labelled: int, alpha: float) -> None:
         self.labelled, self.factor, self.alpha = labelled, math.exp(epsilon), alpha
-        self.cost = 0.5 * delta * guess.sides
+        self.cost = 0.5 * delta * guess.n_events
         self.pure = 1.0 / (1.0 + math.exp(-epsilon)) if delta == 0.0 else math.nan
         mean, deviation = self._moments(guess.mass)
         self.reach = (mean - REACH * deviation, mean + REACH * deviation) if delta > 0.0 else (0.0, math.inf)
@@ -253,11 +253,11 @@ class _Tails:
 
     def guess(self, high: int, low: int) -> Guess:
         """The guess of x on the `high` last cells and of x_prime on the `low` first."""
-        correct, wrong, sides = self._masses(np.array([high]), np.array([low]))
-        return Guess(float(correct[0]), float(wrong[0]), int(sides[0]))
+        correct, wrong, n_events = self._masses(np.array([high]), np.array([low]))
+        return Guess(float(correct[0]), float(wrong[0]), int(n_events[0]))
 
     def best(self, score: Score) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Pairs of thresholds in increasing order of `score(correct, wrong, sides)`: first a grid, then around it."""
+        """Pairs of thresholds in increasing order of `score(correct, wrong, n_events)`: a grid, then around it."""
         high, low = self._levels(self.high_p + self.high_q), self._levels(self.low_p + self.low_q)
         i, j, scores = self._scored(score, high, low)
         for _ in range(4):
@@ -320,14 +320,14 @@ def _lines(claim: Claim) -> list[tuple[float, float]]:
 
 
 def _less_divergence(
-    correct: FloatArray, wrong: FloatArray, sides: FloatArray, epsilon: float, delta: float
+    correct: FloatArray, wrong: FloatArray, n_events: FloatArray, epsilon: float, delta: float
 ) -> FloatArray:
     """Minus the least Kullback-Leibler divergence of a guess from the null of a line; 0 where it keeps the line.
 
     On the boundary, where the mass of correct guesses is e^epsilon w + cost, the divergence is convex in the mass w of
     wrong ones and its slope is 0 at the positive root of a quadratic.
     """
-    factor, cost = math.exp(epsilon), 0.5 * delta * sides
+    factor, cost = math.exp(epsilon), 0.5 * delta * n_events
     rest = np.maximum(0.0, 1.0 - correct - wrong)
     a = factor * (1.0 + factor)
     b = (1.0 + factor) * cost * (rest + wrong) - (1.0 - cost) * factor * (correct + wrong)
@@ -344,10 +344,10 @@ def _less_divergence(
 
 
 def _lower(
-    correct: FloatArray, wrong: FloatArray, mass: FloatArray, sides: FloatArray, delta: float, alpha: float
+    correct: FloatArray, wrong: FloatArray, mass: FloatArray, n_events: FloatArray, delta: float, alpha: float
 ) -> FloatArray:
     """Lower bound on epsilon from counts and the known mass of the guess; -inf where nothing can be said."""
-    cost = 0.5 * delta * sides
+    cost = 0.5 * delta * n_events
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.where(correct > 0.0, stats.beta.ppf(alpha, np.maximum(correct, 1e-9), wrong + 1.0), 0.0)
         gain = accuracy * mass - cost
@@ -355,11 +355,11 @@ def _lower(
 
 
 def _delta_lower(
-    correct: FloatArray, wrong: FloatArray, mass: FloatArray, sides: FloatArray, epsilon: float, alpha: float
+    correct: FloatArray, wrong: FloatArray, mass: FloatArray, n_events: FloatArray, epsilon: float, alpha: float
 ) -> FloatArray:
     """Lower bound on delta at one epsilon, from counts and the known mass of the guess."""
     accuracy = np.where(correct > 0.0, stats.beta.ppf(alpha, np.maximum(correct, 1e-9), wrong + 1.0), 0.0)
-    return np.asarray(2.0 * mass * (accuracy - math.exp(epsilon) * (1.0 - accuracy)) / sides)
+    return np.asarray(2.0 * mass * (accuracy - math.exp(epsilon) * (1.0 - accuracy)) / n_events)
 
 
 def _value_of(delta: FloatArray, values: FloatArray, deltas: FloatArray) -> FloatArray:

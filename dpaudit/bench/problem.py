@@ -277,7 +277,7 @@ def load_problems(names: Sequence[str] = ()) -> list[Problem]:
 
 
 def choose(problems: Sequence[Problem], names: Sequence[str] = ()) -> list[Problem]:
-    """Those of the problems that are named, all without names; `UsageError` as in `load_problems`."""
+    """The named problems, or all where none is named; `UsageError` as in `load_problems`."""
     known = {problem.id: problem for problem in problems}
     if len(known) < len(problems):
         ids = [problem.id for problem in problems]

@@ -36,7 +36,7 @@ TABLES = 1_000  # the same of tables, which are larger; what is reported is for 
 ONE_PAIR = 100_000  # labelled draws of an audit of one pair
 DRAWS = 1_000_000  # labelled draws of the audit whose time is compared with drawing them
 PAIR_SAMPLES = 5_000  # of each input, where there are many pairs
-MANY = (105, 2_016)  # pairs: of 15 and of 64 inputs, the second one just above `MANY_PAIRS`
+N_PAIRS = (105, 2_016)  # pairs: of 15 and of 64 inputs, the second one just above `MANY_PAIRS`
 BASE = "import numpy, scipy.stats"  # which a start is compared with: most programs of this field import them
 # What curves are taken at.
 PAIRS_AT, DRAWS_AT = (3, 10, 36, 105, 300, 1_035, 2_016), (1_000, 10_000, 100_000, 1_000_000)
@@ -146,7 +146,7 @@ def pairs(design: Design) -> dict[str, Any]:
     """Audits of many pairs, on both sides of the switch to all-pairs tables."""
     _audit(laplace, PAIR, 500)
     lines = []
-    for count, most in zip(MANY, (5.0, 20.0), strict=True):
+    for count, most in zip(N_PAIRS, (5.0, 20.0), strict=True):
         took = median_seconds(functools.partial(_audit_pairs, count), design)
         lines.append(_line(f"{count:,} pairs, {PAIR_SAMPLES:,} samples", took, most))
     return _told(*lines)
@@ -165,11 +165,11 @@ def curves(design: Design) -> dict[str, Any]:
         "dimensions": _curve(DIMENSIONS_AT[:most], _audit_of_vectors),
         "processes": _of_processes(),
     }
-    told = "; ".join(
+    summary = "; ".join(
         f"{name}: " + ", ".join(f"{seconds:.3g} s at {size:,}" for size, seconds in points)
         for name, points in found.items()
     )
-    return {"curves": found, "says": told, "met": True}
+    return {"curves": found, "says": summary, "met": True}
 
 
 def _curve(sizes: Sequence[int], run: Callable[[int], None]) -> list[tuple[int, float]]:
@@ -218,8 +218,8 @@ def _of_process(command: Sequence[str], folder: str | None = None, statuses: Col
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in statuses:
-        told = (done.stderr.strip() or done.stdout.strip())[-500:]
-        raise DpauditError(f"{' '.join(command[1:4])} must end with one of {sorted(statuses)}, got {told!r}.")
+        summary = (done.stderr.strip() or done.stdout.strip())[-500:]
+        raise DpauditError(f"{' '.join(command[1:4])} must end with one of {sorted(statuses)}, got {summary!r}.")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -81,7 +81,7 @@ def coupled_bits(data: float, size: int, rng: Rng) -> NDArray[np.int8]:
 # --- The problems -----------------------------------------------------------------------------------------------------
 
 VECTOR: Final = ("where in a vector", "vector")
-BITS: Final = ("bits", "bit vector")
+BIT_VECTOR: Final = ("bits", "bit vector")
 DWORK = "Dwork, McSherry, Nissim and Smith 2006"
 RAPPOR = "Erlingsson, Pihur and Korolova 2014"
 
@@ -108,11 +108,11 @@ def problems() -> list[Problem]:
                 of(laplace_sum_law, 1.0 / 3.0, 3), DWORK, three, 3, true="tight", exact=1.0),
         problem("laplace on 3 coordinates, true 1.8", *VECTOR, of(laplace_vector, scale=1.0 / 0.6), PureDP(1.0),
                 of(laplace_sum_law, 0.6, 3), f"{DWORK}, calibrated to 0.56 of the sensitivity", three, 3, exact=1.8),
-        problem("16 bits 1", *BITS, of(noisy_bits, epsilon=0.125), PureDP(1.0), of(bits_law, 0.125, 8),
+        problem("16 bits 1", *BIT_VECTOR, of(noisy_bits, epsilon=0.125), PureDP(1.0), of(bits_law, 0.125, 8),
                 f"{RAPPOR} (RAPPOR, permanent responses)", bits(16, 8), 16, true="tight"),
-        problem("50 bits 1, true 4", *BITS, of(noisy_bits, epsilon=0.2), PureDP(1.0), of(bits_law, 0.2, 20),
+        problem("50 bits 1, true 4", *BIT_VECTOR, of(noisy_bits, epsilon=0.2), PureDP(1.0), of(bits_law, 0.2, 20),
                 f"{RAPPOR}, the number of differing bits underestimated", bits(50, 20), 50),
-        problem("two bits that agree", *BITS, coupled_bits, PureDP(0.5), of(finite_law, [0.7, 0.3], [0.3, 0.7]),
+        problem("two bits that agree", *BIT_VECTOR, coupled_bits, PureDP(0.5), of(finite_law, [0.7, 0.3], [0.3, 0.7]),
                 "every single bit is fair on both inputs", (0.7, 0.3), 10),
     ]  # fmt: skip
 

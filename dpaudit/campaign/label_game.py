@@ -298,8 +298,8 @@ class LabelGame(Campaign):
         for i, readers in self._readers.items():
             for (k, side), vector in zip(readers, counts[i], strict=True):
                 totals[k][side] = totals[k][side] + vector
-        for k, sides in totals.items():
-            self.pairs[k].main.add(*sides)
+        for k, pair_counts in totals.items():
+            self.pairs[k].main.add(*pair_counts)
             self.pairs[k].labelled += self._sizes[k]
 
     def _look(self) -> None:

@@ -52,7 +52,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 Cells = NDArray[np.int64]  # a cell for each value of a column; below 0 where it can be in no event
 WORD = re.compile(r"[^\W\d_]+")
-Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewhere; `LEFT_OUT` where no plant has it
+Event = NDArray[np.int8]  # the half of each output: 1 in A, -1 in B, 0 elsewhere; `LEFT_OUT` where no plant has it
 LEFT_OUT = 2
 
 
@@ -116,10 +116,10 @@ class Column(NamedTuple):
         masses = np.bincount(cells[cells >= 0], self.counts[cells >= 0], minlength=1)[order] / len(self.values)
         first = _reach(masses, 0.5 * mass)
         last = _reach(masses[first:][::-1], 0.5 * mass)
-        sides = np.zeros(len(cells), dtype=np.int8)
-        sides[np.isin(cells, order[:first])] = 1
-        sides[np.isin(cells, order[len(order) - last :])] = -1
-        return sides[self.places] if first and last else np.zeros(len(self.values), dtype=np.int8)
+        event = np.zeros(len(cells), dtype=np.int8)
+        event[np.isin(cells, order[:first])] = 1
+        event[np.isin(cells, order[len(order) - last :])] = -1
+        return event[self.places] if first and last else np.zeros(len(self.values), dtype=np.int8)
 
 
 Columns = Sequence[Column]
@@ -151,39 +151,39 @@ def _grids(columns: Columns, mass: float, counts: Sequence[int]) -> Iterator[tup
 
 def _of_bins(bins: Sequence[Cells], columns: Columns, count: int, rng: np.random.Generator) -> Event:
     """An event of so many bins of each column; none where a column tells it alone, as of one that is there twice."""
-    sides = np.ones(len(columns[0].values), dtype=np.int8)
+    event = np.ones(len(columns[0].values), dtype=np.int8)
     for own, cells in zip(columns, bins, strict=True):
         order = rng.permutation(np.unique(cells))
         half = min(count, len(order)) // 2
         met = np.isin(cells, order[:half]).astype(np.int8) - np.isin(cells, order[half : 2 * half])
-        sides *= met[own.places]
-    told = (np.abs(np.bincount(cells[own.places], sides)).sum() for own, cells in zip(columns, bins, strict=True))
-    return sides if max(told) <= SIZES.alone * np.count_nonzero(sides) else np.zeros_like(sides)
+        event *= met[own.places]
+    excess = (np.abs(np.bincount(cells[own.places], event)).sum() for own, cells in zip(columns, bins, strict=True))
+    return event if max(excess) <= SIZES.alone * np.count_nonzero(event) else np.zeros_like(event)
 
 
-def _kept(sides: Event, mass: float) -> tuple[int, int]:
+def _kept(event: Event, mass: float) -> tuple[int, int]:
     """Outputs of the lighter and of the heavier half that stay, so that each has half of the mass, or is as near to it
     as it comes where no more than `SIZES.left_out` of all are left out.
     """
-    few, many = sorted(int(np.count_nonzero(sides == side)) for side in (1, -1))
-    outside, least = len(sides) - few - many, (1.0 - SIZES.left_out) * len(sides)
-    wanted = max(outside * mass / max(1.0 - mass, 1e-9), least - outside) if outside else len(sides)
+    few, many = sorted(int(np.count_nonzero(event == side)) for side in (1, -1))
+    outside, least = len(event) - few - many, (1.0 - SIZES.left_out) * len(event)
+    wanted = max(outside * mass / max(1.0 - mass, 1e-9), least - outside) if outside else len(event)
     of_few = min(few, math.ceil(0.5 * wanted))
     return of_few, min(many, math.ceil(max(of_few, least - outside - of_few)))
 
 
-def thinned(sides: Event, mass: float, rng: np.random.Generator) -> Event:
+def thinned(event: Event, mass: float, rng: np.random.Generator) -> Event:
     """The event with outputs of its halves left out at random, see `_kept`."""
-    halves = sorted((np.flatnonzero(sides == side) for side in (1, -1)), key=len)
-    sides = sides.copy()
-    for half, kept in zip(halves, _kept(sides, mass), strict=True):
-        sides[rng.permutation(half)[kept:]] = LEFT_OUT
-    return sides
+    halves = sorted((np.flatnonzero(event == half) for half in (1, -1)), key=len)
+    event = event.copy()
+    for half, kept in zip(halves, _kept(event, mass), strict=True):
+        event[rng.permutation(half)[kept:]] = LEFT_OUT
+    return event
 
 
-def mass_of(sides: Event) -> float:
+def mass_of(event: Event) -> float:
     """The mass of an event that is thinned: twice that of its lighter half."""
-    return 2.0 * min(np.count_nonzero(sides == side) for side in (1, -1)) / np.count_nonzero(sides != LEFT_OUT)
+    return 2.0 * min(np.count_nonzero(event == half) for half in (1, -1)) / np.count_nonzero(event != LEFT_OUT)
 
 
 def _nearest(events: Iterable[Event], mass: float) -> Event:
@@ -193,12 +193,12 @@ def _nearest(events: Iterable[Event], mass: float) -> Event:
     the lighter one, which has less than the loss.
     """
     best, least = None, math.inf
-    for sides in events:
-        few, many = _kept(sides, mass)
-        had = 2.0 * few / (few + many + np.count_nonzero(sides == 0)) if few else 0.0
+    for event in events:
+        few, many = _kept(event, mass)
+        had = 2.0 * few / (few + many + np.count_nonzero(event == 0)) if few else 0.0
         misfit = abs(math.log(had / mass)) + math.log(many / few) if had else math.inf
         if best is None or misfit < least:
-            best, least = sides, misfit
+            best, least = event, misfit
         if least <= math.log(SIZES.near):
             break
     assert best is not None
@@ -308,26 +308,26 @@ class Seen:
     """Outputs of both inputs as they were read: what events are made of, and what plants are played on."""
 
     outcomes: Outcomes  # as they are drawn again: arrays of numbers as they came, others as the columns read of them
-    of_x: NDArray[np.bool_]  # which of them are of the first input
+    is_x: NDArray[np.bool_]  # which of them are of the first input
     columns: Columns  # those that vary
     words: Columns  # whether outputs that are objects print each of their usual words
 
     @classmethod
-    def of(cls, sides: Sequence[Outcomes]) -> Seen:
+    def of(cls, batches: Sequence[Outcomes]) -> Seen:
         """Read outcomes of both inputs."""
-        reader = Reader.learn(sides)
-        matrix = np.concatenate([reader.read(side) for side in sides])
-        of_x = np.repeat([True, False], [len(side) for side in sides])
+        reader = Reader.learn(batches)
+        matrix = np.concatenate([reader.read(batch) for batch in batches])
+        is_x = np.repeat([True, False], [len(batch) for batch in batches])
         columns = list(filter(_varies, map(Column.of, np.ascontiguousarray(matrix.T))))
         if not reader.columns:
-            texts = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
+            texts = np.concatenate([np.asarray(batch.as_objects().tokens) for batch in batches]).tolist()
             words = list(itertools.islice(_words_of(texts), SIZES.usual))
-            return cls(Outcomes(matrix, None, (matrix.shape[1],)), of_x, columns, words)
-        whole = all(side.is_integer for side in sides)
-        return cls(Outcomes(matrix, None, sides[0].shape, whole), of_x, columns, [])
+            return cls(Outcomes(matrix, None, (matrix.shape[1],)), is_x, columns, words)
+        whole = all(batch.is_integer for batch in batches)
+        return cls(Outcomes(matrix, None, batches[0].shape, whole), is_x, columns, [])
 
     @functools.cached_property
-    def suited(self) -> dict[PlantedForm, Columns]:
+    def columns_by_form(self) -> dict[PlantedForm, Columns]:
         """The columns that an event may be of, by the forms of which these outputs have events."""
         of_forms = {form: self.words if form.of_words else list(filter(form.suits, self.columns)) for form in FORMS}
         return {form: columns for form, columns in of_forms.items() if len(columns) >= min(form.of, default=2)}
@@ -336,7 +336,7 @@ class Seen:
         """A random event of this form of this mass; where there is no such one, the nearest of some, or none."""
 
         def one() -> Event:
-            columns = [self.suited[form][k] for k in rng.permutation(len(self.suited[form])).tolist()]
+            columns = [self.columns_by_form[form][k] for k in rng.permutation(len(self.columns_by_form[form])).tolist()]
             return form.make(columns[: int(rng.choice(form.of)) if form.of else None], mass, rng)
 
         return thinned(_nearest((one() for _ in range(SIZES.tries)), mass), mass, rng)
@@ -351,11 +351,11 @@ class Planting:
     level: float
     mode: Mode
 
-    def is_found(self, sides: Event, loss: float, rng: np.random.Generator) -> bool:
+    def is_found(self, event: Event, loss: float, rng: np.random.Generator) -> bool:
         """Plant a leak of this event, and look for it."""
         outcomes = self.seen.outcomes
-        labels = rng.random(len(sides)) < _tilted(sides, loss, self.seen.of_x)
-        order = rng.permutation(np.flatnonzero(sides != LEFT_OUT))
+        labels = rng.random(len(event)) < _tilted(event, loss, self.seen.is_x)
+        order = rng.permutation(np.flatnonzero(event != LEFT_OUT))
         parts = [order[labels[order] == label] for label in (True, False)]
         numbers = [outcomes.numbers[part] for part in parts]
         samples = _samples(min(map(len, parts)))
@@ -383,20 +383,20 @@ def _samples(size: int) -> int:
     return max(int(size - SIZES.spare * math.sqrt(0.5 * size)), 0)
 
 
-def labelled_of(sides: Event) -> int:
+def labelled_of(event: Event) -> int:
     """Labelled draws of the game of a plant of this event, about."""
-    return 2 * _samples(int(np.count_nonzero(sides != LEFT_OUT)) // 2)
+    return 2 * _samples(int(np.count_nonzero(event != LEFT_OUT)) // 2)
 
 
-def _tilted(sides: Event, loss: float, own: NDArray[np.bool_]) -> FloatArray:
+def _tilted(event: Event, loss: float, own: NDArray[np.bool_]) -> FloatArray:
     """The probability of label 1 of each output: inside of the event the loss is nowhere larger, outside `own`."""
-    few, many, outside = (int(np.count_nonzero(sides == side)) for side in (1, -1, 0))
+    few, many, outside = (int(np.count_nonzero(event == side)) for side in (1, -1, 0))
     lighter, few, many = (1, few, many) if few <= many else (-1, many, few)
     right = float(scipy.special.expit(lighter * loss))
     # Of the lighter half a share `right` has label 1, so the heavier one has what makes labels even over all.
-    even = 0.5 * (few + many + outside) - np.count_nonzero(own[sides == 0]) - few * right
+    even = 0.5 * (few + many + outside) - np.count_nonzero(own[event == 0]) - few * right
     other = np.clip(even / max(many, 1), *scipy.special.expit([-loss, loss]))
-    return np.where(sides == lighter, right, np.where(sides == -lighter, other, own))
+    return np.where(event == lighter, right, np.where(event == -lighter, other, own))
 
 
 def _replayed(outcomes: Sequence[Outcomes]) -> Draw:
@@ -407,6 +407,6 @@ def _replayed(outcomes: Sequence[Outcomes]) -> Draw:
         own = outcomes[task.input]
         start = taken[task.input] % (len(own) - task.size + 1)
         taken[task.input] = start + task.size
-        return task.counted(own.rows(slice(start, start + task.size)))
+        return task.result_on(own.rows(slice(start, start + task.size)))
 
     return lambda tasks: list(map(carried_out, tasks))

@@ -64,9 +64,9 @@ OF_COMMAND = {
     "targets", "claim", "pairs", "out", "report", "checkpoint", "resume", "progress", "quiet", "search", "example",
     "user", "examples", "adjacency", "search_budget", "search_pairs", "grey_box", "seconds", "fresh",
 }  # fmt: skip
-PAIRS_SHOWN = 10
+MAX_PAIRS = 10
 STATUSES = (1, 3, 2, 5, 0)  # of several targets the first of these is the command's
-BROKEN_SHOWN = 3  # messages of pairs that broke
+MAX_BROKEN = 3  # messages of pairs that broke
 
 
 @command("audit", quiet="No progress and no notes on stderr.", cls=GroupedCommand, groups=GROUPS)
@@ -361,8 +361,8 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
 
     repeated = repeated_pairs(pairs)
     if repeated:
-        shown = "; ".join(" = ".join(plain(pair.id) for pair in same[:PAIRS_SHOWN]) for same in repeated[:PAIRS_SHOWN])
-        more = f"; and {plural(len(repeated) - PAIRS_SHOWN, 'more pair')}" if len(repeated) > PAIRS_SHOWN else ""
+        shown = "; ".join(" = ".join(plain(pair.id) for pair in same[:MAX_PAIRS]) for same in repeated[:MAX_PAIRS])
+        more = f"; and {plural(len(repeated) - MAX_PAIRS, 'more pair')}" if len(repeated) > MAX_PAIRS else ""
         text = "A pair is tested in both directions: these are the same, and each takes a share of the error rate"
         note(f"Warning: {text}: {shown}{more}. State each once.")
 
@@ -382,6 +382,6 @@ def _broken_text(broken: Sequence[Finding]) -> str:
     from dpaudit.reports.wording import plural, some
 
     messages = [*dict.fromkeys(plain(finding.message) for finding in broken)]
-    more = len(messages) - BROKEN_SHOWN
-    shown = [*messages[:BROKEN_SHOWN], *([f"And {plural(more, 'more message')}."] if more > 0 else [])]
-    return f"{' '.join(shown)} (pairs: {some([plain(finding.id) for finding in broken], BROKEN_SHOWN)})"
+    more = len(messages) - MAX_BROKEN
+    shown = [*messages[:MAX_BROKEN], *([f"And {plural(more, 'more message')}."] if more > 0 else [])]
+    return f"{' '.join(shown)} (pairs: {some([plain(finding.id) for finding in broken], MAX_BROKEN)})"

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import answer, subject_output
+from dpaudit.cli.outputs import print_result, subject_output
 from dpaudit.cli.subjects import given_subject
 
 COLUMNS = ("pair", "verdict", "claimed", "ε at least", "ε at most", "δ", "mass left")  # of `attachments.COLUMNS`
-PAIRS_SHOWN = 20
+MAX_PAIRS = 20
 STATUS = {"kept": 0, "violated": 1, "open": 5}
 
 
@@ -27,7 +27,7 @@ STATUS = {"kept": 0, "violated": 1, "open": 5}
     help="By how much a claim may be exceeded: nats of epsilon, a share of delta. 0: not at all.",
 )
 @click.option(
-    "--face", type=click.Choice(["numpy", "random"]), help="The generator that TARGET is given.  [default: numpy]"
+    "--generator", "--face", "face", type=click.Choice(["numpy", "random"]), help="TARGET's generator. [default: numpy]"
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the certificate to this file, as JSON.")
 @shared("table")
@@ -56,8 +56,8 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         exact = ["" if pair.exact is None else wording.clean(short_fraction(pair.exact), 60) for pair in ordered]
         cells = [certified_row(pair) for pair in ordered]
         rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
-        blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, PAIRS_SHOWN))
-    answer(given.form, result.to_text, lambda: blocks)
+        blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, MAX_PAIRS))
+    print_result(given.form, result.to_text, lambda: blocks)
     if given.out is not None:
         note(f"Written: {plain(given.out)}", err=given.form == "json")
     ctx.exit(STATUS[result.verdict])

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import command, list_option, shared
-from dpaudit.cli.outputs import answer, finish, subject_output
+from dpaudit.cli.outputs import finish, print_result, subject_output
 from dpaudit.cli.subjects import check_target, given_pairs
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
@@ -42,7 +42,7 @@ def check_command(ctx: click.Context, given: Any) -> None:
     from dpaudit.subjects.targets import load_target
 
     if given.listing:
-        answer("table", str, lambda: [checked.listing()])
+        print_result("table", str, lambda: [checked.listing()])
         return
     check_target(given.target)
     written = Path(given.out) / "check.json" if given.out is not None else None

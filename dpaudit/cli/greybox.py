@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
     from dpaudit.symbolic.recorded_noise import RecordedPair
 
-PAIRS_SHOWN = 10
+MAX_PAIRS = 10
 FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
 FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 
@@ -78,7 +78,7 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
         if noise is not None and (noise.status == "found" or (noise.status == "nothing_found" and not is_found)):
             led_by, beside = noise, finding
         console.print(Text(wording.clean(led_by.summary, 600)))
-        for pair in graded[:PAIRS_SHOWN]:
+        for pair in graded[:MAX_PAIRS]:
             text = f"{pair.id}: {pair.grade}. {pair.statement}".rstrip()
             console.print(Text(wording.clean(text, 600)))
             for hint in pair.hints:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
 
-from dpaudit.cli.chatter import Sparing, suppressed, warnings_once
 from dpaudit.cli.group import note, plain, report_error
+from dpaudit.cli.subject_output import LimitedStream, suppressed, warnings_once
 from dpaudit.config import Config, formats
 from dpaudit.subjects.leaving import Hold, same_folder
 
@@ -88,7 +88,7 @@ def subject_output() -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         if sys.stdout is sys.__stdout__:  # else a caller of this process has put something else there
             undo.enter_context(_descriptor_of_stderr())
-        spared = Sparing(sys.stderr if sys.stderr is not None else io.StringIO())  # None where it is closed
+        spared = LimitedStream(sys.stderr if sys.stderr is not None else io.StringIO())  # None where it is closed
         undo.enter_context(contextlib.redirect_stdout(cast(TextIO, spared)))
         more = undo.enter_context(warnings_once())
         undo.enter_context(same_folder())
@@ -144,7 +144,7 @@ def output_console() -> Console:
     return Console(markup=False, highlight=False, emoji=False)
 
 
-def answer(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:
+def print_result(form: str, text: Callable[[], str], blocks: Callable[[], Iterable[Block]]) -> None:
     """Print a result as `--format` asks: its JSON, or its blocks for a terminal."""
     if form == "json":
         click.echo(text(), nl=False)
@@ -159,7 +159,7 @@ def finish(
 ) -> NoReturn:
     """Write a result, print it as `--format` asks, say what was written, and end with its exit status."""
     written, status = written_or_reported(ctx, write, result.exit_status)
-    answer(given.form, result.to_text, blocks)
+    print_result(given.form, result.to_text, blocks)
     for path in written:
         note(f"Written: {path}", err=given.form == "json")
     ctx.exit(status)

@@ -8,7 +8,7 @@ import click
 
 from dpaudit.arguments import MODES
 from dpaudit.cli.group import command, shared
-from dpaudit.cli.outputs import answer, subject_output
+from dpaudit.cli.outputs import print_result, subject_output
 from dpaudit.cli.subjects import check_target, given_subject
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
@@ -61,7 +61,7 @@ def plan_command(_: click.Context, given: Any) -> None:
             beside = "no claim" if promise is None else f"TARGET {given.target!r}"
             raise UsageError(f"design must stand with --claim and without TARGET, got {given.design!r} with {beside}.")
         run = plan_one_run(promise, given.confidence if given.confidence is not None else 0.95)
-        answer(given.form, run.to_text, lambda: scores.plan_blocks(run))
+        print_result(given.form, run.to_text, lambda: scores.plan_blocks(run))
         return
     check_target(given.target)
     with subject_output():
@@ -77,4 +77,4 @@ def plan_command(_: click.Context, given: Any) -> None:
             planned = plan(subject, promise, pairs, **sought, **options)
     except UsageError as error:
         raise config.located(error, [name for name, value in stated.items() if value is not None]) from error
-    answer(given.form, planned.to_text, lambda: plan_blocks(planned))
+    print_result(given.form, planned.to_text, lambda: plan_blocks(planned))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import command, note, plain
-from dpaudit.cli.outputs import answer, output_console, subject_output
+from dpaudit.cli.outputs import output_console, print_result, subject_output
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def replay_command(ctx: click.Context, given: Any) -> None:
     """
     from dpaudit.audits.replaying import replay, replay_floating_point
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.reports import doubles
+    from dpaudit.reports import float_findings
     from dpaudit.reports.brief import replay_blocks
     from dpaudit.results.model import load
     from dpaudit.subjects.fresh import FRESH
@@ -94,10 +94,10 @@ def replay_command(ctx: click.Context, given: Any) -> None:
             inputs = _inputs(subject, named_pairs, pair)
             outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, **sizes)
     if given.floating_point:
-        for sentence in doubles.replay_lines(again):
+        for sentence in float_findings.replay_lines(again):
             output_console().print(sentence)
         ctx.exit(1 if again.confirmed else 0)
-    answer("table", str, lambda: replay_blocks(outcome))
+    print_result("table", str, lambda: replay_blocks(outcome))
     says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 

@@ -82,7 +82,7 @@ def guessed_searches(subjects: Sequence[Subject], given: Any) -> list[Search | N
     `UsageError` if nothing can be guessed, with what to give.
     """
     from dpaudit.privacy.neighbours import searched_relation
-    from dpaudit.search.guessing import guess_domain
+    from dpaudit.search.default_domains import guess_domain
 
     example = read_example(given.example) if given.example is not None else None
     found: list[Search | None] = []

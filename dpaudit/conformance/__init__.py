@@ -1,4 +1,4 @@
-"""The whole suite: every check that any mechanism must pass, one by one, with three faces over one list.
+"""The whole suite: every check that any mechanism must pass, one by one, with three interfaces over one list.
 
     dpaudit.check(MyMechanism(epsilon=1.0))                     # all checks, as a `CheckResult`
 
@@ -25,9 +25,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.conformance.faces import BoundCheck as BoundCheck
-from dpaudit.conformance.faces import conformance_checks as conformance_checks
-from dpaudit.conformance.faces import parametrize_with_checks as parametrize_with_checks
+from dpaudit.conformance.bindings import BoundCheck as BoundCheck
+from dpaudit.conformance.bindings import conformance_checks as conformance_checks
+from dpaudit.conformance.bindings import parametrize_with_checks as parametrize_with_checks
 from dpaudit.conformance.outcomes import CheckFailed as CheckFailed
 from dpaudit.conformance.outcomes import CheckInconclusive as CheckInconclusive
 from dpaudit.conformance.outcomes import CheckSkipped as CheckSkipped

@@ -38,7 +38,7 @@ PROFILE_ROUNDING = 1e-7  # relative, beside ROUNDING, of a profile that is compu
 GRID = 200  # values of epsilon at which two profiles are compared
 FACTOR = 4.0  # of the budget
 BUDGET_RUNS = 2_000  # pairs of runs that are compared
-ENOUGH_RUNS = 200  # that differ: fewer come from a mechanism that rarely errs at all
+MIN_DISCORDANT_RUNS = 200  # pairs of runs that differ: fewer come from a mechanism that rarely errs at all
 DOUBLES_DRAWS = {True: 10_000, False: 2_500}  # of an input, of a subject that draws batches, and of one that does not
 WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.5  # of the samples of the claim's own audit
@@ -269,7 +269,7 @@ def more_budget_less_error(case: Case) -> str | None:
              f"of runs that differ ({p_text(p_value)}).")  # fmt: skip
     seen = f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
     is_less = better > 0 and float(scipy.special.betainc(better, worse + 1.0, 0.5)) < case.level
-    if not is_less and worse + better >= ENOUGH_RUNS:
+    if not is_less and worse + better >= MIN_DISCORDANT_RUNS:
         raise CheckInconclusive(f"{FACTOR:g} times the budget is not seen to give less error: {seen}")
     return seen
 

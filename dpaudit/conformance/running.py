@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.conformance.bindings import ERROR_RATE, SAMPLES, BoundCheck, Expected, Subjects, close, conformance_checks
 from dpaudit.conformance.case import all_failed
-from dpaudit.conformance.faces import ERROR_RATE, SAMPLES, BoundCheck, Expected, Subjects, close, conformance_checks
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
 from dpaudit.conformance.registry import check_names, statistical_count
 from dpaudit.conformance.result import CheckRecord, CheckResult, Status

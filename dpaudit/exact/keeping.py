@@ -63,7 +63,7 @@ def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] |
     """
     rows = np.asarray(mechanism, dtype=float)
     privacy_losses(rows)  # the same check of the matrix, with the same messages
-    asked = [(i, j, claim.for_pair(i, j)) for i, j in _asked(len(rows), pairs)]
+    asked = [(i, j, claim.for_pair(i, j)) for i, j in _row_pairs(len(rows), pairs)]
     for i, j, own in asked:
         check_promise(own, f"rows {i} and {j}")
     return all(_pair_keeps(rows[i], rows[j], own) for i, j, own in asked)
@@ -86,7 +86,7 @@ def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]
     [[0.75, 0.25], [0.25, 0.75]]
     """
     rows = np.array(mechanism, dtype=float)
-    asked = list(_asked(len(rows), pairs))
+    asked = list(_row_pairs(len(rows), pairs))
     if keeps(rows, claim, asked):
         return rows
     common = rows.mean(axis=0)
@@ -103,7 +103,7 @@ def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]
     return moved(high) if high < 1.0 else np.tile(common, (len(rows), 1))
 
 
-def _asked(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tuple[int, int]]:
+def _row_pairs(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tuple[int, int]]:
     if pairs is None:
         return [(i, j) for i in range(inputs) for j in range(i + 1, inputs)]
     asked = list(pairs)

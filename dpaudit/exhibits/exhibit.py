@@ -1,4 +1,4 @@
-"""An exhibit of the museum: a bug that somebody shipped, re-created, with its mended twin and all that an audit needs.
+"""An exhibit of the museum: a bug that somebody shipped, re-created, with its mended version and all an audit needs.
 
 Conventions
 -----------

@@ -135,13 +135,13 @@ def look(
 
 
 def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
-    doubles = result.floating_point if low_bits else None
-    found = doubles is not None and doubles.verdict == "leaks" if low_bits else result.verdict == "violated"
+    leak = result.floating_point if low_bits else None
+    found = leak is not None and leak.verdict == "leaks" if low_bits else result.verdict == "violated"
     searching = sum(side.details.get("samples", 0) for side in result.side_findings if side.kind == "pair_search")
-    runs = result.samples + searching + (doubles.samples if doubles is not None else 0)
+    runs = result.samples + searching + (leak.samples if leak is not None else 0)
     seen = Seen(found, result.verdict, runs, searching, seconds)
-    if doubles is not None and doubles.pairs:
-        worst, witness = doubles.pairs[0], "low bits of the outputs" if found else ""
+    if leak is not None and leak.pairs:
+        worst, witness = leak.pairs[0], "low bits of the outputs" if found else ""
         return dataclasses.replace(seen, bound=worst.epsilon_lower, pair=worst.id, witness=witness)
     shown = next((finding for finding in result.findings if finding.verdict == "violated"), None)
     if shown is None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.outcomes import canonical, number_of
-from dpaudit.features.shapes import BITS
+from dpaudit.features.shapes import N_KEPT_BITS
 from dpaudit.features.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
@@ -125,7 +125,7 @@ def _decimal(value: Decimal) -> Mapping[str, Any]:
 def _fraction(value: Fraction) -> Mapping[str, Any]:
     number = number_of(value)
     parts = {"value": number, "numerator": value.numerator, "denominator": value.denominator}
-    shows_bits = number == value and value.denominator > 1 and value.numerator.bit_length() > BITS
+    shows_bits = number == value and value.denominator > 1 and value.numerator.bit_length() > N_KEPT_BITS
     return {"value": number} if shows_bits else parts
 
 

@@ -32,7 +32,7 @@ class FactSizes:
 
 
 SIZES = FactSizes()
-ABOUT = ("sums", "means", "smallest", "largest")
+FACTS = ("sums", "means", "smallest", "largest")
 
 
 def numbers_of(value: Any) -> FloatArray | None:
@@ -76,7 +76,7 @@ def scalars_of(value: Any) -> dict[str, float]:
         return found
     if numbers.ndim == 0:
         return {"number": float(numbers)}
-    about = {name: float(number) for name, number in _about(numbers.ravel()).items()}
+    about = {name: float(number) for name, number in _facts(numbers.ravel()).items()}
     return found | {name: number for name, number in about.items() if math.isfinite(number)}
 
 
@@ -106,19 +106,19 @@ def points_of(value: Any, columns: int) -> dict[str, tuple[float, ...]]:
     if numbers.size == columns:
         found["numbers"] = tuple(numbers.ravel().tolist())
     if numbers.ndim == 2 and numbers.shape[1] == columns:
-        found |= {name: tuple(np.atleast_1d(point).tolist()) for name, point in _about(numbers).items()}
+        found |= {name: tuple(np.atleast_1d(point).tolist()) for name, point in _facts(numbers).items()}
     return {name: point for name, point in found.items() if all(map(math.isfinite, point))}
 
 
-def _about(numbers: FloatArray) -> dict[str, Any]:
-    """`ABOUT` of numbers along the first axis."""
+def _facts(numbers: FloatArray) -> dict[str, Any]:
+    """`FACTS` of numbers along the first axis."""
     with np.errstate(over="ignore"):
         values = numbers.sum(axis=0), numbers.mean(axis=0), numbers.min(axis=0), numbers.max(axis=0)
-    return dict(zip(ABOUT, values, strict=True))
+    return dict(zip(FACTS, values, strict=True))
 
 
 ENTRY = "entry"  # the number that an input itself holds where outputs hold theirs
-_WORDS = {"length": "length", "number": "number"} | dict(zip(ABOUT, ("sum", "mean", "least", "largest"), strict=True))
+_WORDS = {"length": "length", "number": "number"} | dict(zip(FACTS, ("sum", "mean", "least", "largest"), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -80,16 +80,16 @@ def _of_graph(edges: Sequence[Sequence[Any]]) -> tuple[int, ...]:
     return met // 6, len(neighbours), max(degrees), degrees.count(1), odd, sum(a == b for a, b in edges)
 
 
-BITS = 36  # that a worked-out number keeps
+N_KEPT_BITS = 36  # significant bits of a derived number, after rounding
 
 
 def rounded(numbers: FloatArray, size: FloatArray | None = None) -> FloatArray:
-    """Worked-out numbers to `BITS` bits (of `size`, the size of what they are worked out of).
+    """Worked-out numbers to `N_KEPT_BITS` bits (of `size`, the size of what they are worked out of).
 
     Numbers that are worked out of others show errors of rounding, and with these the low bits of noise in floating
     point, which leak in nearly every implementation and are a question of their own. Of 13 audits of a sound planar
     Laplace mechanism 6 were called violated without, none with it. A zero has no sign, which would be that of an error.
     """
     with np.errstate(all="ignore"):
-        unit = np.ldexp(1.0, np.frexp(np.abs(numbers) if size is None else size)[1] - BITS)
+        unit = np.ldexp(1.0, np.frexp(np.abs(numbers) if size is None else size)[1] - N_KEPT_BITS)
         return np.where(np.isfinite(numbers) & (unit > 0.0), np.rint(numbers / unit) * unit + 0.0, numbers)

@@ -156,7 +156,7 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
     return np.where(np.isfinite(values), np.mod(np.mod(bits[0], 2.0) + np.mod(bits[1], 2.0), 2.0), np.nan)
 
 
-def _interleaved(*columns: FloatArray) -> FloatArray:
+def _morton_code(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
     bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
     whole = [np.ldexp(np.minimum(own, last), bits).astype(np.int64) for own in columns]
@@ -194,8 +194,8 @@ KINDS: dict[str, ViewKind] = {
     "parity of two": ViewKind(lambda a, b, _: np.mod(a + b, 2.0), "whether {0} plus {1} is odd"),
     "parity of three": ViewKind(lambda a, b, c, _: np.mod(a + b + c, 2.0), "whether {0} plus {1} plus {2} is odd"),
     "two together": ViewKind(lambda a, b, m: rounded(a * m + b), "{0} and {1} together"),
-    "boxes": ViewKind(lambda a, b, _: _interleaved(a, b), "where {0} and {1} lie together"),
-    "boxes of three": ViewKind(lambda a, b, c, _: _interleaved(a, b, c), "where {0}, {1} and {2} lie together"),
+    "boxes": ViewKind(lambda a, b, _: _morton_code(a, b), "where {0} and {1} lie together"),
+    "boxes of three": ViewKind(lambda a, b, c, _: _morton_code(a, b, c), "where {0}, {1} and {2} lie together"),
     "linear relation": ViewKind(
         lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)), "{0} plus {parameter} times {1} less {2}"
     ),
@@ -244,7 +244,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_count
         if len(read) <= SIZES.max_products:
             kinds = ("sum", "product", "ratio", "difference of sizes")
             yield [View(kind, pair) for kind in kinds for pair in pairs]
-            level = {k: levels_of(matrix[finite[:, k], k]) for k in read}
+            level = {k: middle_and_scale(matrix[finite[:, k], k]) for k in read}
             yield [View("boxes", (i, j), levels=(level[i], level[j])) for i, j in pairs]
             if len(read) <= SIZES.max_triples:
                 threes = itertools.combinations(read, 3)
@@ -263,7 +263,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_count
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
 
 
-def levels_of(values: FloatArray) -> tuple[float, float]:
+def middle_and_scale(values: FloatArray) -> tuple[float, float]:
     """A middle and a scale that spread values over (0, 1), about evenly where they are noise with one peak."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return middle, (high - low) / 2.2 or 1.0  # quartiles of a logistic law are 2.2 scales apart

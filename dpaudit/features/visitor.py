@@ -74,7 +74,7 @@ class Sink:
     wanted : set of (path, what), optional
         Columns that are read; all by default.
     paths : set of str, optional
-        Paths that are visited; all by default, up to `max_paths`. Paths that lead to them are among them.
+        Paths that are visited, with all their parents; all paths by default, up to `max_paths`.
     """
 
     max_paths = 2_000  # a bound on the time that one look at everything takes

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.bound_search import bet_bound, bet_grid, bisected, just_above
-from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.guess_rules import GuessRule, choose_rule, predicted_counts
 from dpaudit.inference.payoffs import Bets, Inequalities, growth, log_factors
 from dpaudit.inference.protocols import Test
 from dpaudit.inference.tables import N_BINS, Predicted, Round, bins_of
@@ -134,9 +134,9 @@ class Betting(Test):
     @property
     def line(self) -> dict[str, float]:
         bets = self._budget_bets(self.rounds[-1])
-        guessed = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed]
-        sides = bets.sides if self.claim.family == "renyi" else guessed or bets.sides
-        return self._inequalities.said(self.claim.value, bets.strongest, sides)
+        guessed = [way for way, is_guessed in enumerate(self.rule.directions) if is_guessed]
+        directions = bets.directions if self.claim.family == "renyi" else guessed or bets.directions
+        return self._inequalities.said(self.claim.value, bets.strongest, directions)
 
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
         """The guessing rule by counts of bins; where these are none, by what was predicted before any draw counted.
@@ -144,7 +144,7 @@ class Betting(Test):
         Later rounds may predict what they learned from the one round that the rule is then counted on.
         """
         first = next((one for one in self.rounds if one.counts.any()), self.rounds[-1])
-        held = counts if counts.any() else told_by(first.predicted.by_bins())
+        held = counts if counts.any() else predicted_counts(first.predicted.by_bins())
         draws = max(self.table.draws, 1)
         if self.claim.family == "renyi":  # by the odds of its guesses alone: lines of a Renyi promise take seconds
             return choose_rule(held, Inequalities(PureDP(1.0)), self.level, draws)

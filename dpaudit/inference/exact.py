@@ -23,7 +23,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
 from dpaudit.inference.bound_search import MAX_PARAMETER, just_above, largest_rejected
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
-from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.guess_rules import GuessRule, choose_rule, predicted_counts
 from dpaudit.inference.learning_state import Training
 from dpaudit.inference.pair_lines import detectable_losses
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
@@ -58,7 +58,7 @@ class ExactTest(Test):
         """Take a given rule, or the best one by the predicted counts of a frozen predictor's bins."""
         predicted = self.table.rounds[-1].predicted
         if rule is None:
-            rule = choose_rule(told_by(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
+            rule = choose_rule(predicted_counts(predicted), self._inequalities, level, self.draws).apart(predicted.mass)
         self.rule = rule if self.claim.anchored else dataclasses.replace(rule, anchor=0)
 
     def prepare_on_counts(self) -> None:
@@ -98,8 +98,8 @@ class ExactTest(Test):
     def _lines_at(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Epsilon of the line at each value, and what its deltas pay for of right guesses, a labelled draw."""
         epsilons, deltas = self._inequalities.lines_at(values, self.rule.anchor)
-        sides = np.array(self.rule.sides)
-        return epsilons[sides].max(axis=0, initial=0.0), 0.5 * deltas[sides].sum(axis=0)
+        directions = np.array(self.rule.directions)
+        return epsilons[directions].max(axis=0, initial=0.0), 0.5 * deltas[directions].sum(axis=0)
 
     @property
     def _has_delta(self) -> bool:
@@ -123,8 +123,8 @@ class ExactTest(Test):
         del at_budget
         epsilons, deltas = self._inequalities.lines(self.claim.value)
         best = math.inf
-        for sides in ([0, 1],) if self.claim.is_symmetric else ([0, 1], [0], [1]):
-            epsilon, cost, mass = epsilons[sides].max(axis=0), 0.5 * deltas[sides].sum(axis=0), 0.5 * len(sides)
+        for ways in ([0, 1],) if self.claim.is_symmetric else ([0, 1], [0], [1]):
+            epsilon, cost, mass = epsilons[ways].max(axis=0), 0.5 * deltas[ways].sum(axis=0), 0.5 * len(ways)
             spent = np.where(cost > 0.0, RULE_SIZES.mass_share * self.level, 0.0)
             losses = detectable_losses(epsilon, cost, self.draws, self.level, mass * event_mass, probability, spent)
             best = min(best, float(losses.min()))
@@ -134,8 +134,8 @@ class ExactTest(Test):
 
     @property
     def line(self) -> dict[str, float]:
-        sides = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed] or [0, 1]
-        return self._inequalities.said(self.claim.value, self.rule.anchor if self.claim.anchored else 0, sides)
+        directions = [way for way, is_guessed in enumerate(self.rule.directions) if is_guessed] or [0, 1]
+        return self._inequalities.said(self.claim.value, self.rule.anchor if self.claim.anchored else 0, directions)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -172,7 +172,7 @@ class CellTest(ExactTest):
 
     def take(self, correct: int, wrong: int, lower: float) -> None:
         """Take the record of the table, and the bound that it has worked out."""
-        at, label = (2, 1) if self.rule.sides[0] else (0, 0)  # of a side that the rule guesses
+        at, label = (2, 1) if self.rule.directions[0] else (0, 0)  # of a label that the rule guesses
         counts = self.table.rounds[-1].counts
         counts[label, at], counts[1 - label, at] = correct, wrong
         counts[0, 1] = self.draws - correct - wrong

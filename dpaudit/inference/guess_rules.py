@@ -28,7 +28,7 @@ from dpaudit.results.codec import Form
 class RuleSizes:
     """Constants of the choice of a rule."""
 
-    told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
+    pseudo_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
@@ -58,8 +58,8 @@ class GuessRule(Form):
         return rule
 
     @property
-    def sides(self) -> tuple[bool, bool]:
-        """Tell whether there are bins in which label 1 is guessed, and label 0."""
+    def directions(self) -> tuple[bool, bool]:
+        """Tell whether label 1 is guessed in any bin (direction P against Q), and label 0 (Q against P)."""
         return self.first_up < N_BINS, self.end_down > 0
 
     @property
@@ -67,7 +67,7 @@ class GuessRule(Form):
         """The probabilities of label 1 from which on it guesses that, and below which label 0."""
         ends = np.concatenate([[-math.inf], EDGES, [math.inf]])
         high, low = (float(scipy.special.expit(ends[k])) for k in (self.first_up, self.end_down))
-        return (high if self.sides[0] else math.inf), low
+        return (high if self.directions[0] else math.inf), low
 
     def apart(self, mass: FloatArray) -> GuessRule:
         """The rule with its ends in the middle of the bins that nothing fell into, as by their predicted mass.
@@ -76,8 +76,8 @@ class GuessRule(Form):
         """
         reached = np.flatnonzero(mass > 2.0 * mass.min())
         below, above = reached[reached < self.first_up], reached[reached >= self.end_down]
-        up = (int(below.max(initial=-1)) + self.first_up + 1) // 2 if self.sides[0] else self.first_up
-        down = (self.end_down + int(above.min(initial=N_BINS))) // 2 if self.sides[1] else 0
+        up = (int(below.max(initial=-1)) + self.first_up + 1) // 2 if self.directions[0] else self.first_up
+        down = (self.end_down + int(above.min(initial=N_BINS))) // 2 if self.directions[1] else 0
         return dataclasses.replace(self, first_up=max(up, down), end_down=down)
 
     def record(self, counts: NDArray[np.int64]) -> tuple[int, int, int]:
@@ -87,7 +87,7 @@ class GuessRule(Form):
         return right, wrong, int(counts.sum()) - right - wrong
 
 
-def told_by(predicted: Predicted) -> NDArray[np.int64]:
+def predicted_counts(predicted: Predicted) -> NDArray[np.int64]:
     """Predicted counts of label 0 and 1 in bins, which choose a rule, shape (2, bins)."""
     # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
     mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
@@ -112,9 +112,9 @@ def choose_rule(
         return GuessRule(N_BINS, 0, 0, 0.0)
     reached = np.flatnonzero(held.sum(axis=0))
     ends = np.concatenate([[0], reached + 1])
-    told = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
-    told[:, reached] += SIZES.told_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
-    below = np.concatenate([np.zeros((2, 1)), np.cumsum(told, axis=1)], axis=1)
+    smoothed = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
+    smoothed[:, reached] += SIZES.pseudo_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
+    below = np.concatenate([np.zeros((2, 1)), np.cumsum(smoothed, axis=1)], axis=1)
     up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
     fits = (down <= up) & ~((up == N_BINS) & (down == 0))
     up, down = up[fits], down[fits]
@@ -131,12 +131,12 @@ def choose_rule(
     counted = np.concatenate([[0], np.cumsum(held.sum(axis=0))])
     mass = ((counted[-1] - counted[up]) + counted[down]) / total
     mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
-    sides = np.stack([up < N_BINS, down > 0])
+    directions = np.stack([up < N_BINS, down > 0])
     steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
     values = (claim.claim.value or SIZES.instead_of_zero) * SIZES.value_ratio ** np.arange(-steps, steps + 1.0)
     every = range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1)
     found = [
-        (*_best(accuracy, mass, sides, claim.lines_at(values, anchor), values), anchor)
+        (*_best(accuracy, mass, directions, claim.lines_at(values, anchor), values), anchor)
         for anchor in (every if anchors is None else anchors)
     ]
     bound, _, at, anchor = max(found, key=lambda one: one[:2])
@@ -146,7 +146,7 @@ def choose_rule(
 def _best(
     accuracy: FloatArray,
     mass: FloatArray,
-    sides: NDArray[np.bool_],
+    directions: NDArray[np.bool_],
     lines: tuple[FloatArray, FloatArray],
     values: FloatArray,
 ) -> tuple[float, float, int]:
@@ -157,8 +157,8 @@ def _best(
 
     def excess(k: int) -> FloatArray:
         epsilons, deltas = (one[:, k] for one in lines)  # of both orders
-        epsilon = np.maximum(np.where(sides[0], epsilons[0], -np.inf), np.where(sides[1], epsilons[1], -np.inf))
-        cost = 0.5 * (deltas[0] * sides[0] + deltas[1] * sides[1]) / mass
+        epsilon = np.where(directions, epsilons[:, None], -np.inf).max(axis=0)
+        cost = 0.5 * (deltas[0] * directions[0] + deltas[1] * directions[1]) / mass
         return np.asarray(accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon))
 
     margin = excess(0)

@@ -84,12 +84,12 @@ class LearningState:
 
         A test that needs some of them is fitted once: its round is the last.
         """
-        sides = (training.second, training.first)  # label 0, label 1
-        total = sum(map(len, sides))
+        batches = (training.second, training.first)  # label 0, label 1
+        total = sum(map(len, batches))
         if self._reader is None or total >= SIZES.reread * self._read_at:
-            self._reader = Reader.learn(sides, _points(training), density=training.hints.log_ratio)
+            self._reader = Reader.learn(batches, _points(training), density=training.hints.log_ratio)
             self._read_at = total
-        matrices = [memory(self._reader, side) for memory, side in zip(self._memories, sides, strict=True)]
+        matrices = [memory(self._reader, side) for memory, side in zip(self._memories, batches, strict=True)]
         labels = np.repeat([0, 1], [len(m) for m in matrices])
         matrix = np.concatenate(matrices)
         order = np.random.default_rng(np.random.SeedSequence(20_261_128)).permutation(total)

@@ -82,10 +82,10 @@ def choose_columns(first: Outcomes, second: Outcomes) -> RealColumns:
     if not any(_holds_reals(one.raw) if one.raw else not one.is_integer for one in (first, second)):
         return RealColumns(reader, ())
     everything = RealColumns(reader, tuple(range(sum(block.width for block in reader.blocks) + len(reader.keys))))
-    sides = [everything(one) for one in (first, second)]
-    chosen = [k for k in everything.places if _is_real_valued(sides[0][:, k], sides[1][:, k])]
+    batches = [everything(one) for one in (first, second)]
+    chosen = [k for k in everything.places if _is_real_valued(batches[0][:, k], batches[1][:, k])]
     if len(chosen) > COLUMNS:
-        matrix, labels = np.concatenate(sides)[:, chosen], np.repeat([0, 1], list(map(len, sides)))
+        matrix, labels = np.concatenate(batches)[:, chosen], np.repeat([0, 1], list(map(len, batches)))
         bits = lowest_set_bit(matrix)[0]
         clear = np.argsort(-np.maximum(scan(matrix, labels), scan(bits, labels)), kind="stable")
         chosen = sorted(chosen[k] for k in clear[:COLUMNS])
@@ -105,8 +105,8 @@ def _holds_reals(value: Any) -> bool:
 
 
 def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
-    sides = [side[np.isfinite(side)] for side in (first, second)]
-    if not all(len(side) and np.any(side != side[0]) for side in sides) or all(map(are_integers, sides)):
+    finite = [side[np.isfinite(side)] for side in (first, second)]
+    if not all(len(side) and np.any(side != side[0]) for side in finite) or all(map(are_integers, finite)):
         return False
     missing = [np.isnan(side) for side in (first, second)]
     return min(more_equal(*missing), more_equal(*missing[::-1])) >= SIZES.presence
@@ -153,9 +153,9 @@ class LowBitRule:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """Counts by bin, and behind them of outputs without a number, shape (bins + 1,)."""
-        return self.count_rows(self.columns(outcomes)) if len(outcomes) else self.zeros()
+        return self.bin_counts(self.columns(outcomes)) if len(outcomes) else self.zeros()
 
-    def count_rows(self, matrix: FloatArray) -> NDArray[np.int64]:
+    def bin_counts(self, matrix: FloatArray) -> NDArray[np.int64]:
         """The same of rows that were read."""
         is_none = np.all([np.isnan(matrix[:, table.column]) for table in self.tables], axis=0)
         return np.bincount(np.where(is_none, N_BINS, np.digitize(self.odds(matrix), EDGES)), minlength=N_BINS + 1)
@@ -168,7 +168,7 @@ class LowBitRule:
         """The two guessing events in words that complete "outputs …"; empty for a guess that is never made."""
         if len(self.tables) > 1:
             kinds = f"whose low bits in {len(self.tables)} coordinates together speak for"
-            first, second = self.guesses.sides
+            first, second = self.guesses.directions
             return f"{kinds} x" if first else "", f"{kinds} x′" if second else ""
         (table,) = self.tables
         bins, entry = np.digitize(table.odds, EDGES), self.columns.words(table.column)
@@ -209,15 +209,15 @@ class LowBitRule:
 
 
 def learn_rule(
-    columns: RealColumns, sides: tuple[FloatArray, FloatArray], pair: Pair, budget: Budget, level: float, draws: int
+    columns: RealColumns, batches: tuple[FloatArray, FloatArray], pair: Pair, budget: Budget, level: float, draws: int
 ) -> LowBitRule | None:
     """The rule of the best expected bound, from training draws; None where nothing is worth a guess.
 
-    `sides`, shape (draws, columns) each, are the numbers of training draws of x and of x_prime; `level` and `draws` are
-    those of the test to come.
+    `batches`, shape (draws, columns) each, are the numbers of training draws of x and of x_prime; `level` and `draws`
+    are those of the test to come.
     """
-    matrix, labels = np.concatenate(sides), np.repeat([1, 0], list(map(len, sides)))
-    is_held = np.concatenate([np.arange(len(side)) for side in sides]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)
+    matrix, labels = np.concatenate(batches), np.repeat([1, 0], list(map(len, batches)))
+    is_held = np.concatenate([np.arange(len(side)) for side in batches]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)
     held, of_held = matrix[is_held], labels[is_held]
 
     def foretold(rule: LowBitRule) -> float:
@@ -253,11 +253,11 @@ def learn_rule(
     claim, best = Inequalities(ApproxDP(budget.epsilon, budget.delta)), None
     ranked = sorted(range(len(tried)), key=lambda k: -tried[k][0])
     for rule in (tried[k][1] for k in sorted(ranked[: SIZES.max_tried])):
-        counts = np.stack([rule.count_rows(held[of_held == label]) for label in (0, 1)])
+        counts = np.stack([rule.bin_counts(held[of_held == label]) for label in (0, 1)])
         with_number = counts[:, :N_BINS]
         size = int(draws * with_number.sum() / max(counts.sum(), 1))
         guesses = choose_rule(with_number, claim, level, max(size, 1))
-        if any(guesses.sides) and (best is None or guesses.expected > best.guesses.expected + SIZES.margin):
+        if any(guesses.directions) and (best is None or guesses.expected > best.guesses.expected + SIZES.margin):
             best = dataclasses.replace(rule, guesses=guesses)
     return best
 

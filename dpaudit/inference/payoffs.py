@@ -89,8 +89,8 @@ class Bets(ABC):
         return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
 
     @property
-    def sides(self) -> list[int]:
-        """The orders of the pair that the strongest bet is made against: 0 of (P, Q), 1 of (Q, P)."""
+    def directions(self) -> list[int]:
+        """Directions of the divergence that the strongest bet is made against: 0 of (P, Q), 1 of (Q, P)."""
         return [0, 1]
 
 
@@ -136,16 +136,16 @@ class Inequalities:
             for own in self._orders
         ])  # fmt: skip
 
-    def said(self, value: float, at: int, sides: Sequence[int]) -> dict[str, float]:
-        """Inequality for guesses on these sides together: the line at an anchor, or the bound of a Renyi order.
+    def said(self, value: float, at: int, directions: Sequence[int]) -> dict[str, float]:
+        """Inequality for guesses in these directions together: the line at an anchor, or the bound of a Renyi order.
 
         Of lines of both orders they pay half of each delta: the mean is that of one line with the larger epsilon.
         """
         if self.claim.family == "renyi":
             order = float(self.claim.orders[at])
-            allowed = [self._orders[side].renyi_epsilons(np.array([value]), order)[0] for side in sides]
+            allowed = [self._orders[way].renyi_epsilons(np.array([value]), order)[0] for way in directions]
             return {"order": order, "epsilon": float(max(allowed))}
-        epsilons, deltas = (one[sides, at] for one in self.lines(value))
+        epsilons, deltas = (one[directions, at] for one in self.lines(value))
         return {"epsilon": float(epsilons.max()), "delta": float(deltas.mean())}
 
 
@@ -175,7 +175,7 @@ class RenyiBets(Bets):
     stakes: FloatArray
 
     @property
-    def sides(self) -> list[int]:
+    def directions(self) -> list[int]:
         return [int(self.reverse[np.argmax(self.weights)])] if len(self.at) else [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:

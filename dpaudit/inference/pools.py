@@ -102,12 +102,12 @@ class Pool:
 
     def quotas(self, labelled: int, coin: np.random.Generator) -> NDArray[np.int64]:
         """Numbers of labelled draws of each side and member, shape (2, members): side 0 is x, label 1."""
-        sides = np.array(toss(labelled, coin))[:, None]
+        label_counts = np.array(toss(labelled, coin))[:, None]
         if len(self.members) == 1:
-            return sides
+            return label_counts
         even = np.full(len(self.members), 1.0 / len(self.members))
         # Validity: labels and members are independent, so this is the multinomial of all kinds of draws.
-        return np.stack([coin.multinomial(int(side[0]), even) for side in sides])
+        return np.stack([coin.multinomial(int(label[0]), even) for label in label_counts])
 
     def reads(self, quotas: NDArray[np.int64]) -> list[Read]:
         """The places at which the draws of each side and member are read: no draw twice."""

@@ -66,7 +66,7 @@ class Task:
     keep: int
     is_last: bool = False
 
-    def counted(self, outcomes: Outcomes) -> TaskResult:
+    def result_on(self, outcomes: Outcomes) -> TaskResult:
         """The counts of the requests on the chunk's outcomes, and those of them that are kept."""
         rows = slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep)
         kept = outcomes.rows(rows).within(KEPT_BYTES_A_TASK).kept() if self.keep else None

@@ -108,9 +108,9 @@ class Judgement(Saved):
         if not target or not is_readable(self.claim):  # then no command can name them
             return f"dpaudit.judge(mechanism, claim, pairs=[dpaudit.load_judgement({path!r}).pair])"
         if self.pair is not None:
-            sides = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
-            text = ",".join(json.dumps(saved, allow_nan=False) for saved, _, _ in sides)
-            if all(types is None and is_held for _, types, is_held in sides) and len(text) <= MAX_PAIR:
+            saved_inputs = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
+            text = ",".join(json.dumps(saved, allow_nan=False) for saved, _, _ in saved_inputs)
+            if all(types is None and is_held for _, types, is_held in saved_inputs) and len(text) <= MAX_PAIR:
                 given = text
         return f"dpaudit judge {shlex.quote(target)} --claim {shlex.quote(self.claim)} --pairs {shlex.quote(given)}"
 

@@ -48,7 +48,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
-from dpaudit.search.guessing import guess_domain, is_table
+from dpaudit.search.default_domains import guess_domain, is_table
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
@@ -333,7 +333,7 @@ class _Judging:
             if own is not None and own.verdict == "kept":
                 return "certificate"
         found = self.recorded.get(pair.id)
-        if found is None or found.grade != "same" or found.implied is None or found.unproved or found.doubt:
+        if found is None or found.grade != "same" or found.implied is None or found.unproved or found.impurity:
             return ""
         claim = self.claim.for_pair(pair.x, pair.x_prime)
         allowed = math.inf if claim.is_vacuous else claim.value
@@ -505,7 +505,7 @@ class _Judging:
         """Sentence why neither a certificate nor a record says what is lost; empty where none was made."""
         pairs = () if self.certificate is None else self.certificate.pairs
         certified = [pair.reason for pair in pairs if pair.verdict == "open"]
-        recorded = [found.doubt or found.unproved for found in self.recorded.values() if found.doubt or found.unproved]
+        recorded = [why for found in self.recorded.values() if (why := found.impurity or found.unproved)]
         of_real_law = [reason for reason in certified if OF_REAL_LAW in reason]
         why = next(iter([*(one for one in certified if one not in of_real_law), *recorded, *of_real_law]), "")
         return f"Nothing of it is proved: {why.rstrip('.')}." if why else ""

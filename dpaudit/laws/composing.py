@@ -26,7 +26,7 @@ from dpaudit.laws.derived import (
     selected,
     shared_pairs,
 )
-from dpaudit.laws.listed import MAX_OUTCOMES, ListedLaw, Outputs, listed_laws
+from dpaudit.laws.listed_laws import MAX_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.metrics import Metric

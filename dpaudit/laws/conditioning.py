@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, conditioned_claim
 from dpaudit.laws.derived import Derived, LogDensity, are_good, density_of, draw, merged, pairs_of, selected
-from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
+from dpaudit.laws.listed_laws import ListedLaw, Outputs, listed_law
 from dpaudit.laws.nasty import hash_parity
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.subjects.callables import as_subject

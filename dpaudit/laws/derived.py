@@ -26,7 +26,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.outcomes import is_number, plain
 from dpaudit.features.whole_numbers import WHOLE_FROM
 from dpaudit.laws.claims import checked
-from dpaudit.laws.listed import ListedLaw, Outputs
+from dpaudit.laws.listed_laws import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs

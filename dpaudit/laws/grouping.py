@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import checked, group_claim
 from dpaudit.laws.derived import Derived, LogDensity, density_of, draw, pairs_of
-from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
+from dpaudit.laws.listed_laws import ListedLaw, Outputs, listed_law
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
 from dpaudit.privacy.inputs import Inputs, identity_of, inputs_of

@@ -11,7 +11,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
 from dpaudit.laws.derived import Derived, LogDensity, density_of, draw_chosen, joined, matched, merged, shared_pairs
-from dpaudit.laws.listed import ListedLaw, Outputs, listed_laws, without_repetition
+from dpaudit.laws.listed_laws import ListedLaw, Outputs, listed_laws, without_repetition
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]

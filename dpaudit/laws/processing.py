@@ -13,7 +13,7 @@ from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import is_number
 from dpaudit.laws.claims import checked
 from dpaudit.laws.derived import Derived, are_good, draw, pairs_of, selected
-from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
+from dpaudit.laws.listed_laws import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.subjects.callables import as_subject

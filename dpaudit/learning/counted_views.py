@@ -26,8 +26,8 @@ from dpaudit.learning.rank_tree import (
     Steps,
     between,
     pruned_trees,
+    shift_likelihoods,
     shift_trees,
-    told_by_shifts,
 )
 from dpaudit.privacy.claims import FloatArray
 
@@ -112,7 +112,7 @@ class CountedView:
         base = scipy.special.logit(
             np.clip(tree(forest.views[0].values), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
         )
-        shifts = shift_trees(forest, told_by_shifts(base, folded[1], folded.sum(axis=0)))[0]
+        shifts = shift_trees(forest, shift_likelihoods(base, folded[1], folded.sum(axis=0)))[0]
         return dataclasses.replace(tree, edges=self._at(tree.edges)), dataclasses.replace(
             shifts, edges=self._at(shifts.edges)
         )

@@ -154,9 +154,9 @@ def _ridge_fit(
         if largest < 1e-4:
             break
     scores = features @ weights
-    told = float(-np.logaddexp(0.0, np.where(labels == 1, -scores, scores)).sum()) + math.log(2.0) * len(labels)
+    gain = float(-np.logaddexp(0.0, np.where(labels == 1, -scores, scores)).sum()) + math.log(2.0) * len(labels)
     _, volume = np.linalg.slogdet(hessian)
-    return weights, told - 0.5 * ridge * float(weights @ weights) + 0.5 * size * math.log(ridge) - 0.5 * float(volume)
+    return weights, gain - 0.5 * ridge * float(weights @ weights) + 0.5 * size * math.log(ridge) - 0.5 * float(volume)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -180,12 +180,12 @@ class MeanDifference(Linear):
         deviation = z.std(axis=0)
         deviation[deviation == 0.0] = 1.0
         z = (z - z.mean(axis=0)) / deviation
-        sides = 2.0 * labels - 1.0
-        sides -= sides.mean()
-        total, scores = sides @ z, np.empty(len(z))
+        signs = 2.0 * labels - 1.0
+        signs -= signs.mean()
+        total, scores = signs @ z, np.empty(len(z))
         for k in range(self.sizes.folds):
             held = slice(k, None, self.sizes.folds)
-            others = total - sides[held] @ z[held]
+            others = total - signs[held] @ z[held]
             scores[held] = z[held] @ _shrunk(others, len(z) - len(z[held]))
         return dataclasses.replace(scaled, weights=_shrunk(total, len(z)) / deviation), scores
 

@@ -38,8 +38,8 @@ from dpaudit.learning.rank_tree import (
     Steps,
     log_likelihood,
     pruned_trees,
+    shift_likelihoods,
     shift_trees,
-    told_by_shifts,
 )
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.results.codec import reader_of
@@ -267,7 +267,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     forest, models = _trees(clues, matrix, labels)
     mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
     log_odds = scipy.special.logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
-    moved = told_by_shifts(log_odds, labels, np.ones(len(labels), dtype=np.intp))
+    moved = shift_likelihoods(log_odds, labels, np.ones(len(labels), dtype=np.intp))
     likelihoods = []
     for one, own in zip(clues, forest.views, strict=True):
         swaps = swaps_of(one.view, matrix)  # shifts are symmetric about 0: swapped labels see them backwards

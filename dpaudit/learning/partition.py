@@ -198,19 +198,19 @@ def _views(pooled: Outcomes, owner: NDArray[np.intp]) -> tuple[Reader | None, tu
     some, own = pooled.rows(order[: VIEW_SIZES.scanned]), owner[order[: VIEW_SIZES.scanned]]
     reader = Reader.learn([some])
     matrix = reader(some)
-    told: list[tuple[float, int, View]] = []
+    ranked: list[tuple[float, int, View]] = []
     for views in proposals(matrix, (own % 2).astype(np.intp), reader.n_read, len(reader.counts)):
         rows = slice(VIEW_SIZES.scanned if len(views) <= VIEW_SIZES.max_columns else VIEW_SIZES.screened)
         for view in views:
             if view.kind != "distance from the centre":  # every view is judged by its distance from the middle too
-                told.append((-_spread(view(matrix[rows]), own[rows])[0], len(told), view))
-    told.sort()
-    limit = SIZES.significant + math.sqrt(2.0 * math.log(max(len(told), 1)))
-    are_read = [one for one in told if one[2].kind == "value" and one[2].columns[0] < reader.n_read]
+                ranked.append((-_spread(view(matrix[rows]), own[rows])[0], len(ranked), view))
+    ranked.sort()
+    limit = SIZES.significant + math.sqrt(2.0 * math.log(max(len(ranked), 1)))
+    are_read = [one for one in ranked if one[2].kind == "value" and one[2].columns[0] < reader.n_read]
     most = max([limit, *(-SIZES.much_more * one[0] for one in are_read)])
-    kept = [one for one in told if one not in are_read and -one[0] > most][: SIZES.max_views // 2]
+    kept = [one for one in ranked if one not in are_read and -one[0] > most][: SIZES.max_views // 2]
     kept += [one for one in are_read if -one[0] > limit][: SIZES.max_views - len(kept)]
-    split = tuple(view for *_, view in kept or are_read[: SIZES.max_views] or told[:1])
+    split = tuple(view for *_, view in kept or are_read[: SIZES.max_views] or ranked[:1])
     return (reader, split) if split else (None, first)
 
 
@@ -287,10 +287,10 @@ class CellScore:
 
     def describe(self, x: str = "x", x_prime: str = "x_prime") -> str:
         """The rule in words."""
-        sides = ((x, self.plus), (x_prime, self.minus))
-        guesses = [f"guess {name} in {len(cells)} of them" for name, cells in sides if cells]
-        told = "; ".join(guesses) or "never guess"
-        return f"Look at the cell of the output, of {self.partition.size} fitted on the pilot of all inputs: {told}."
+        guessed = ((x, self.plus), (x_prime, self.minus))
+        guesses = [f"guess {name} in {len(cells)} of them" for name, cells in guessed if cells]
+        rule = "; ".join(guesses) or "never guess"
+        return f"Look at the cell of the output, of {self.partition.size} fitted on the pilot of all inputs: {rule}."
 
 
 def cell_score_from_dict(record: Mapping[str, Any]) -> CellScore:

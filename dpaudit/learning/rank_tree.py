@@ -294,13 +294,13 @@ class Shifts(Form):
         return shifts
 
 
-def told_by_shifts(log_odds: FloatArray, ones: FloatArray | Labels, draws: FloatArray | Labels) -> FloatArray:
+def shift_likelihoods(log_odds: FloatArray, ones: FloatArray | Labels, draws: FloatArray | Labels) -> FloatArray:
     """Log likelihood of labels at each shift of the log odds, shape (shifts, values)."""
     moved = log_odds + np.array(SIZES.shifts)[:, None]
     return np.asarray(draws * scipy.special.log_expit(-moved) + ones * moved)  # log p: log(1 - p) plus the log odds
 
 
-def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
+def shift_trees(forest: Forest, likelihoods: FloatArray) -> list[Shifts]:
     """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
 
     About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
@@ -310,12 +310,12 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     Parameters
     ----------
     forest : Forest
-    told : ndarray of float, shape (shifts, values)
-        `told_by_shifts` at every distinct value of every view.
+    likelihoods : ndarray of float, shape (shifts, values)
+        `shift_likelihoods` at every distinct value of every view.
     """
     count, none = len(SIZES.shifts), SIZES.shifts.index(0.0)
-    sums = np.zeros((count, told.shape[1] + 1))
-    np.cumsum(told - told[none], axis=1, out=sums[:, 1:])  # over no shift: small enough for short floats
+    sums = np.zeros((count, likelihoods.shape[1] + 1))
+    np.cumsum(likelihoods - likelihoods[none], axis=1, out=sums[:, 1:])  # over no shift: small enough for short floats
     is_repeated = forest.repeats & (np.diff(forest.ends) >= SIZES.min_atom)
     atoms = np.maximum(np.diff(np.append(0, np.cumsum(is_repeated))[forest.offsets]), 1)
     of_state: list[ShortFloats] = []  # likelihood of all below a cell, by its shift, over that of its best one

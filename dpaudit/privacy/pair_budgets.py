@@ -65,7 +65,7 @@ class PairBudgets:
         return cls((claim,), *of_each, claim.parameter, claim.report_delta)
 
     def of(self, rows: NDArray[np.int64]) -> PairBudgets:
-        """Those of some pairs."""
+        """Budgets of some pairs."""
         of_some = {name: getattr(self, name)[rows] for name in ("family", "values", "deltas")}
         return dataclasses.replace(self, **of_some)
 

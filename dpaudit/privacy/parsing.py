@@ -64,7 +64,7 @@ from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, Metric
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
-MAX_SHOWN = 80  # characters of pairs that a message writes anew
+MAX_CHARACTERS = 80  # of a pair that a message shows in corrected form
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
 _ADJACENCY = re.compile(r"(.*),\s*adjacency\s*=\s*(\S*)\s*", re.DOTALL)
 GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
@@ -383,7 +383,7 @@ def _as_json(text: str) -> str:
         parse_pairs(shown)
     except (TypeError, ValueError):
         return ""
-    return f"Write `{shown}`." if len(shown) <= MAX_SHOWN else ""
+    return f"Write `{shown}`." if len(shown) <= MAX_CHARACTERS else ""
 
 
 def _written(pairs: Sequence[Any]) -> str:
@@ -408,9 +408,9 @@ def _in_brackets(value: Any) -> str:
     ways = [[entries]] if len(entries) == 2 else []
     if entries and all(isinstance(entry, list) and len(entry) == 2 for entry in entries):
         ways.append(entries)
-    shown = [f"`{text}`" if len(text) <= MAX_SHOWN else "no brackets around it" for text in map(_written, ways)]
+    shown = [f"`{text}`" if len(text) <= MAX_CHARACTERS else "no brackets around it" for text in map(_written, ways)]
     whole = f"{json.dumps(value, ensure_ascii=False)},x'"
-    if shown and len(whole) <= MAX_SHOWN:
+    if shown and len(whole) <= MAX_CHARACTERS:
         shown.append(f"`{whole}` if that is one input")
     return f"Write {' or '.join(dict.fromkeys(shown))}." if shown else ""
 

@@ -33,7 +33,7 @@ from dpaudit.privacy.claims import Claim, FloatArray, delegated
 # Of g off the event over g on it: 0, and steps that are even in its logarithm towards 0 and towards 1.
 RATIOS = np.concatenate([[0.0], np.geomspace(1e-6, 0.4, 30), 1.0 - np.geomspace(0.6, 1e-3, 30)])
 # Distances, in nats, of the slopes of two lines from the anchor whose chord they are.
-OFFSETS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.5, 2.5])
+SLOPE_DISTANCES = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.5, 2.5])
 # Added to every delta, times r + 1 / (r-1) of the extreme orders: more than the error of its arithmetic, where powers
 # lose digits with r and differences with 1 / (r-1).
 ROUNDING = 1e-11
@@ -79,10 +79,10 @@ class RenyiLines(Claim):
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
-        below, above = (self._deltas(values, anchor + side * OFFSETS) for side in (-1.0, 1.0))
+        below, above = (self._deltas(values, anchor + side * SLOPE_DISTANCES) for side in (-1.0, 1.0))
         # The chord of two lines whose slopes are at these distances from the anchor, all of them with all of them.
-        share = np.expm1(OFFSETS)[None, :] - np.expm1(-OFFSETS)[:, None]
-        share = np.divide(np.expm1(OFFSETS)[None, :], share, out=np.ones_like(share), where=share > 0.0)
+        share = np.expm1(SLOPE_DISTANCES)[None, :] - np.expm1(-SLOPE_DISTANCES)[:, None]
+        share = np.divide(np.expm1(SLOPE_DISTANCES)[None, :], share, out=np.ones_like(share), where=share > 0.0)
         chords = share * below[:, :, None] + (1.0 - share) * above[:, None, :]
         orders = self.promise.orders
         rounding = ROUNDING * (max(orders) + 1.0 / (min(orders) - 1.0))

@@ -230,10 +230,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     plan = config.stash[PLAN]
     if plan.settings.is_worker:
-        vars(config)["workeroutput"][OUTPUT] = plan.told()
+        vars(config)["workeroutput"][OUTPUT] = plan.account()
         return
     summary = config.stash[SUMMARY]
-    summary.hear(plan.told())
+    summary.receive(plan.account())
     summary.finish()
     swallowed = any(item.stash[STATE].failed for item in session.items if STATE in item.stash)  # then `pytest.exit`
     if (summary.fails or swallowed) and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -253,7 +253,7 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
     """Hear from a worker of xdist how the error rate was split, and what it collected."""
     output = getattr(node, "workeroutput", {})
     if OUTPUT in output:
-        node.config.stash[SUMMARY].hear(output[OUTPUT])
+        node.config.stash[SUMMARY].receive(output[OUTPUT])
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

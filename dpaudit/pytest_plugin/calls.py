@@ -45,7 +45,7 @@ from dpaudit.pytest_plugin.texts import (
     weakness_text,
     witness_text,
 )
-from dpaudit.reports import asides, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
@@ -225,7 +225,7 @@ class _Call:
             "leaks": leaks,
             "low_bits_rate": float(low_bits.error_rate) if low_bits is not None and low_bits.pairs else 0.0,
             "side": [[one.kind, one.status, float(one.error_rate or 0.0)] for one in result.side_findings],
-            "side_texts": [asides.line(one) for one in result.side_findings],
+            "side_texts": [side_texts.line(one) for one in result.side_findings],
             "seed": int(result.seed),
             "confidence": float(result.confidence),
             "epsilon_lower": float(result.epsilon_lower),

@@ -15,7 +15,7 @@ import pytest
 from dpaudit.reports.words import plural
 
 if TYPE_CHECKING:
-    from dpaudit.conformance.faces import BoundCheck
+    from dpaudit.conformance.bindings import BoundCheck
     from dpaudit.conformance.result import CheckResult
 
 WORDS = (
@@ -68,8 +68,8 @@ def _status(check: BoundCheck, call: pytest.CallInfo[None], report: pytest.TestR
             return "error", text
         if check.name not in check.subjects.ran:
             return "skipped", "The test did not call the check."
-        told = check.subjects.inconclusive.get(check.name)
-        return ("not_refuted", "") if told is None else ("inconclusive", told)
+        reason = check.subjects.inconclusive.get(check.name)
+        return ("not_refuted", "") if reason is None else ("inconclusive", reason)
     error = call.excinfo.value
     message = str(error).removeprefix(f"{check.mechanism_name} fails {check.name}: ")
     if isinstance(error, CheckFailed):

@@ -300,6 +300,6 @@ class Settings:
         if one is not None:
             return None
         if stated is None:
-            told = getattr(self.config, "workerinput", {}).get(SEED_INPUT)
-            return int(told) if told is not None else int.from_bytes(os.urandom(4), "big")
+            seed = getattr(self.config, "workerinput", {}).get(SEED_INPUT)
+            return int(seed) if seed is not None else int.from_bytes(os.urandom(4), "big")
         return stated

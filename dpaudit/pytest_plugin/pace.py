@@ -127,7 +127,7 @@ class LongAudit:
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self.config, self.node_id, self.cache, self.own = config, node_id, cache, on_progress
-        self.place = None if cache is None else witnesses.file_of(cache, node_id, number, witnesses.INTERRUPTED)
+        self.place = None if cache is None else witnesses.cached_path(cache, node_id, number, witnesses.INTERRUPTED)
         self.is_long = False
 
     def begin(self, subject: Subject, pairs: Sequence[Pair], seed: int, samples: int) -> None:

@@ -15,12 +15,12 @@ from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, i
 from dpaudit.pytest_plugin.options import Settings
 
 if TYPE_CHECKING:
-    from dpaudit.conformance.faces import BoundCheck, Subjects
+    from dpaudit.conformance.bindings import BoundCheck, Subjects
 
 FIXTURE = "dp_audit"
 PROPERTY = "dpaudit"  # the name of the verdicts among a test's user_properties
 FLOATING_POINT_PROPERTY = "dpaudit_floating_point"  # there, of each audit whose low bits leak
-FACES = "dpaudit.conformance.faces"
+CHECKS = "dpaudit.conformance.bindings"
 STATE: pytest.StashKey[TestState] = pytest.StashKey()
 
 
@@ -53,7 +53,7 @@ class TestState:
         """The number of a call and what it has to spend.
 
         The call at the same position of an earlier run is repeated, free, where its key is the same: same seed, same
-        bits. Every other call is a further one of the test, and pays.
+        bits. Every other call is a new one, and spends error rate.
         """
         before = self.spent.get(position)
         if self.runs > 1 and may_repeat and before is not None and before.key == key:
@@ -109,7 +109,7 @@ class Plan:
         if self.settings.test_error is not None and not self.settings.is_worker:
             self._split()  # an option of the session that makes no sense stops it now
 
-    def told(self) -> dict[str, Any]:
+    def account(self) -> dict[str, Any]:
         """Account of this process at its end, as data that a worker of xdist can send.
 
         The split, where a test of this process has spent of it, and what it collected, if it did, of the known
@@ -187,8 +187,8 @@ def is_ours(item: pytest.Item) -> bool:
 
 def bound_check(item: pytest.Item) -> BoundCheck | None:
     """The conformance check that a test runs; None for other tests."""
-    faces = sys.modules.get(FACES)  # where nobody has loaded it there is no check
+    checks = sys.modules.get(CHECKS)  # where nobody has loaded it there is no check
     parameters = getattr(getattr(item, "callspec", None), "params", None)
-    if faces is None or not parameters:
+    if checks is None or not parameters:
         return None
-    return next((value for value in parameters.values() if isinstance(value, faces.BoundCheck)), None)
+    return next((value for value in parameters.values() if isinstance(value, checks.BoundCheck)), None)

@@ -72,10 +72,10 @@ class Summary:
         if (check := getattr(report, checks.ATTRIBUTE, None)) is not None:
             self.checks[report.nodeid] = check
 
-    def hear(self, told: Mapping[str, Any]) -> None:
-        """Hear what a process tells at its end (`Plan.told`)."""
-        self.plan = told["plan"] or self.plan
-        self.collected += [told["collected"]] if told["collected"] else []
+    def receive(self, found: Mapping[str, Any]) -> None:
+        """Add the account that a process gives at its end (`Plan.account`)."""
+        self.plan = found["plan"] or self.plan
+        self.collected += [found["collected"]] if found["collected"] else []
 
     @property
     def records(self) -> list[tuple[str, dict[str, Any]]]:
@@ -96,12 +96,12 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"{plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
-            told: dict[str, list[tuple[str, str]]] = {
+            found: dict[str, list[tuple[str, str]]] = {
                 "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
                 "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
                 "beside": [(test, text) for test, record in self.records for text in record.get("side_texts", ())],
             }
-            for name, tests in told.items():
+            for name, tests in found.items():
                 lines += _lines_of(name, tests, is_short)
         lines += self.witness_lines()
         if self.checks:
@@ -120,9 +120,9 @@ class Summary:
 
     def witness_lines(self) -> list[str]:
         """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
-        told = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
-        more = len(told) - NAMED
-        return told[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
+        found = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
+        more = len(found) - NAMED
+        return found[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
 
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ class Summary:
         if not notes:
             return []
         head = f"{plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
-        return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
+        return [head, *(f"  {node_id}: {note}" for node_id, found in notes.items() for note in found)]
 
     def store_text(self) -> str:
         """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
@@ -182,7 +182,7 @@ class Summary:
         """Tell if the session fails, whatever its tests did: a known violation of no test, a report not written."""
         return bool(self.problem) or any(is_failure for _, is_failure in self.unmatched)
 
-    def described(self) -> dict[str, Any]:
+    def session_record(self) -> dict[str, Any]:
         """The session as strict JSON values: the content of session.json."""
         audits = [
             {"test": node_id, "file": record["place"][0], "line": (record["place"][1] or 0) + 1}
@@ -222,7 +222,7 @@ class Summary:
                     path = write_report(result, staged / folder / file_name(stem, format))
                     if format == "sarif":
                         logs.append(path.read_text(encoding="utf-8"))
-            session = to_json(self.described())
+            session = to_json(self.session_record())
             for entry, record in zip(session.get("checks", ()), self.ordered_checks, strict=True):
                 entry["folder"] = places[record["list"]]
             for audit in session["audits"]:
@@ -244,8 +244,8 @@ class Summary:
         parts = ["# dpaudit", "\n".join(f"* {text(line, 400)}" for line in self.lines())]
         grave = [one for one in self.ordered_checks if one["check"]["status"] in checks.GRAVE]
         if grave:
-            told = ((one["test"], one["check"]["mechanism"], one["check"]["message"]) for one in grave[:CHECKS_SHOWN])
-            failed = [[text(test, 200), text(mechanism, 80), text(message, 400)] for test, mechanism, message in told]
+            found = ((one["test"], one["check"]["mechanism"], one["check"]["message"]) for one in grave[:CHECKS_SHOWN])
+            failed = [[text(test, 200), text(mechanism, 80), text(message, 400)] for test, mechanism, message in found]
             parts.append(table(["failed check", "mechanism", "what was seen"], failed))
         if len(grave) > CHECKS_SHOWN:
             parts.append(f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json.")
@@ -282,10 +282,10 @@ def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> li
     if is_short and len(names) > 1:
         shown = some(names, NAMED_IN_LINE)
         return [f"  {name}: {plural(len(names), 'test')} ({shown}); pytest -v has the details"]
-    told = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
-    told = list(dict.fromkeys(told))
-    more = len(told) - NAMED
-    return told[:NAMED] + ([f"  {name}: and {more:,} more"] if more > 0 else [])
+    found = [f"  {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
+    found = list(dict.fromkeys(found))
+    more = len(found) - NAMED
+    return found[:NAMED] + ([f"  {name}: and {more:,} more"] if more > 0 else [])
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:

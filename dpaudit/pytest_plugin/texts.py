@@ -14,7 +14,7 @@ from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult
 
-BROKEN_SHOWN = 5  # messages of pairs that broke
+MAX_BROKEN = 5  # messages of pairs that broke
 LINES_SHOWN = 40  # of the traceback of what a mechanism raised, the innermost ones
 REPEATED = ("confidence", "profile", "session-seed")  # options of the session that an audit depends on
 INCONCLUSIVE = (
@@ -39,10 +39,10 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
         return "\n".join([weakness_text(result), *notes, f"  replay   {replay_line}"])
     lines = [f"{wording.headline(result)}: {_about(result)}."]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
-    for finding in broken[:BROKEN_SHOWN]:
+    for finding in broken[:MAX_BROKEN]:
         lines.append(f"  {wording.clean(finding.id)}: {wording.clean(finding.message, 400)}")
-    if len(broken) > BROKEN_SHOWN:
-        lines.append(f"  and {wording.plural(len(broken) - BROKEN_SHOWN, 'more pair')}")
+    if len(broken) > MAX_BROKEN:
+        lines.append(f"  and {wording.plural(len(broken) - MAX_BROKEN, 'more pair')}")
     traceback = next((finding.traceback for finding in broken if finding.traceback), "")
     lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
     return "\n".join([*lines, *notes, f"  replay   {replay_line}"])

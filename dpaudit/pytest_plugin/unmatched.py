@@ -26,7 +26,7 @@ def judged(
 ) -> list[tuple[str, bool]]:
     """Summary line of each unmatched entry, and whether it fails the session: from its date on.
 
-    `processes` are those that collected, by what `Plan.told` says of it.
+    `processes` are those that collected, by what `Plan.account` says of it.
     """
     option = config.option
     chosen = any(getattr(option, name, None) for name in ("lf", "ignore", "ignore_glob", "collectonly"))

@@ -150,7 +150,7 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult, samples: i
     record = {"schema": SCHEMA, "test": node_id, "call": number, "found": found, "result": kept.to_dict()}
     with contextlib.suppress(DpauditError):
         content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
-        write_whole(file_of(cache, node_id, number), content)
+        write_whole(cached_path(cache, node_id, number), content)
         keep_out(cache)
 
 
@@ -186,7 +186,7 @@ def keep_out(cache: Path) -> None:
 def forget(cache: Path, node_id: str, number: int) -> None:
     """Remove what was saved of a call."""
     with contextlib.suppress(OSError):
-        file_of(cache, node_id, number).unlink(missing_ok=True)
+        cached_path(cache, node_id, number).unlink(missing_ok=True)
 
 
 def clear(cache: Path) -> None:
@@ -197,7 +197,7 @@ def clear(cache: Path) -> None:
 
 def saved(cache: Path, node_id: str, number: int) -> Saved | None:
     """Saved result of a call; None where there is nothing that this version can read."""
-    file = file_of(cache, node_id, number)
+    file = cached_path(cache, node_id, number)
     try:
         record = read_json("witness", file)
         if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
@@ -238,7 +238,7 @@ def replay_saved(
         return None
 
 
-def file_of(cache: Path, node_id: str, number: int, kind: str = WITNESS) -> Path:
+def cached_path(cache: Path, node_id: str, number: int, kind: str = WITNESS) -> Path:
     """The file of one kind that is kept of a call."""
     digest = hashlib.sha256(f"{node_id}\n{number}".encode("utf-8", "replace")).hexdigest()[:24]
     return cache / kind.replace("*", digest)

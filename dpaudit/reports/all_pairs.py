@@ -45,8 +45,8 @@ def sentence(result: AuditResult) -> str:
     pairs, deep = plural(len(result.findings), "pair"), result.options.get("selected", 0)
     which = "all_follow" if len(result.findings) == table.asked else "some_follow"
     facts = {"pairs": plural(len(table), "pair"), "inputs": plural(len(table.ids), "input"), "draws": table.draws}
-    follow = said(f"universe.{which}", deep=deep, pairs=pairs)
-    return said("universe.opening", **facts, labelled=table.labelled, follow=follow)
+    follow = said(f"all_pairs.{which}", deep=deep, pairs=pairs)
+    return said("all_pairs.opening", **facts, labelled=table.labelled, follow=follow)
 
 
 def columns(table: AllPairsTable) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def blocks(result: AuditResult) -> list[Block]:
         marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
         title = "Pairs, the gravest verdicts first"
         found.append(Table(title, columns(table), listed, max(0, table.asked - WORST), marks))
-    return [*found, Paragraph(said("universe.p_value"), "note")]
+    return [*found, Paragraph(said("all_pairs.p_value"), "note")]
 
 
 def matrix_image(table: AllPairsTable, largest: float) -> Figure:
@@ -117,6 +117,6 @@ def matrix_image(table: AllPairsTable, largest: float) -> Figure:
     outlined = ", each outlined" if 0 < len(violated) <= figures.OUTLINED else ""
     facts = {"violated": f"{plural(len(violated), 'pair')} violated{outlined}", "count": count, "top": top}
     facts["largest"] = compared(largest, 1.0)[0]  # of the result: a saved table has bounds of five digits
-    description, note = said("universe.matrix", **facts), said("universe.matrix_note", **facts)
+    description, note = said("all_pairs.matrix", **facts), said("all_pairs.matrix_note", **facts)
     title = "Lower bound over budget, every two inputs"
-    return figures.matrix("universe-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))
+    return figures.matrix("all-pairs-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
@@ -21,7 +21,7 @@ from dpaudit.reports.words import joined, said, words
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
 LOW_BITS = "floating_point"  # the check that audits low bits
-APART = (*wording.DEPENDENCE, *asides.FOUND)  # side findings of which other sentences speak
+APART = (*wording.DEPENDENCE, *side_texts.FOUND)  # side findings of which other sentences speak
 
 
 def quoted(name: str) -> str:
@@ -61,13 +61,13 @@ def found_beside(dossier: Dossier) -> list[str]:
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
-    leaking = [wording.subject_name(one, 60) for one in dossier.audits if doubles.are_leaking(one)]
+    leaking = [wording.subject_name(one, 60) for one in dossier.audits if float_findings.are_leaking(one)]
     failed = [record for one in dossier.checks for record in one.of_status("violated")]
     leaking += [wording.clean(record.mechanism, 60) for record in failed if record.name == LOW_BITS]
     found = [(said("release.bits"), name) for name in leaking]
-    sides = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
-    beside = [one for one in sides if one[0].status == "found" and one[0].kind not in APART]
-    found += [(asides.title(side), name) for side, name in beside]
+    findings = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
+    beside = [one for one in findings if one[0].status == "found" and one[0].kind not in APART]
+    found += [(side_texts.title(side), name) for side, name in beside]
     kinds = wording.gathered((title, quoted(name)) for title, name in found)
     return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
 
@@ -175,8 +175,8 @@ def _sure(dossier: Dossier) -> str:
 
 def _dependence(dossier: Dossier) -> Iterator[str]:
     """Consequences of draws that depend on each other; of several results, for which mechanism."""
-    told = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
-    for sentence, names in wording.gathered(one for one in told if one[0]).items():
+    sentences = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
+    for sentence, names in wording.gathered(one for one in sentences if one[0]).items():
         yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
@@ -225,9 +225,9 @@ def alarm_text(dossier: Dossier) -> str:
 def beside(dossier: Dossier) -> float:
     """The same of findings beside the claims: low bits, order and time of calls. No verdict depends on these."""
     bits = [result.floating_point for result in dossier.audits if result.floating_point is not None]
-    sides = [side for result in dossier.audits for side in result.side_findings if side.status != "not_applicable"]
+    findings = [side for result in dossier.audits for side in result.side_findings if side.status != "not_applicable"]
     rates = [one.error_rate for one in bits if one.verdict != "not_applicable"]
-    return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in sides)]))
+    return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in findings)]))
 
 
 # --- What was not tested? ---------------------------------------------------------------------------------------------
@@ -245,15 +245,15 @@ def _gaps(dossier: Dossier) -> str:
 def _fewer(dossier: Dossier) -> Iterator[str]:
     """Say which audits asked only some of the pairs that others with the same claim asked."""
     asked = [(one, {finding.id for finding in one.findings}) for one in dossier.audits if one.universe is None]
-    told = []
+    sentences = []
     for result, pairs in asked:
         wider = [len(others) for other, others in asked if other.claim == result.claim and pairs < others]
         if pairs and wider:
             name, most = quoted(wording.subject_name(result, 60)), plural(max(wider), "pair")
-            told.append(said("gaps.fewer", name=name, few=len(pairs), pairs=most))
-    yield from told[:NAMED]
-    if len(told) > NAMED:
-        yield said("gaps.fewer_more", count=len(told) - NAMED)
+            sentences.append(said("gaps.fewer", name=name, few=len(pairs), pairs=most))
+    yield from sentences[:NAMED]
+    if len(sentences) > NAMED:
+        yield said("gaps.fewer_more", count=len(sentences) - NAMED)
 
 
 def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:

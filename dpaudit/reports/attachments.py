@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.reports import asides
+from dpaudit.reports import side_texts
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.plan import plan_blocks
@@ -36,7 +36,7 @@ from dpaudit.results.side_findings import SideFinding
 if TYPE_CHECKING:
     from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
-ROWS = 200  # of a table
+MAX_ROWS = 200  # rows of a table
 COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
 VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
 
@@ -57,8 +57,9 @@ def plan_attachment(name: str, digest: str, plan: Plan) -> Attachment:
 
 def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    table = Table("Looked at beside the claim", asides.COLUMNS, (tuple(asides.row(finding)),))
-    return Attachment(name, digest, "side finding", f"{asides.title(finding)}: {asides.status_text(finding)}", (table,))
+    table = Table("Looked at beside the claim", side_texts.COLUMNS, (tuple(side_texts.row(finding)),))
+    headline = f"{side_texts.title(finding)}: {side_texts.status_text(finding)}"
+    return Attachment(name, digest, "side finding", headline, (table,))
 
 
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
@@ -82,7 +83,7 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
         for audit, word in zip(audits, map(status_word, marks), strict=True)
     ]
     columns = ("test", "claim", "verdict", "known because")
-    blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, ROWS, marks)]
+    blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, MAX_ROWS, marks)]
     if without:
         shown = some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
@@ -101,16 +102,12 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     ]
     blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
-    marks = [VERDICTS[pair.verdict] for pair in order]
-    blocks.append(
-        Table.first(
-            "What is proved, pair by pair", COLUMNS, [tuple(certified_row(one).values()) for one in order], ROWS, marks
-        )
-    )
-    told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
-    told = [(pair, text) for pair, text in told if text]
-    if told:
-        blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(told)))
+    marks, rows = [VERDICTS[pair.verdict] for pair in order], [tuple(certified_row(pair).values()) for pair in order]
+    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, rows, MAX_ROWS, marks))
+    reasons = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:MAX_ROWS]]
+    reasons = [(pair, text) for pair, text in reasons if text]
+    if reasons:
+        blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(reasons)))
     blocks.append(Paragraph("Losses are in nats. Nothing is proved of a pair that is not listed.", "note"))
     title = f"{subject}: a certificate"
     return Attachment(name, digest, "certificate", title, tuple(blocks), judged, result, is_keyed)

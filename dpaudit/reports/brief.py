@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dpaudit.audits.replaying import Replay
 from dpaudit.errors import UsageError
-from dpaudit.reports import asides, by_form, doubles, wording
+from dpaudit.reports import by_form, float_findings, side_texts, wording
 from dpaudit.reports.answers import answers
-from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
+from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
@@ -18,8 +18,8 @@ from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 
-SIDES_SHOWN = 10
-PAIRS_SHOWN = 10
+MAX_SIDE_FINDINGS = 10
+MAX_PAIRS = 10
 UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved witness can be replayed
 
 
@@ -42,7 +42,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
     return Table("", columns, tuple(rows), marks=tuple(result.verdict for result in results), kind="verdicts")
 
 
-def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
+def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
     """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
 
     `UsageError` if limit is below 1.
@@ -80,7 +80,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))
     blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(finding_facts(result, finding))]
-    blocks.append(Code(clean(line.line, 4000), "replay"))
+    blocks.append(CodeBlock(clean(line.line, 4000), "replay"))
     rows = [("", line.needs)] if line.needs else []
     if others:
         rows.append(("also", some([name_text(other.id, 40) for other in others], 3)))
@@ -129,20 +129,20 @@ def low_bits(result: AuditResult) -> list[Block]:
     if finding is None:
         return []
     if finding.verdict == "not_applicable":
-        return [Paragraph(f"{doubles.headline(result)}. {clean(finding.message, 400)}", "note")]
+        return [Paragraph(f"{float_findings.headline(result)}. {clean(finding.message, 400)}", "note")]
     leaks = finding.verdict == "leaks"
     mark = "found" if leaks else "not_refuted"
-    head = Paragraph(f"{doubles.headline(result)}. Apart from the verdict.", mark=mark)
-    return [head, Facts(doubles.facts(result))] if leaks else [head]
+    head = Paragraph(f"{float_findings.headline(result)}. Apart from the verdict.", mark=mark)
+    return [head, Facts(float_findings.facts(result))] if leaks else [head]
 
 
-def sides(result: AuditResult) -> list[Block]:
+def side_findings(result: AuditResult) -> list[Block]:
     """A line for each thing that was looked at beside the claim."""
     lines: list[Block] = [
-        Paragraph(asides.line(side), "note", side.status if side.status == "found" else "")
-        for side in result.side_findings[:SIDES_SHOWN]
+        Paragraph(side_texts.line(side), "note", side.status if side.status == "found" else "")
+        for side in result.side_findings[:MAX_SIDE_FINDINGS]
     ]
-    more = len(result.side_findings) - SIDES_SHOWN
+    more = len(result.side_findings) - MAX_SIDE_FINDINGS
     return [*lines, Paragraph(f"and {more:,} more beside the claim")] if more > 0 else lines
 
 
@@ -169,10 +169,10 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += rest
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [*low_bits(result), *sides(result)]
-    replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
+    blocks += [*low_bits(result), *side_findings(result)]
+    replay = float_findings.replay_of_worst(result, str(saved)) if saved is not None else None
     if replay is not None:
-        blocks.append(Code(clean(replay.line, 4000), "replay"))
+        blocks.append(CodeBlock(clean(replay.line, 4000), "replay"))
         blocks += [Facts((("", replay.needs),))] if replay.needs else []
     return blocks
 

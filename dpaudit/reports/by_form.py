@@ -40,11 +40,11 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
     """
     best = (BEST, *_texts(power.detectable, power.at_budget, NONE))
     nothing = NOT_FOUND if power.is_planted else NOT_PROMISED
-    learned = ((_counted(one), *_texts(one.loss, power.at_budget, nothing)) for one in power.learned)
+    learned = ((_form_sentence(one), *_texts(one.loss, power.at_budget, nothing)) for one in power.learned)
     return (best, *learned, *_map(power))
 
 
-def _counted(one: LearnedLoss) -> str:
+def _form_sentence(one: LearnedLoss) -> str:
     """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
     form = f"{one.form}, {_in_outputs(one.event_mass)}" if one.event_mass else one.form
     at_least = wording.percent_text(math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0)

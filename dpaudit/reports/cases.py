@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.wording import clean, name_text, number_text
@@ -92,7 +92,7 @@ def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
         for finding in result.findings:
             check = f"utility: {clean(finding.bound, 120)}"
             name = f"{check} on {clean(finding.input_id, 80)}"
-            yield Case(result.subject, "", check, name, finding.told, utility_sentence(finding))
+            yield Case(result.subject, "", check, name, finding.status, utility_sentence(finding))
 
 
 def _audit_cases(result: AuditResult) -> Iterator[Case]:
@@ -114,12 +114,13 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
     if found is not None:
         seen = {"leaks": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[found.verdict]
         opening = ["The low bits of the outputs leak."] if found.verdict == "leaks" else []
-        message = clean(" ".join([*opening, f"{doubles.headline(result)}.", *doubles.paragraphs(result)]), 2000)
+        sentences = [*opening, f"{float_findings.headline(result)}.", *float_findings.paragraphs(result)]
+        message = clean(" ".join(sentences), 2000)
         yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
     for side in result.side_findings:
         seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]
-        message = f"{clean(side.summary, 1000)} (error rate: {asides.rate_text(side)}; apart from the verdict)"
-        yield Case(result.subject, claim, clean(side.kind, 60), asides.title(side), seen, message)
+        message = f"{clean(side.summary, 1000)} (error rate: {side_texts.rate_text(side)}; apart from the verdict)"
+        yield Case(result.subject, claim, clean(side.kind, 60), side_texts.title(side), seen, message)
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:
@@ -143,7 +144,7 @@ def utility_sentence(finding: UtilityFinding) -> str:
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
     if finding.says_nothing and finding.verdict != "violated":
         return f"The bound says nothing: no output can have a loss above its limit, {number_text(finding.limit)}."
-    rest = f"; {NOT_SETTLED}" if finding.told != finding.verdict else ""
+    rest = f"; {NOT_SETTLED}" if finding.status != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
     stated = f"stated: at most {number_text(finding.allowed)}{rest}"
     return f"{measured}{wording.upper_text(finding.upper)} with confidence; {stated}."

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import all_pairs, asides, brief, by_form, curves, doubles, figures, wording
+from dpaudit.reports import all_pairs, brief, by_form, curves, figures, float_findings, side_texts, wording
 from dpaudit.reports.cases import STATUSES
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
@@ -20,7 +20,7 @@ from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
+MAX_ROWS = 1000  # rows of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks, the gravest first
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 
@@ -38,7 +38,7 @@ def chapters(dossier: Dossier) -> Iterator[Section]:
                 *evidence(result, coordinates),
             ]
         else:
-            chapter = list(_check(result)) if isinstance(result, CheckResult) else [_utility(result)]
+            chapter = list(_check_sections(result)) if isinstance(result, CheckResult) else [_utility(result)]
         for part, section in enumerate(chapter):
             blocks = (_within(f"{prefix}-", block) for block in section.blocks)
             name = f"{prefix}-{section.id}" if section.id else prefix
@@ -63,7 +63,7 @@ def opening(result: AuditResult) -> tuple[Block, ...]:
     if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(figures.evidence_figure(result), by_form.mass_figure(result) if is_quiet else None))
+    return (*blocks, *_figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None))
 
 
 def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
@@ -77,7 +77,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if forms := by_form.blocks(result):
         yield Section("found", "What would have been found", tuple(forms))
     if result.universe is not None:
-        yield Section("universe", "All pairs", tuple(all_pairs.blocks(result)))
+        yield Section("all-pairs", "All pairs", tuple(all_pairs.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
     if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
         yield Section("losses", "Loss against budget", tuple(losses))
@@ -91,11 +91,11 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
-    yield Section("floating-point", doubles.headline(result), tuple(_low_bits(result)))
+    yield Section("floating-point", float_findings.headline(result), tuple(_low_bits(result)))
     if result.side_findings:
-        rows = list(map(asides.row, result.side_findings))
-        table = Table.first("Looked at beside the claim", asides.COLUMNS, rows, MESSAGES)
-        yield Section("beside", "Beside the claim", (Paragraph(asides.APART), table))
+        rows = list(map(side_texts.row, result.side_findings))
+        table = Table.first("Looked at beside the claim", side_texts.COLUMNS, rows, MESSAGES)
+        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -120,15 +120,15 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
 
 
 def _low_bits(result: AuditResult) -> Iterator[Block]:
-    yield from (Paragraph(text) for text in doubles.paragraphs(result))
-    if rows := tuple(tuple(row) for row in doubles.rows(result)[:MAX_ROWS]):
-        yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
+    yield from (Paragraph(text) for text in float_findings.paragraphs(result))
+    if rows := tuple(tuple(row) for row in float_findings.rows(result)[:MAX_ROWS]):
+        yield Table("Examined pairs", float_findings.COLUMNS, rows, is_closed=True)
 
 
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------
 
 
-def _check(result: CheckResult) -> Iterator[Section]:
+def _check_sections(result: CheckResult) -> Iterator[Section]:
     kinds: tuple[tuple[str, str, Callable[[CheckRecord], bool]], ...] = (
         ("laws", "Laws that follow from the claim", lambda record: record.name.startswith("law_")),
         ("suite", "What any mechanism must do", lambda record: not record.name.startswith("law_")),
@@ -166,4 +166,4 @@ def _utility(result: UtilityResult) -> Section:
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
         blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
-    return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)
+    return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.status)

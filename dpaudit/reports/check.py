@@ -17,7 +17,7 @@ from dpaudit.reports.words import said
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
 HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
 NAMES_SHOWN = 3
-TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages are told in full
+SHOWN_IN_FULL = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages are told in full
 PRIVACY, HYGIENE = "Privacy", "Hygiene: how it is called, and what it refuses"
 
 
@@ -36,8 +36,8 @@ def check_blocks(result: CheckResult) -> list[Block]:
         blocks.append(Paragraph(""))
     rate = rate_text(result.error_rate)
     facts = {"checks": plural(len(result.records), "check"), "counts": checks_text(result), "rate": rate}
-    told = said("chapter.counted", **facts, seconds=number_text(float(result.seconds), 3), seed=result.seed)
-    return [*blocks, Paragraph(told), answers(Dossier.alone(result))]
+    counted = said("chapter.counted", **facts, seconds=number_text(float(result.seconds), 3), seed=result.seed)
+    return [*blocks, Paragraph(counted), answers(Dossier.alone(result))]
 
 
 def listing() -> Table:
@@ -63,7 +63,7 @@ def _word(status: str, is_hygiene: bool) -> str:
 def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:
     """Say what failed, each cause with what follows from it; then what did not fail; then what was skipped."""
     rows, marks = [], []
-    told: dict[tuple[str, str, str], list[str]] = {}
+    counted: dict[tuple[str, str, str], list[str]] = {}
     skipped: dict[str, list[str]] = {}
     passed: list[str] = []
     following: Counter[str] = Counter()
@@ -74,13 +74,13 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:
         is_left_out = one.status == "skipped" and cause and cause in one.message
         if is_left_out or (one.status == "inconclusive" and cause in weak):
             following[cause] += 1
-        elif one.status in TOLD:
-            told.setdefault((one.status, one.message, one.reason), []).append(one.name)
+        elif one.status in SHOWN_IN_FULL:
+            counted.setdefault((one.status, one.message, one.reason), []).append(one.name)
         elif one.status == "skipped":
             skipped.setdefault(one.message, []).append(one.name)
         else:
             passed.append(one.name)
-    for (status, message, reason), names in told.items():
+    for (status, message, reason), names in counted.items():
         known = f" Known: {clean(reason, 200)}" if reason else ""
         text = f"{some(names, NAMES_SHOWN)}: {clean(message, 600)}{known}"
         follow = sum(following[name] for name in names)

@@ -14,8 +14,8 @@ from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.items import subject as audited_text
@@ -189,10 +189,10 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), status_word(told(result))
+        seconds, verdict = number_text(float(result.seconds)), status_word(status_of(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
-        marks.append(told(result))
+        marks.append(status_of(result))
         digests.append((name, source.digest))
     for one in dossier.attachments:
         if one.judged is not None:
@@ -218,10 +218,10 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
         return ()
     blocks: list[Block] = [Paragraph(said("provenance.again"))]
     commands = [clean(line.line, LINE) for line in lines if not line.needs]
-    blocks += [Code("\n".join(commands))] if commands else []
+    blocks += [CodeBlock("\n".join(commands))] if commands else []
     for line in lines:
         if line.needs:
-            blocks += [Paragraph(f"From Python. {line.needs}"), Code(clean(line.line, LINE))]
+            blocks += [Paragraph(f"From Python. {line.needs}"), CodeBlock(clean(line.line, LINE))]
     return (*blocks, *(Paragraph(sentence) for sentence in rest))
 
 

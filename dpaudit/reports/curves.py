@@ -44,7 +44,7 @@ LARGEST_EPSILON = 30.0  # on the axis
 MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
-TABLE_ROWS = 16
+N_ROWS = 16  # about, of the table of a trade-off curve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,8 +216,8 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     if has_lower:
         description = joined(description, said("figure.band_lower"))
         lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
-        series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
-    step = max(1, len(known_at) // TABLE_ROWS)
+        series.append(Series("curve w1", staircase(lower), "no threshold of this score is below, with confidence"))
+    step = max(1, len(known_at) // N_ROWS)
     rows = tuple(
         (number_text(one.type_one, 3), number_text(one.claimed, 3), upper_text(one.upper, 3),
          lower_text(one.thresholds_lower, 3))[: 3 + has_lower]
@@ -229,14 +229,14 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
 
 
-def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+def staircase(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
     """The corners of a staircase below a convex limit that falls: each step has the height of its right end.
 
     A chord of the limit would lie above it, and say too much.
 
     Examples
     --------
-    >>> steps_below([(0.0, 1.0), (0.5, 0.2), (1.0, 0.0)])
+    >>> staircase([(0.0, 1.0), (0.5, 0.2), (1.0, 0.0)])
     [(0.0, 0.2), (0.5, 0.2), (0.5, 0.0), (1.0, 0.0)]
     """
     return [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]

@@ -125,7 +125,7 @@ def template() -> str:
 def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
     """The deployment of a parsed table; errors name `file` and `place`, paths start at the folder of `file`."""
     where = f" at {place} of {str(file)!r}" if place else f" at {str(file)!r}"
-    stated = Stated(table, KEYS, where) if isinstance(table, Mapping) else Stated(table, KEYS, where, "deployment")
+    stated = StrictTable(table, KEYS, where, "" if isinstance(table, Mapping) else "deployment")
     tables = {name: stated.table(name, tuple(ITEMS)) for name in ("declared", "not_applicable")}
     answers = {name: {key: one.text(key, is_needed=True) for key in one.values} for name, one in tables.items()}
     twice = next((key for key in answers["declared"] if key in answers["not_applicable"]), None)
@@ -146,7 +146,7 @@ def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
     )
 
 
-def _budget(table: Stated) -> Ledger:
+def _budget(table: StrictTable) -> Ledger:
     parameter = table.one_of("parameter", PARAMETERS, "epsilon")
     if "limit" not in table:
         raise UsageError(f"budget.limit must be stated, got none{table.where}.")
@@ -172,7 +172,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-class Stated:
+class StrictTable:
     """A table with no other keys than these; `where` ends each message, `name` is the table's own name, dotted."""
 
     def __init__(self, table: Any, keys: Sequence[str], where: str, name: str = "") -> None:
@@ -220,16 +220,16 @@ class Stated:
         demand = "be a finite number of at least 0"
         return float(self.checked(key, demand, lambda value: is_number(value) and value >= 0.0))
 
-    def table(self, key: str, keys: Sequence[str]) -> Stated:
+    def table(self, key: str, keys: Sequence[str]) -> StrictTable:
         """A table within this one, empty where none is stated."""
-        return Stated(self.values.get(key, {}), keys, self.where, ".".join(filter(None, (self.name, key))))
+        return StrictTable(self.values.get(key, {}), keys, self.where, ".".join(filter(None, (self.name, key))))
 
-    def tables(self, key: str, keys: Sequence[str]) -> list[Stated]:
+    def tables(self, key: str, keys: Sequence[str]) -> list[StrictTable]:
         """A list of tables, each with all of these keys."""
         entries = self.values.get(key, [])
         if not isinstance(entries, list):
             self.refuse(key, "be a list of tables", entries)
-        found = [Stated(entry, keys, self.where, f"{self.name}.{key}") for entry in entries]
+        found = [StrictTable(entry, keys, self.where, f"{self.name}.{key}") for entry in entries]
         for one in found:
             if missing := next((name for name in keys if name not in one), None):
                 raise UsageError(f"{one.name} must have {missing}, got {dict(one.values)!r}{self.where}.")

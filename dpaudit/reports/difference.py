@@ -10,15 +10,15 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports import asides, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Result, Source, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
-ROWS = 200
+MAX_ROWS = 200  # rows of a table
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 
 
@@ -30,7 +30,7 @@ def difference(old: Source, new: Source) -> Document:
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
         raise UsageError(f"diff must be between results of one kind, got {kind_of(before)} and {kind_of(after)}.")
-    earlier, word = (status_word(told(result)) for result in (before, after))
+    earlier, word = (status_word(status_of(result)) for result in (before, after))
     headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
@@ -42,7 +42,7 @@ def difference(old: Source, new: Source) -> Document:
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
-        verdict=told(after),
+        verdict=status_of(after),
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
         first=(Paragraph("What changed?", "lead"), *answers),
@@ -71,7 +71,7 @@ def _sentences(sections: list[Section]) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
-    return Table.first(title, columns, rows, ROWS) if rows else Paragraph(empty)
+    return Table.first(title, columns, rows, MAX_ROWS) if rows else Paragraph(empty)
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
@@ -86,18 +86,18 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 def _settings(before: Result, after: Result) -> Section:
     """Subject, claim, options, seed and versions."""
-    sides = []
+    versions = []
     for result in (before, after):
         subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
         shown_apart = ("subjects", "pairs")
         settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
-        sides.append(_flat({"subject": subject, **settings}))
+        versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
-    old, new = sides
-    return _compared("settings", "Subject, settings and versions", "Settings", old, new, empty)
+    old, new = versions
+    return _difference_section("settings", "Subject, settings and versions", "Settings", old, new, empty)
 
 
-def _compared(
+def _difference_section(
     key: str, title: str, table: str, old: Mapping[str, str], new: Mapping[str, str], empty: str, noun: str = "name"
 ) -> Section:
     """A section with what differs between two tables of texts."""
@@ -116,11 +116,11 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
     """Pairs whose names stayed and whose inputs did not: what is said of them compares different things."""
     if any(is_redacted(finding.x) for result in (before, after) for finding in result.findings):
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
-    sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
-    both = [name for name in sides[1] if name in sides[0]]
-    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in sides)
+    versions = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
+    both = [name for name in versions[1] if name in versions[0]]
+    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in versions)
     empty = "Pairs of the same name have the same inputs."
-    return _compared("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
+    return _difference_section("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
 
 
 def _statuses(result: Result) -> dict[str, str]:
@@ -129,7 +129,7 @@ def _statuses(result: Result) -> dict[str, str]:
         return {finding.id: finding.verdict for finding in result.findings}
     if isinstance(result, CheckResult):
         return {f"{record.mechanism}: {record.name}": record.status for record in result.records}
-    return {f"{finding.bound} on {finding.input_id}": finding.told for finding in result.findings}
+    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in result.findings}
 
 
 def _cases(before: Result, after: Result) -> Section:
@@ -196,13 +196,13 @@ def _promised(finding: Finding) -> str:
 
 
 def _beside(before: AuditResult, after: AuditResult) -> Section:
-    sides = []
+    versions = []
     for result in (before, after):
-        looked = wording.gathered((asides.title(side), status_word(side.status)) for side in result.side_findings)
+        looked = wording.gathered((side_texts.title(side), status_word(side.status)) for side in result.side_findings)
         found = {name: ", ".join(statuses) for name, statuses in looked.items()}
-        doubles = result.floating_point
-        found["Floating point"] = status_word(doubles.verdict) if doubles is not None else "not examined"
-        sides.append(found)
+        low_bits = result.floating_point
+        found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
+        versions.append(found)
     empty = "The same statuses beside the claim."
-    old, new = sides
-    return _compared("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")
+    old, new = versions
+    return _difference_section("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")

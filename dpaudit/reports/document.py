@@ -53,14 +53,14 @@ class SignOffBlock:
 
 
 @dataclasses.dataclass(frozen=True)
-class Code:
+class CodeBlock:
     """Commands, one a line; `title` is what they do, in a word."""
 
     text: str
     title: str = ""
 
 
-Block = Paragraph | Facts | Table | Figure | Code | SignOffBlock
+Block = Paragraph | Facts | Table | Figure | CodeBlock | SignOffBlock
 
 
 @dataclasses.dataclass(frozen=True)

@@ -217,7 +217,7 @@ class Dossier:
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
-        found = set(map(told, self.results)) | {one.line.verdict for one in self.judged}
+        found = set(map(status_of, self.results)) | {one.line.verdict for one in self.judged}
         return gravest(found)
 
     @property
@@ -233,9 +233,9 @@ class Dossier:
         return tuple(dict.fromkeys(subject_of(one) for one in every if _identity(one) not in seen))
 
 
-def told(result: Result) -> Verdict:
+def status_of(result: Result) -> Verdict:
     """The verdict of a result as reports show it: of error bounds one that is not settled is told as such."""
-    return result.told if isinstance(result, UtilityResult) else result.verdict
+    return result.status if isinstance(result, UtilityResult) else result.verdict
 
 
 def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:

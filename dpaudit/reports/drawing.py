@@ -22,7 +22,7 @@ HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
 GUTTER = 20.0  # beside a scale, for what it cannot hold
-ROWS = 13  # of a table of curves
+N_ROWS = 13  # points of the curves that their table shows
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
@@ -85,11 +85,11 @@ class Drawing:
     def __html__(self) -> str:
         cls = "fit" if self.width <= NARROW else ""  # a wider one would be too small to read: it scrolls
         cls = cls if self.description else "swatch"
-        told = Markup('role="img" aria-label="{}"').format(self.description)
+        role = Markup('role="img" aria-label="{}"').format(self.description)
         size = (round(self.width), round(self.height))
         head = Markup('<svg{} viewBox="0 0 {} {}" width="{}" height="{}" {}>')
         named = Markup(' class="{}"').format(cls) if cls else ""
-        opened = head.format(named, *size, *size, told if self.description else Markup('aria-hidden="true"'))
+        opened = head.format(named, *size, *size, role if self.description else Markup('aria-hidden="true"'))
         return Markup("").join([opened, self.style, *self.body, Markup("</svg>")])
 
 
@@ -391,7 +391,7 @@ class Plot:
     def curves(self) -> Table:
         """The heights of the curves at some places, as a table."""
         drawn = [one for one in self.series if one.label and len(one.points) > 2]
-        places = np.linspace(self.x.low, self.x.high, ROWS).tolist()
+        places = np.linspace(self.x.low, self.x.high, N_ROWS).tolist()
         corners = [np.array(one.points).T for one in drawn]
         heights = [np.interp(places, a, b, left=math.nan, right=math.nan).tolist() for a, b in corners]
         cells = [map(one.text, found) for one, found in zip(drawn, heights, strict=True)]

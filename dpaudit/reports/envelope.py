@@ -139,10 +139,10 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
             f"verify must be a file with a good signature under this key ({key_id(key)[:16]}), got {str(file)!r}: it "
             "was changed, or signed with another key."
         )
-    return result_of(kind, payload, f"with the key {key_id(key)[:16]}", repr(str(file)))
+    return verified_result(kind, payload, f"with the key {key_id(key)[:16]}", repr(str(file)))
 
 
-def result_of(kind: str, payload: bytes, signer: str, where: str) -> Verified:
+def verified_result(kind: str, payload: bytes, signer: str, where: str) -> Verified:
     """The test result that was signed, once its signature is good; UsageError where it is something else."""
     from dpaudit.reports.intoto import PREDICATE, STATEMENT
 
@@ -287,7 +287,7 @@ def verified_by_identity(
     with parsing("verify", f"a bundle that is signed by {identity!r}", where):
         who = policy.Identity(identity=identity, issuer=issuer)
         kind, payload = verifier.verify_dsse(Bundle.from_json(content), who)
-    return result_of(kind, payload, f"by {identity}, for whom {issuer} vouches", where)
+    return verified_result(kind, payload, f"by {identity}, for whom {issuer} vouches", where)
 
 
 def _bounded(name: str, path: str | os.PathLike[str]) -> str:

@@ -54,7 +54,7 @@ GREYS = {
 GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their steps
 OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
-ROWS = 1000  # most rows of a table of data
+MAX_ROWS = 1000  # rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
 PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
@@ -279,7 +279,7 @@ def scatter(result: AuditResult) -> Figure | None:
 def _pair_data(result: AuditResult) -> Table:
     """The data of the figures on losses."""
     rows = [wording.pair_row(finding) for finding in result.ranked()]
-    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, ROWS)
+    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, MAX_ROWS)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -304,9 +304,9 @@ def wealth(result: AuditResult) -> Figure | None:
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    told = f"threshold log(1 / share of the error rate): {level}{several}"
+    caption = f"threshold log(1 / share of the error rate): {level}{several}"
     for k, one in enumerate(dict.fromkeys(finite)):
-        series.append(Series("limit", [(x.low, one), (x.high, one)], told * (k == 0)))
+        series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
         after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
@@ -322,7 +322,7 @@ def wealth(result: AuditResult) -> Figure | None:
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
          compared(look.parameter_lower, finding.parameter_budget)[0])
-        for finding, look in looks[:ROWS]
+        for finding, look in looks[:MAX_ROWS]
     )  # fmt: skip
     note = said("figure.wealth_note")
     data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
@@ -354,7 +354,7 @@ def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
     return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
-def evidence_figure(result: AuditResult) -> Figure | None:
+def witness_figure(result: AuditResult) -> Figure | None:
     """Earlier outputs of the worst pair along the view of its rule; None where the result holds none."""
     worst = result.worst
     if worst is None or worst.witness is None or worst.witness.sketch is None:
@@ -386,17 +386,17 @@ def evidence_figure(result: AuditResult) -> Figure | None:
                 series.append(Series(side, corners, f"here the rule guesses {guessed}", "box"))
         counts = sketch.x if foot else sketch.x_prime
         for (start, end), share, count in zip(bins, of, counts, strict=True):
-            told = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
+            caption = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
             corners = [(start, foot), (end, foot + PANEL * share / top)]
-            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", told)] if share > 0.0 else []
+            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
     def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
         start = x_axis.start
-        told = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
+        caption = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
         named = [
             tag("text", text, x=start + 8.0, y=y_axis(foot + 1.0) + 13.0, cls="callout")
-            for foot, text in zip((1.0, 0.0), told, strict=True)
+            for foot, text in zip((1.0, 0.0), caption, strict=True)
         ]
         return [tag("text", right_text(worst), x=start, y=y_axis.end - 10.0, cls="label"), *named]
 
@@ -443,11 +443,11 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     pairs = plural(len(drawn), "pair")
     description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
-    rest_rows = len(result.findings) - min(len(drawn), ROWS)
+    rest_rows = len(result.findings) - min(len(drawn), MAX_ROWS)
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
-    for finding in drawn[:ROWS]:
+    for finding in drawn[:MAX_ROWS]:
         ends = [", ".join(number_text(one, 5) for one in places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
         rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
@@ -574,17 +574,17 @@ def errors(result: UtilityResult) -> Figure | None:
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
     if not usable:
         return None
-    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
+    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
     facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
     description = said("figure.errors", **facts)
     bars = [
-        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.told, "", "", low=f.ratio_lower, high=f.ratio_upper)
+        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    data = Table("", columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    data = Table.first("", columns, [error_row(finding) for finding in ranked], MAX_ROWS)
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return plot_of(bars).figure("errors", title, description, note, data)
 
@@ -593,5 +593,5 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.told)
+    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.status)
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)

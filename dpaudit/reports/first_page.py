@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import doubles, wording
+from dpaudit.reports import float_findings, wording
 from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line
@@ -21,7 +21,7 @@ from dpaudit.reports.wording import clean, compared, plural, some
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 
-ROWS = 10  # of the table; others are in their chapters
+MAX_ROWS = 10  # rows of the table; the others are in their chapters
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
 SUBJECTS = 3  # named, of those that a sentence is about
 LINES = 20  # that run a finding again
@@ -32,7 +32,7 @@ NOTHING = "no broken promise found"
 def blocks(dossier: Dossier, to_sign: bool = True) -> tuple[Block, ...]:
     """The blocks of page one, in their order; `to_sign` says whether the block to sign is among them."""
     lines = ranked(dossier)
-    shown = lines[:ROWS]
+    shown = lines[:MAX_ROWS]
     rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
     marks = tuple(line.verdict for line in shown)
     parts: list[Block] = [answers(dossier, to_sign)]
@@ -60,17 +60,17 @@ def words_of(lines: Sequence[Line]) -> str:
 def sign_off_block(dossier: Dossier, lines: Sequence[Line]) -> SignOffBlock:
     """The decisions that were read, or an empty block to be filled by hand: a row for each mechanism.
 
-    The gravest come first, and what was decided is shown for all; to decide by hand there is room for `ROWS`.
+    The gravest come first, and what was decided is shown for all; to decide by hand there is room for `MAX_ROWS`.
     """
     signed = dossier.sign_off
     order = list(dict.fromkeys(line.subject for line in lines))
     names = sorted(dossier.subjects, key=lambda name: [*order, clean(name, 60)].index(clean(name, 60)))
     if signed is None:
-        rest = len(names) - ROWS
+        rest = len(names) - MAX_ROWS
         more = said("sign.more", mechanisms=plural(rest, "more mechanism")) if rest > 0 else ""
         digest = "" if dossier.is_redacted else said("sign.digest", digest=results_digest(dossier))
         empty = (("Name", ""), ("Role", ""), ("Date", ""), ("Conditions", ""))
-        chosen = tuple((clean(name, 60), "", "") for name in names[:ROWS])
+        chosen = tuple((clean(name, 60), "", "") for name in names[:MAX_ROWS])
         return SignOffBlock(empty, DECISIONS, chosen, joined(said("page.who_signs"), more, digest))
     rows = (("Name", clean(signed.name, 200)), ("Role", clean(signed.role, 200)), ("Date", signed.date))
     made = [(clean(name, 60), signed.about(name)) for name in names]
@@ -157,7 +157,7 @@ def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
         elif isinstance(result, AuditResult):
             known = [finding for finding in result.violated if finding.witness]
             lines += [again(result, finding.id, path) for finding in known[:PAIRS]]
-            lines.append(doubles.replay_of_worst(result, path))
+            lines.append(float_findings.replay_of_worst(result, path))
             if (more := len(known) - PAIRS) > 0:
                 pairs = plural(more, "more violated pair")
                 rest.append(said("provenance.more", name=clean(path, 300), pairs=pairs))

@@ -19,7 +19,7 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
-from dpaudit.reports.deployment import Stated
+from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Figure, Plot, Scale, Series
@@ -121,7 +121,7 @@ def _facts(file: Path) -> dict[str, str]:
     """Say what a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
-    stated = Stated(read_toml("release", file), KEYS, f" at {str(file)!r}")
+    stated = StrictTable(read_toml("release", file), KEYS, f" at {str(file)!r}")
     return {key: stated.date(key) if key == "date" else stated.text(key, is_needed=True) for key in stated.values}
 
 
@@ -326,8 +326,8 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
         of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
         if of:
             word = status_word(verdict)
-            told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
-            titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
+            labelled = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
+            titles = [f"{label}: {low} times what was promised, {word}" for label, low in labelled]
             series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
     data = Table("", ("release", *MEASURED), tuple(_row(point) for point in measured))
     plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))

@@ -16,7 +16,7 @@ from dpaudit.reports.wording import clean
 from dpaudit.results.saved_inputs import is_redacted
 
 NAME = 40  # characters of an input's name (`Pair.x_id`), and of a text from where it differs
-TOLD = 400  # characters of all that is said
+MAX_CHARACTERS = 400  # characters of all that is said
 MAX_ENTRIES = 1_000  # of both inputs: lists of zeros and ones take .1 s then, a thousand times in a report at most
 
 
@@ -31,15 +31,15 @@ def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
     >>> apart({"a": 0, "b": 1}, {"a": 0, "b": 2}, 8)
     "x and x′ differ: 'b': 1 becomes 2"
     """
-    both, told = (x, x_prime), ""
+    both, text = (x, x_prime), ""
     with contextlib.suppress(Exception):  # a value may misbehave when it is compared or printed
         if is_redacted(x) or all(map(is_frame, both)) or sum(map(_entries, both)) > MAX_ENTRIES:
             return ""
         forms = [clean(value, width + 1) for value in both]
         if forms[0] != forms[1] and max(map(len, forms)) <= width:
             return ""
-        told = _of_texts(x, x_prime) if isinstance(x, str) and isinstance(x_prime, str) else difference(x, x_prime)
-    return f"x and x′ differ: {clean(told, TOLD)}" if told else ""
+        text = _of_texts(x, x_prime) if isinstance(x, str) and isinstance(x_prime, str) else difference(x, x_prime)
+    return f"x and x′ differ: {clean(text, MAX_CHARACTERS)}" if text else ""
 
 
 def _entries(value: Any) -> int:

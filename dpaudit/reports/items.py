@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord
-from dpaudit.reports import asides, doubles, wording
+from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.rows import privacy_line
@@ -38,7 +38,7 @@ LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as c
 CHECKS_NAMED = 10  # checks that looked at an item
 SAID = 300  # characters of a declaration beside its item
 NAMED = 5  # subjects, where some are left out
-ANSWERS = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
+COMPLETED = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 W3C_EDITION = "W3C Attribution Level 1, editor's draft of 2026-05-14"  # of an aggregate over browsers
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 Found = tuple[Status, str]  # how far a run got with an item, and the facts
@@ -96,7 +96,7 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     """Say what the checks of these names found, a line each; of those that gave an answer."""
     lines = []
     for record in (record for one in dossier.checks for record in one.records):
-        if record.name in names and record.status in ANSWERS:
+        if record.name in names and record.status in COMPLETED:
             status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
             message = f" ({clean(record.message, 300).removesuffix('.')})" if record.message else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
@@ -132,13 +132,13 @@ def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
 
 def _epsilon(dossier: Dossier) -> Found | None:
     rows = [(result, *loss(result)) for result in dossier.audits]
-    told = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
-    if not rows and not told:
+    sentences = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
+    if not rows and not sentences:
         return None
     found = {status for _, status, _ in rows}
     missing = _left_out("Not audited", dossier, dossier.audits)
-    status: Status = rows[0][1] if len(found) == 1 and not missing and not told else "tested in part"
-    texts = [*_by_subjects([(result, facts) for result, _, facts in rows]), *told]
+    status: Status = rows[0][1] if len(found) == 1 and not missing and not sentences else "tested in part"
+    texts = [*_by_subjects([(result, facts) for result, _, facts in rows]), *sentences]
     supposed = _of_audits(dossier, within_calls)
     texts += [supposed[1]] if supposed else []
     return status, "\n".join([*texts, *missing, *_context(dossier)])
@@ -174,7 +174,7 @@ def _correctness(dossier: Dossier) -> Found | None:
     statuses: set[str] = {finding.verdict for result in dossier.audits for finding in result.findings}
     statuses |= {result.universe.overall for result in dossier.audits if result.universe is not None}
     statuses |= {record.status for one in dossier.checks for record in one.records}
-    if statuses.isdisjoint(ANSWERS):  # whatever was begun gave no answer
+    if statuses.isdisjoint(COMPLETED):  # whatever was begun gave no answer
         return None
     versions = {f"{name} {value}" for source in dossier.sources for name, value in source.result.environment.items()
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
@@ -194,8 +194,8 @@ def _low_bits(result: AuditResult) -> Found:
     if found is None or not found.pairs:
         return "not assessed", ""
     rate = rate_text(found.error_rate)
-    told = said("evidence.bits", headline=doubles.headline(result), rate=rate)
-    return "tested in part", joined(told, said("evidence.bits_rest"))
+    sentences = said("evidence.bits", headline=float_findings.headline(result), rate=rate)
+    return "tested in part", joined(sentences, said("evidence.bits_rest"))
 
 
 def _utility(dossier: Dossier) -> Found | None:
@@ -204,10 +204,10 @@ def _utility(dossier: Dossier) -> Found | None:
         return None
     texts, gaps = [], 0
     for result in measured:
-        unclear = sum(finding.told in ("error", "inconclusive") for finding in result.findings)
+        unclear = sum(finding.status in ("error", "inconclusive") for finding in result.findings)
         empty = sum(finding.says_nothing for finding in result.findings)
         gaps += unclear
-        told = said(
+        sentences = said(
             "evidence.utility",
             bounds=plural(len(result.bounds), "stated error bound"),
             inputs=plural(len({finding.input_id for finding in result.findings}), "input"),
@@ -217,7 +217,7 @@ def _utility(dossier: Dossier) -> Found | None:
         )
         rest = said("evidence.utility_unclear", tests=plural(unclear, "test")) if unclear else ""
         nothing = said("evidence.utility_empty", tests=plural(empty, "test")) if empty else ""
-        texts.append(f"{clean(str(result.subject.get('name', '')), 80)}: {joined(told, rest, nothing)}")
+        texts.append(f"{clean(str(result.subject.get('name', '')), 80)}: {joined(sentences, rest, nothing)}")
     missing = _left_out("Not measured", dossier, measured)
     return "tested in part" if gaps or missing else "tested", "\n".join([*texts, *missing])
 
@@ -232,7 +232,7 @@ def _queries(dossier: Dossier) -> Found | None:
 FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "epsilon": _epsilon,
     "unit": lambda dossier: _of_audits(dossier, unit),
-    "contribution": lambda dossier: _of_audits(dossier, lambda result: sides(result, SENSITIVITY)),
+    "contribution": lambda dossier: _of_audits(dossier, lambda result: side_findings(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
     "floating_point": lambda dossier: _of_audits(dossier, _low_bits),
@@ -259,7 +259,7 @@ def bins(result: AuditResult) -> Found:
 
 def side_channels(result: AuditResult) -> Found:
     """Say what was compared beside the outputs: running times where they were looked at, and kinds of exceptions."""
-    status, facts = sides(result, SIDE_CHANNELS)
+    status, facts = side_findings(result, SIDE_CHANNELS)
     if _is_of_calls(result) and any(finding.verdict != "error" for finding in result.findings):
         status = "tested in part"
     errors = said("evidence.exceptions" if _is_of_calls(result) else "evidence.no_exceptions")
@@ -273,10 +273,10 @@ def _is_of_calls(result: AuditResult) -> bool:
     return "size" not in interface or interface.endswith("one call a draw")
 
 
-def sides(result: AuditResult, kinds: Sequence[str]) -> Found:
+def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{asides.title(f)}: {asides.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    texts = [f"{side_texts.title(f)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item
@@ -310,7 +310,7 @@ def loss(result: AuditResult) -> Found:
     dependence = wording.dependence_sentence(result)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
     status: Status = "tested in part" if broken or weak or dependence else "tested"
-    return status, joined(facts, unclear, gone, sides(result, CLAIM)[1], dependence)
+    return status, joined(facts, unclear, gone, side_findings(result, CLAIM)[1], dependence)
 
 
 def within_calls(result: AuditResult) -> Found:

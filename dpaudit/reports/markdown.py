@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
+from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import clean
 
 LIMIT = 900_000  # bytes
-ROWS = 40  # of a table
+MAX_ROWS = 40  # rows of a table
 FIGURE_ROWS = 12
 FOLDED = "<details><summary>{}</summary>\n\n{}\n\n</details>"
 
@@ -64,10 +64,10 @@ def _block(block: Block, level: int) -> list[str]:
         fields = [f"- **{escaped(name)}**: {escaped(text) or '…'}" for name, text in block.rows]
         note = [escaped(block.note)] if block.note else []
         return [f"{'#' * level} {escaped(block.title)}", "\n".join([*chosen, *fields]), *note]
-    if isinstance(block, Code):
+    if isinstance(block, CodeBlock):
         return [code(line) for line in block.text.splitlines()]
     if isinstance(block, Table):
-        rows = _rows(block, ROWS)
+        rows = _rows(block, MAX_ROWS)
         title = escaped(block.title)
         return [FOLDED.format(title, "\n\n".join(rows))] if block.is_closed else [f"**{title}**", *rows]
     assert isinstance(block, Figure)

@@ -17,7 +17,7 @@ from typing import Any
 from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
+from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.drawing import WIDE, Drawing, Figure, Mark
 from dpaudit.reports.formats import NO_REPORTLAB
 from dpaudit.reports.html import JOINTS, style
@@ -25,10 +25,10 @@ from dpaudit.reports.wording import plural
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
-SHEETS = 8  # at most, where the shortest form is not longer
+MAX_PAGES = 8  # a longer report leaves out more, down to its shortest form
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
-ROWS = (120, 30, 16, 15)
+ROW_LIMITS = (120, 30, 16, 15)
 DETAILS = (
     "curves", "evidence", "pairs", "found", "worst", "floating-point", "laws", "method", "label", "glossary",
     "severity",
@@ -59,7 +59,7 @@ def render(document: Document) -> bytes:
         raise UsageError(NO_REPORTLAB) from error
     _register()
     width, content = A4[0] - 2.0 * MARGIN, b""
-    for most in ROWS:
+    for most in ROW_LIMITS:
         target = io.BytesIO()
         page = SimpleDocTemplate(
             target,
@@ -70,7 +70,7 @@ def render(document: Document) -> bytes:
             subject=_known(document.kicker, NORMAL),
             invariant=1,  # no date, no random id
         )
-        is_short = most <= ROWS[-2]
+        is_short = most <= ROW_LIMITS[-2]
         story = [*_first(document, width), *([] if is_short else [PageBreak()])]
         kept = [
             one for one in document.sections if not (is_short and one.id.endswith(DETAILS) and one.mark not in GRAVE)
@@ -82,7 +82,7 @@ def render(document: Document) -> bytes:
         story.append(_text(document.footer, "note"))
         page.build(story, onFirstPage=_number, onLaterPages=_number)
         content = target.getvalue()
-        if page.page <= SHEETS:
+        if page.page <= MAX_PAGES:
             break
     return content
 
@@ -196,7 +196,7 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
     return [CondPageBreak(room), heading, *itertools.chain(*parts)]
 
 
-def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
+def _block(block: Block, width: float, most: int = ROW_LIMITS[0]) -> list[Any]:
     from reportlab.platypus import CondPageBreak, KeepTogether
 
     if isinstance(block, Paragraph):
@@ -211,7 +211,7 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
         fields += [(name, text or "_" * 60) for name, text in block.rows]
         note = [_text(block.note, "note")] if block.note else []
         return [_text(block.title, "h4"), *_grid(("", ""), tuple(fields), width, with_head=False), *note]
-    if isinstance(block, Code):
+    if isinstance(block, CodeBlock):
         return [_text(line, "code") for line in block.text.splitlines()]
     if isinstance(block, Table) and block.is_closed:
         return [_text(f"{block.title}: {ELSEWHERE}", "note")]
@@ -221,7 +221,7 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
         more = [_text(f"{plural(rest, 'more row')}: {ELSEWHERE}", "note")] if rest else []
         return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *more]
     assert isinstance(block, Figure)
-    if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
+    if most == ROW_LIMITS[-1] or (most == ROW_LIMITS[-2] and not block.id.endswith("evidence")):
         return []
     said = f"{block.description} {block.note}"
     return [KeepTogether([_text(block.title, "h4"), *_drawn(block, width), _text(said, "note")])]
@@ -405,7 +405,7 @@ def _shape(mark: Mark, known: Callable[[str], str]) -> Any:
 
 
 def _words(mark: Mark, settings: Mapping[str, str], known: Callable[[str], str]) -> Any:
-    """A text, upright in the mirrored group, or up the page."""
+    """A text of a figure; its group is mirrored (SVG's y points down), so the text is mirrored back, or turned."""
     from reportlab.graphics import shapes
 
     size = float(settings.get("font-size", "11px").removesuffix("px"))

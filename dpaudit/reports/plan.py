@@ -17,7 +17,7 @@ from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
 BUDGETS_BY_FORM = 3  # columns of the table by form
-MAX_SHOWN = 1e9  # samples: more are no plan
+MAX_TEXTBOOK_SAMPLES = 1e9  # a larger sample size is not shown
 UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
@@ -158,12 +158,12 @@ def _sentences(plan: Plan) -> Iterator[str]:
     opinions = [
         f"{short_count(int(power.textbook))} (mass {_mass(power.event_mass, power.is_estimate)})"
         for power in first.powers
-        if power.textbook is not None and power.textbook < MAX_SHOWN
+        if power.textbook is not None and power.textbook < MAX_TEXTBOOK_SAMPLES
     ]
     if opinions:
         yield said("plan.opinion", pair=name_text(first.id, SHORT_NAME), samples=", ".join(opinions))
     if plan.is_universe:
-        yield said("plan.universe")
+        yield said("plan.all_pairs")
     if plan.pools:
         yield said("plan.pools", pools=plural(plan.pools, "pool"))
     if len(plan.budgets) < sum(planned.pairs for planned in plan.budgets):

@@ -30,7 +30,7 @@ from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
 from dpaudit.results.plan_result import Plan
-from dpaudit.results.saving import result_of
+from dpaudit.results.saving import parsed_result
 from dpaudit.results.side_findings import SideFinding
 from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
@@ -104,7 +104,7 @@ def read_any(path: str) -> Read:
     content = read_bytes("result", path)
     digest = hashlib.sha256(content).hexdigest()
     readers = {schema: functools.partial(read, path, digest) for schema, read in READERS.items()}
-    found: Read = result_of(content, path, readers)
+    found: Read = parsed_result(content, path, readers)
     return found
 
 

@@ -27,7 +27,7 @@ from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.reports.words import fill, form, words
-from dpaudit.reports.words import said as told
+from dpaudit.reports.words import said as phrase
 from dpaudit.results.model import AuditResult
 
 LINE = 4000  # characters of a line of a text
@@ -111,7 +111,7 @@ def _unit(item: Item) -> str:
 def _measured(dossier: Dossier) -> str:
     """Every promise of privacy with what was measured of it, and the limits of that."""
     lines = [
-        told("registry.measured", line=line, word=line.words[2:], promised="; ".join(line.promised.splitlines()))
+        phrase("registry.measured", line=line, word=line.words[2:], promised="; ".join(line.promised.splitlines()))
         for line in ranked(dossier)
         if line.kind == "privacy"
     ]
@@ -148,7 +148,7 @@ def _validated(dossier: Dossier) -> str:
     kinds = Counter(line.kind for line in ranked(dossier))
     done = ", ".join(f"{kind} ({count:,})" for kind, count in kinds.items())
     lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
-    opening = told("registry.tested", version=__version__, kinds=done, probability=alarm_text(dossier))
+    opening = phrase("registry.tested", version=__version__, kinds=done, probability=alarm_text(dossier))
     return "\n".join([opening, *(f"{line.rstrip('.')}." for line in lines[:20])])
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.audits.replaying import why_not_held
-from dpaudit.conformance.faces import ERROR_RATE, SAMPLES
+from dpaudit.conformance.bindings import ERROR_RATE, SAMPLES
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.privacy.parsing import parse_claim

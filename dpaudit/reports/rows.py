@@ -112,7 +112,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
     if result.universe is not None:
-        return said("row.missed_universe", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
+        return said("row.missed_all_pairs", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
     powers = [finding.power for finding in result.findings if finding.power is not None]
     if not powers:
         return "not known", None, None
@@ -140,8 +140,8 @@ def _errors(result: UtilityResult) -> Line:
     tested = said("row.tested_errors", bounds=bounds, inputs=inputs, runs=plural(result.samples, "run"))
     usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
     if not usable:
-        return Line(name, "errors", promised, "nothing", result.told, sure, "everything", tested=tested)
-    worst = min(usable, key=lambda f: (VERDICTS.index(f.told), -(f.ratio or 0.0)))
+        return Line(name, "errors", promised, "nothing", result.status, sure, "everything", tested=tested)
+    worst = min(usable, key=lambda f: (VERDICTS.index(f.status), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {wording.upper_text(high, 3)}" if high is not None else ""
     measured = said("row.errors_measured", ratio=number_text(worst.ratio, 3), ends=ends)
@@ -149,16 +149,16 @@ def _errors(result: UtilityResult) -> Line:
     if empty:
         names = ", ".join(list(dict.fromkeys(clean(finding.bound, 60) for finding in empty))[:NAMED])
         measured += said("row.errors_empty", limits=plural(len(empty), "limit"), names=names)
-    is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
+    is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.status == "inconclusive"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = math.inf if empty else max(known, default=math.inf)
     missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=wording.upper_text(blind, 3))
     word = said("row.excess") if is_excess else ""
-    unsettled = [finding for finding in result.findings if finding.told == "inconclusive"]
+    unsettled = [finding for finding in result.findings if finding.status == "inconclusive"]
     says_nothing = bool(unsettled) and all(finding.says_nothing for finding in unsettled)
     return Line(
-        name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word, tested=tested,
-        settles=said("settling.errors") if result.told == "inconclusive" and says_nothing else "",
+        name, "errors", promised, measured, result.status, sure, missed, None, low, high, word=word, tested=tested,
+        settles=said("settling.errors") if result.status == "inconclusive" and says_nothing else "",
     )  # fmt: skip
 
 

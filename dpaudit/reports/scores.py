@@ -63,11 +63,11 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
         (f"{name}, ceiling", upper_text(result.parameter_ceiling) + own),
     ][: 6 if is_epsilon else 8]
     if (second := result.independent) is not None:
-        told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
+        p_value = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
         rows.append(("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"))
         rows.append((f"{at}, at least", f"{_lower(result, second, of_epsilon=True)} nats"))
         rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second) + own)]
-        rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
+        rows.append(("their independence", f"{p_value}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
@@ -98,8 +98,8 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     rows = facts(result)
     if is_keyed:
         rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
-    told = tuple((clean(key), clean(text, 400)) for key, text in rows)
-    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(told)]
+    shown = tuple((clean(key), clean(text, 400)) for key, text in rows)
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(shown)]
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
-from dpaudit.reports.deployment import Stated
+from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.dossier import Decision, Dossier, SignOff
 
 DECISIONS = ("accept", "accept with conditions", "reject")
@@ -47,7 +47,7 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     """
     file = Path(path)
     where = f" at {str(file)!r}"
-    table = Stated(read_toml("sign_off", file), KEYS, where)
+    table = StrictTable(read_toml("sign_off", file), KEYS, where)
     stated = table.table("mechanisms", dossier.subjects)
     mechanisms = tuple(_decision(name, stated.table(name, DECISION_KEYS)) for name in stated.values)
     decided = {one.mechanism for one in mechanisms}
@@ -64,7 +64,7 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     return SignOff(name, role, table.date("date"), whole.decision, whole.conditions, results, mechanisms)
 
 
-def _decision(mechanism: str, table: Stated) -> Decision:
+def _decision(mechanism: str, table: StrictTable) -> Decision:
     """The decision that a table states, with its conditions where it needs some."""
     decision, conditions = table.one_of("decision", DECISIONS), table.text("conditions")
     if bool(conditions) != (decision == "accept with conditions"):

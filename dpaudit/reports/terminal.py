@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, SignOffBlock, Table
+from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.drawing import Figure
 
 HEAD = 14  # characters of a line of the head of a column of numbers
@@ -57,7 +57,7 @@ def plain(blocks: Iterable[Block]) -> str:
 def _text(block: Block) -> Text:
     """A block as a text; long lines of facts hang below their beginnings."""
     text = Text(overflow="fold")
-    if isinstance(block, Code):  # whole, so that it can be copied
+    if isinstance(block, CodeBlock):  # whole, so that it can be copied
         text = Text(f"  {block.title:<{NAME}}  ", "dim", no_wrap=True, overflow="ignore", end="\n")
         return text.append(_broken(block.text), "bold not dim")
     if isinstance(block, Paragraph):

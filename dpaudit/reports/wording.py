@@ -318,7 +318,7 @@ def power_sentence(result: AuditResult) -> str:
         others = "Of the others, a" if count("violated") else "A"
         known = said("power.judged", others=others, judged=plural(judged, "pair"))
         weak = said("power.unclear", unclear=plural(unclear, "pair"))
-        return joined(known * bool(judged), weak * bool(unclear), said("power.universe"))
+        return joined(known * bool(judged), weak * bool(unclear), said("power.all_pairs"))
     weakest = least_powerful(result)
     if why := why_unjudged(result):
         return said(f"power.{why}")

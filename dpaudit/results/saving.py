@@ -19,7 +19,7 @@ from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.files import parsed_json, read_bytes
 from dpaudit.results.codec import Form, FormError
 
-MAX_SAID = 500  # characters of an error that may repeat what stands in a file
+MAX_ERROR_CHARACTERS = 500  # characters of an error that may repeat what stands in a file
 WRONG_PLACE = {  # what the caller can know of a place beforehand
     errno.EACCES, errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT,
     errno.ENOTDIR, errno.ENOTEMPTY, errno.EPERM, errno.EROFS,
@@ -133,7 +133,7 @@ def utf8(text: str) -> bytes:
 def _shown(said: object) -> str:
     """Say what is said of a file, shortened where it repeats much of what stands in there."""
     text = str(said)
-    return text if len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."
 
 
 class Saved(Form):
@@ -195,10 +195,10 @@ def read_saved(
     `UsageError` if there is no such file, it is of none of these schemas, or a field is of another type.
     """
     content = read_bytes("result", path)
-    return result_of(content, os.fspath(path), readers), content
+    return parsed_result(content, os.fspath(path), readers), content
 
 
-def result_of(content: bytes, name: str, readers: Mapping[Any, Callable[[Mapping[str, Any]], Any]]) -> Any:
+def parsed_result(content: bytes, name: str, readers: Mapping[Any, Callable[[Mapping[str, Any]], Any]]) -> Any:
     """The result of the content of a file of this name; as `read_saved`. A reader of None takes what has no schema."""
     record = parsed_json("result", content, repr(name))
     if not isinstance(record, dict):

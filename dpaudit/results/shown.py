@@ -1,6 +1,6 @@
-"""Faces of results and running audits at a prompt or in a notebook.
+"""Views of results and running audits at a prompt or in a notebook.
 
-What renders them lies above this room. It attaches its faces here (`attach`), as functions that import it, so that
+What renders them lies above this room. It attaches its views here (`attach`), as functions that import it, so that
 nothing is imported until somebody looks; `dpaudit/__init__.py` does so for the room of reports.
 """
 
@@ -15,24 +15,24 @@ from typing import Any, Literal
 from dpaudit.results.verdicts import EXIT_STATUS, Verdict
 
 Tell = Callable[[Any], None]  # an `on_progress`
-Face = Literal["notebook", "progress"]
-_FACES: dict[Face, Callable[[], Any]] = {}
+View = Literal["notebook", "progress"]
+_VIEWS: dict[View, Callable[[], Any]] = {}
 
 
-def attach(name: Face, load: Callable[[], Any]) -> None:
+def attach(name: View, load: Callable[[], Any]) -> None:
     """Let a module that `load` gives show results ("notebook": text, html, markdown, plot) or audits ("progress")."""
-    _FACES[name] = load
+    _VIEWS[name] = load
 
 
-def _face(name: Face) -> Any:
-    return _FACES[name]()
+def _view(name: View) -> Any:
+    return _VIEWS[name]()
 
 
 def session_progress(label: str, on_progress: Tell | None) -> contextlib.AbstractContextManager[Tell | None]:
     """Give the caller's `on_progress`, or at a prompt and in a notebook one that shows where a slow audit stands."""
     if on_progress is not None or not hasattr(sys, "ps1"):  # Python, IPython and its kernels set it
         return contextlib.nullcontext(on_progress)
-    shown: contextlib.AbstractContextManager[Tell] = _face("progress").session_progress(label)
+    shown: contextlib.AbstractContextManager[Tell] = _view("progress").session_progress(label)
     return shown
 
 
@@ -40,7 +40,7 @@ class Printed:
     """Print a result as the command line does, not as a list of its fields."""
 
     def __str__(self) -> str:
-        return str(_face("notebook").text(self))
+        return str(_view("notebook").text(self))
 
 
 class Shown(Printed):
@@ -57,10 +57,10 @@ class Shown(Printed):
         return EXIT_STATUS[self.verdict]
 
     def _repr_html_(self) -> str:
-        return str(_face("notebook").html(self))
+        return str(_view("notebook").html(self))
 
     def _repr_markdown_(self) -> str:
-        return str(_face("notebook").markdown(self))
+        return str(_view("notebook").markdown(self))
 
     def plot(self, name: str | None = None) -> Any:
         """Give a picture of the result, a `dpaudit.reports.notebook.Picture`: a notebook shows it, `save` writes SVG.
@@ -76,4 +76,4 @@ class Shown(Printed):
         >>> result.plot("trade-off").title
         'Trade-off curve of the worst pair, 0.0|1.0'
         """
-        return _face("notebook").plot(self, name)
+        return _view("notebook").plot(self, name)

@@ -68,10 +68,10 @@ class UtilityFinding(Form):
     says_nothing: bool = False
 
     @property
-    def told(self) -> Verdict:
+    def status(self) -> Verdict:
         """The verdict as reports show it: not settled where the measured error is above its bound and may be within.
 
-        >>> UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.93, 1.22).told
+        >>> UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.93, 1.22).status
         'inconclusive'
         """
         return "inconclusive" if self.verdict == "not_refuted" and self.measured > self.allowed else self.verdict
@@ -141,9 +141,9 @@ class UtilityResult(Saved, Shown):
         return gravest({finding.verdict for finding in self.findings})
 
     @property
-    def told(self) -> Verdict:
-        """The verdict as reports show it (`UtilityFinding.told`)."""
-        return gravest({finding.told for finding in self.findings})
+    def status(self) -> Verdict:
+        """The verdict as reports show it (`UtilityFinding.status`)."""
+        return gravest({finding.status for finding in self.findings})
 
     @property
     def worst(self) -> UtilityFinding | None:

@@ -84,7 +84,7 @@ class Checkpoint:
         if known is None:
             return None
         size, asked, start, length = known
-        if (size, asked) != (task.size, _asked(task)):
+        if (size, asked) != (task.size, _digest_of_task(task)):
             raise UsageError(
                 f"checkpoint must lead to where its audit was, got another course at round {task.round} of input "
                 f"{task.input} ({self.path or 'in memory'}). The subject or a library is not what it was; begin again "
@@ -107,7 +107,7 @@ class Checkpoint:
         try:
             parts = [to_bytes(result) for _, result in results]
             tasks = [
-                [purpose, task.input, task.round, task.chunk, task.size, _asked(task), len(part)]
+                [purpose, task.input, task.round, task.chunk, task.size, _digest_of_task(task), len(part)]
                 for (task, _), part in zip(results, parts, strict=True)
             ]
             content = block({"tasks": tasks, "beside": beside}, *parts)
@@ -295,7 +295,7 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
         )
 
 
-def _asked(task: Task) -> str:
+def _digest_of_task(task: Task) -> str:
     """A digest of what is counted on a task's draws, and what is kept of them."""
     asked = [(request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests]
     return digest([asked, task.keep, task.start, task.is_last])

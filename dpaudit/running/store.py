@@ -33,7 +33,7 @@ from dpaudit.inference.saved import FORMAT, State, StateError, at_level, joined
 from dpaudit.running.journal import open_private
 from dpaudit.running.plain_data import inflated
 from dpaudit.running.streams import EVIDENCE
-from dpaudit.running.tables import Row, Tables, layout_of, put
+from dpaudit.running.tables import Row, Tables, layout_of, upsert
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
@@ -274,7 +274,7 @@ class Store:
         with self.transaction() as execute:
             about = {name: as_text(value) for name, value in dataclasses.asdict(identity).items() if value is not None}
             row: Row = {"digest": identity.digest, **about, "confidence": confidence, "life": 0, "created": now()}
-            put(execute, "subjects", row, keeps=True)
+            upsert(execute, "subjects", row, keeps=True)
             change = "update subjects set name = ?, target = coalesce(?, target) where digest = ?"
             execute(change, (about["name"], about.get("target"), identity.digest))
             (row,) = TABLES.rows(execute, "subjects", digest=identity.digest)
@@ -294,7 +294,7 @@ class Store:
             number = max((session["number"] for session in earlier), default=-1) + 1
             session = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": now()}
             first = {"status": "started", "samples": samples, "runs": 0, "version": __version__}
-            id_ = put(execute, "nights", {**session, **first})
+            id_ = upsert(execute, "nights", {**session, **first})
             ordinal = len(TABLES.rows(execute, "nights", subject=subject, life=life))
         return Session(subject, id_, life, seed, number, identity.digest, ordinal)
 
@@ -361,10 +361,10 @@ class Store:
                 pair = saved[key] = dataclasses.replace(there, state=state, revision=there.revision + 1)
                 _write(execute, session.subject, session.life, pair)
                 look = {"labelled": pair.labelled, "log_wealth": _not_nan(pair.log_wealth), "lower": pair.lower}
-                put(execute, "looks", {"pair": row, "night": session.id, **look})
+                upsert(execute, "looks", {"pair": row, "night": session.id, **look})
             for key, (count, data) in outputs.items():
                 about = {"subject": session.subject, "life": session.life, "key": key, "count": count}
-                put(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
+                upsert(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
             execute("update nights set runs = ? where id = ?", (runs, session.id))
         return saved
 
@@ -423,7 +423,7 @@ class Store:
                 subject["inputs"] = other._inputs_at(execute, subject["id"], subject["life"])
         with self.transaction() as execute:
             for subject in theirs:
-                put(execute, "subjects", {**TABLES.own(subject, "subjects"), "life": 0}, keeps=True)
+                upsert(execute, "subjects", {**TABLES.own(subject, "subjects"), "life": 0}, keeps=True)
                 (own,) = TABLES.rows(execute, "subjects", digest=subject["digest"])
                 here = {"subject": own["id"], "life": own["life"]}
                 if own["confidence"] != subject["confidence"]:
@@ -436,7 +436,7 @@ class Store:
                 for session in subject["nights"]:
                     of_life = own["life"] if session["life"] == subject["life"] else FORGOTTEN
                     try:
-                        put(execute, "nights", {**TABLES.own(session, "nights"), **here, "life": of_life}, adds=True)
+                        upsert(execute, "nights", {**TABLES.own(session, "nights"), **here, "life": of_life}, adds=True)
                     except sqlite3.IntegrityError as error:
                         raise UsageError(
                             f"stores must have no stream in common, got {session['seed']}/{session['number']} of "
@@ -455,7 +455,7 @@ class Store:
                     # else the whole subject is new here, and its levels are those that it had
                     _write(execute, own["id"], own["life"], pair)
                 for row in subject["inputs"]:
-                    put(execute, "inputs", {**row, **here}, keeps=True)
+                    upsert(execute, "inputs", {**row, **here}, keeps=True)
         return sum(len(one["nights"]) for one in theirs), sum(len(one["pairs"]) for one in theirs)
 
     # --- rows ---
@@ -523,7 +523,7 @@ def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
         "state": blob,
         "digest": _digest(blob),
     }
-    put(execute, "pairs", {"subject": subject, "life": life, **row}, keeps=True)
+    upsert(execute, "pairs", {"subject": subject, "life": life, **row}, keeps=True)
     where = "where subject = ? and life = ? and key = ?"
     changed = ", ".join(f"{name} = ?" for name in row)
     execute(f"update pairs set {changed} {where}", (*row.values(), subject, life, pair.key))

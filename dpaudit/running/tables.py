@@ -58,7 +58,7 @@ class Tables:
         return {name: row[name] for name in self.columns[table] if name != "id"}
 
 
-def put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:
+def upsert(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:
     """Put a row into a table, in the place of one with its keys, unless that one is kept or must not be there."""
     way = "insert or ignore" if keeps else "insert" if adds else "insert or replace"
     marks = ", ".join("?" * len(row))

@@ -72,7 +72,7 @@ class DrawJob:
         with until(self.until if self.machine == socket.gethostname() else math.inf):
             outputs = self.subject.observe(self.data[task.input], task.size, rng)
         self.moved.setdefault(task.input, moved())
-        return task.counted(read_outputs(outputs, task.size))
+        return task.result_on(read_outputs(outputs, task.size))
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
         """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""
@@ -89,7 +89,7 @@ class DrawJob:
                 if left:
                     yield None
             self.moved.setdefault(task.input, moved())
-            yield k, task.counted(read_outputs(outputs, task.size))
+            yield k, task.result_on(read_outputs(outputs, task.size))
 
     def stream_of(self, task: Task) -> np.random.Generator:
         """Stream of a task's chunk."""
@@ -214,7 +214,7 @@ class WorkerPool:
         except DpauditError as error:
             return [(min(missing), Raised(error))]
         return [
-            (k, task.counted(read_outputs(batch, task.size)))
+            (k, task.result_on(read_outputs(batch, task.size)))
             for (k, task), batch in zip(missing.items(), outputs, strict=True)
         ]
 

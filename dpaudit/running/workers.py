@@ -103,7 +103,7 @@ class WorkerDied(Exception):
 
 
 class Workers(abc.ABC):
-    """Those who carry out groups of items."""
+    """Pool of workers that carry out groups of items."""
 
     overhead: float  # seconds that a batch of groups costs beside its work, about
     slots: int  # how many groups are carried out at the same time

@@ -49,7 +49,7 @@ from dpaudit.scores.designs import (
     check_scores,
     notes_on,
 )
-from dpaudit.scores.guesses import Ordered, Record, Rule, looks_chosen, ordered, ordered_pairs
+from dpaudit.scores.guesses import RankedLabels, Record, Rule, looks_chosen, ordered, ordered_pairs
 from dpaudit.scores.independent import independent_bound
 from dpaudit.scores.profile_bounds import (
     CLAIM_GRID,
@@ -240,8 +240,8 @@ def _one_run(
 ) -> dict[str, Any]:
     found = order_of_one_run(scores_in, scores_out, rng, in_pairs)
     with np.errstate(invalid="ignore"):
-        sides = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
-    p_value = dependence_p_value(sides, stream(seed, 2))
+        groups = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
+    p_value = dependence_p_value(groups, stream(seed, 2))
     records = records_of(found, level, guesses)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]
@@ -265,7 +265,7 @@ def _one_run(
 
 def order_of_one_run(
     scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator, in_pairs: bool = False
-) -> Ordered:
+) -> RankedLabels:
     """Canaries, or pairs, in the order of their scores; equal ones in an order that is drawn."""
     if in_pairs:
         places = rng.permutation(len(scores_in))
@@ -275,7 +275,7 @@ def order_of_one_run(
     return ordered(np.concatenate([scores_in, scores_out])[places], labels[places], rng)
 
 
-def records_of(found: Ordered, level: float, guesses: int | None = None) -> list[Record]:
+def records_of(found: RankedLabels, level: float, guesses: int | None = None) -> list[Record]:
     """Records of the guesses, whose levels sum to `level`.
 
     Validity: the numbers of guesses are fixed by the number of canaries alone, or stated.

@@ -30,7 +30,7 @@ CELLS = 8_192  # of a side at most: neighbours are added up first, which costs t
 MIN_SCORES = 16  # of a side: with fewer there are less than three block sizes
 
 
-def dependence_p_value(sides: tuple[FloatArray, ...], rng: np.random.Generator) -> float | None:
+def dependence_p_value(groups: tuple[FloatArray, ...], rng: np.random.Generator) -> float | None:
     """The p-value of exchangeable scores on each side; None where a side is sorted, so that its order is lost.
 
     Sides are in the order of canaries; NaN counts as below everything.
@@ -42,7 +42,7 @@ def dependence_p_value(sides: tuple[FloatArray, ...], rng: np.random.Generator) 
     0.01
     """
     columns = []
-    for side in sides:
+    for side in groups:
         kept = below_all(side)
         if is_sorted(kept):
             return None

@@ -74,7 +74,7 @@ class Record:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ordered:
+class RankedLabels:
     """Labels of canaries (or pairs) in the order of their scores (or differences), highest first.
 
     `labels` of shape (canaries,) are 1 for "in"; of pairs, 1 where the higher score is that of the member in the set.
@@ -97,12 +97,12 @@ class Ordered:
         return [Record(rule, self.correct(rule), len(self), level / len(rules)) for rule in rules]
 
     def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
-        """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""
+        """Rules that guess these fractions of the canaries, `MIN_GUESSES` at least; else one rule, of the largest."""
         counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
         return [Rule(n, self.in_pairs) for n in counts if n >= MIN_GUESSES] or [Rule(counts[-1], self.in_pairs)]
 
 
-def looks_chosen(found: Ordered, rule: Rule) -> bool:
+def looks_chosen(found: RankedLabels, rule: Rule) -> bool:
     """Tell whether a stated number of guesses bounds the accuracy better than a range of others: by chance, rarely.
 
     A number that was chosen for what it shows is a second look at the labels, and the audit's error rate is lost.
@@ -116,17 +116,17 @@ def looks_chosen(found: Ordered, rule: Rule) -> bool:
     return len(others) >= COMPARED // 2 and limits[0] > max(limits[1:])
 
 
-def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> Ordered:
+def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> RankedLabels:
     """Canaries by score, highest first; ties, and NaN among themselves, in a random order.
 
     Validity: the order among equal scores must not depend on the labels, so it is drawn.
     """
     shuffled = rng.permutation(len(scores))
     order = np.lexsort((np.isnan(scores[shuffled]), -below_all(scores[shuffled])))
-    return Ordered(labels[shuffled][order], in_pairs=False)
+    return RankedLabels(labels[shuffled][order], in_pairs=False)
 
 
-def ordered_pairs(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator) -> Ordered:
+def ordered_pairs(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator) -> RankedLabels:
     """Pairs by how much their scores differ, most first; two equal scores are a toss-up, drawn by a coin.
 
     NaN is below everything. A difference of infinities of the same sign is 0, any other with one is the largest.
@@ -140,7 +140,7 @@ def ordered_pairs(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.
     labels = np.where(is_higher, 1, np.where(is_lower, 0, coins))
     shuffled = rng.permutation(len(size))
     order = np.argsort(-size[shuffled], kind="stable")
-    return Ordered(labels[shuffled][order], in_pairs=True)
+    return RankedLabels(labels[shuffled][order], in_pairs=True)
 
 
 def _above(first: FloatArray, second: FloatArray) -> NDArray[np.bool_]:

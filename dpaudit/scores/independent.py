@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
 from dpaudit.scores.bands import lower_hull
-from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Record, Rule
+from dpaudit.scores.guesses import SIMULTANEOUS, RankedLabels, Record, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
 from dpaudit.scores.sums import SIZES, RankSum, most_right, steps_of
@@ -149,7 +149,7 @@ class Evidence:
 
 
 def independent_bound(
-    found: Ordered, claim: Claim, level: float, p_value: float | None, stated: int | None = None, seed: int = 0
+    found: RankedLabels, claim: Claim, level: float, p_value: float | None, stated: int | None = None, seed: int = 0
 ) -> IndependentBound:
     """The bounds of one run, or of pairs, if canaries are answered independently; `level` is for all of them together.
 
@@ -162,7 +162,7 @@ def independent_bound(
     return IndependentBound(*bounds_of(claim, evidence), *bounds_of(claim, Evidence(tuple(perfect))), p_value)
 
 
-def evidence_of(found: Ordered, claim: Claim, level: float, stated: int | None = None, seed: int = 0) -> Evidence:
+def evidence_of(found: RankedLabels, claim: Claim, level: float, stated: int | None = None, seed: int = 0) -> Evidence:
     """The guesses that a run is tested by; a Gaussian claim has their weighted sum too, unless a number was stated."""
     if stated is not None:
         return Evidence(tuple(found.records([Rule(stated, found.in_pairs)], level)))

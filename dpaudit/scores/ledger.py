@@ -39,7 +39,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.running.store import FORGOTTEN, Store, as_text, now
-from dpaudit.running.tables import Row, Tables, columns_of, put
+from dpaudit.running.tables import Row, Tables, columns_of, upsert
 from dpaudit.scores.bets import WAY
 from dpaudit.scores.designs import BEYOND_DOUBT
 
@@ -99,8 +99,8 @@ class Ledger:
     @property
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """All scores that count, in the order in which they came: with the canary, and without."""
-        sides = zip(*((session.scores_in, session.scores_out) for session in self.current), strict=True)
-        first, second = (np.concatenate(side) for side in sides) if self.current else (np.empty(0), np.empty(0))
+        groups = zip(*((session.scores_in, session.scores_out) for session in self.current), strict=True)
+        first, second = (np.concatenate(side) for side in groups) if self.current else (np.empty(0), np.empty(0))
         return first, second
 
 
@@ -217,11 +217,11 @@ def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> t
     be longer.
     """
     known = ledger.scores
-    sides = list(zip((given_in, given_out), known, strict=True))
+    groups = list(zip((given_in, given_out), known, strict=True))
     nothing = np.empty(0), np.empty(0)
-    if all(_begins_with(given, has) for given, has in sides):
+    if all(_begins_with(given, has) for given, has in groups):
         new_in, new_out = given_in[len(known[0]) :], given_out[len(known[1]) :]
-    elif all(_begins_with(has, given) for given, has in sides):
+    elif all(_begins_with(has, given) for given, has in groups):
         return nothing
     else:
         digest = digest_of(given_in, given_out)
@@ -309,7 +309,7 @@ def _ledger_of(execute: Any, name: str, claim: Claim, confidence: float, seed: i
     if not found:
         about = {"digest": digest, "name": name, "claim": str(claim), "parameter": claim.parameter}
         begun = {"budget": claim.value, "confidence": confidence, "seed": str(seed or 0), "life": 0, "created": now()}
-        put(execute, "score_ledgers", {**about, **begun}, adds=True)
+        upsert(execute, "score_ledgers", {**about, **begun}, adds=True)
         found = _read(execute, digest=digest)
     (ledger,) = found
     for what, first, given in (("confidence", ledger.confidence, confidence), ("seed", ledger.seed, seed)):
@@ -324,21 +324,21 @@ def _insert(execute: Any, ledger: int, life: int, new_in: FloatArray, new_out: F
         "count_in": len(new_in), "count_out": len(new_out), "scores_in": new_in.tobytes(),
         "scores_out": new_out.tobytes(),
     }  # fmt: skip
-    put(execute, "score_nights", session, adds=True)
+    upsert(execute, "score_nights", session, adds=True)
 
 
 def _take_over(execute: Any, ledger: Ledger, own: Ledger | None) -> None:
     """The sessions of another store's ledger, without what its looks said."""
     if own is None:
         about = {**TABLES.own(vars(ledger), "score_ledgers"), "seed": str(ledger.seed), "life": 0}
-        row, life = put(execute, "score_ledgers", about, adds=True), 0
+        row, life = upsert(execute, "score_ledgers", about, adds=True), 0
     else:
         row, life = own.id, own.life
     for session in ledger.sessions:
         of_life = life if session.life == ledger.life else FORGOTTEN
         kept = {name: getattr(session, name) for name in ("digest", "started", "version", "count_in", "count_out")}
         scores = {"scores_in": session.scores_in.tobytes(), "scores_out": session.scores_out.tobytes()}
-        put(execute, "score_nights", {"ledger": row, "life": of_life, **kept, **scores}, adds=True)
+        upsert(execute, "score_nights", {"ledger": row, "life": of_life, **kept, **scores}, adds=True)
 
 
 def _read(execute: Any, **which: Any) -> list[Ledger]:

@@ -7,7 +7,7 @@ nobody can choose them by what they lead to.
 What a record shows of pitfalls becomes a note. It changes no verdict: it says what the claim, or the audit's strength,
 rests on. Where chance is spoken of, a sound training gets the note with probability at most `BEYOND_DOUBT`.
 
-`example` is a small one to try: full batches, or Poisson batches, and faulty twins of both.
+`example` is a small one to try: full batches, or Poisson batches, and faulty versions of both.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class ExampleSizes:
     columns: int = 10
     steps: int = 16
     noise: float = 4.0  # noise multiplier: in full batches mu = sqrt(steps) / noise = 1
-    poisson: float = 0.25  # sampling probability of the twins of batches
+    poisson: float = 0.25  # sampling probability of the faulty versions of batches
     clip: float = 1.0
     rate: float = 0.1  # of learning, for the sum of gradients over the expected batch size
     canary: float = 20.0  # norm of a canary's gradient, over the clipping norm
@@ -199,7 +199,7 @@ def example(fault: str = "none") -> Train:
     """Logistic regression by DP-SGD on synthetic data, with Dirac canaries: mu = 1 for each of them.
 
     A canary's gradient is one coordinate of its own, in which there is nothing but noise beside it. Its score is the
-    final weight there. Batches are full; those of the twins of batches are stated to be Poisson samples of a quarter.
+    final weight there. Batches are full; faulty versions state that they are Poisson samples of a quarter.
 
     Parameters
     ----------

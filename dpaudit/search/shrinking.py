@@ -95,15 +95,15 @@ def shrink(
         if own.is_vacuous:
             return False
         tests += 1
-        sides: list[Outcomes] = []
+        batches: list[Outcomes] = []
         for place, value in enumerate((x, x_prime)):
             runs += draws
             with contextlib.suppress(CallError):
                 rng = stream(root, SHRINKING, tests, place)
-                sides.append(read_outputs(subject.sample(value, draws, rng), draws).kept())
-        if len(sides) < 2:  # a call that raises for one input only is a difference
-            return len(sides) == 1
-        return excess(line_of(own), *sides)[0] >= KEEP
+                batches.append(read_outputs(subject.sample(value, draws, rng), draws).kept())
+        if len(batches) < 2:  # a call that raises for one input only is a difference
+            return len(batches) == 1
+        return excess(line_of(own), *batches)[0] >= KEEP
 
     small, steps, draws = pair, 0, FIRST_DRAWS
     while draws <= MAX_DRAWS and not breaks(pair.x, pair.x_prime):  # so many that it is seen to break
@@ -111,8 +111,8 @@ def shrink(
     if draws <= MAX_DRAWS:
         small, steps = make_smaller(pair, domain, lambda x, x_prime: runs < budget and breaks(x, x_prime))
     before, after = (
-        None if isinstance(domain, VectorDomain) or not all(map(_is_rows, sides)) else max(map(len, sides))
-        for sides in ((pair.x, pair.x_prime), (small.x, small.x_prime))
+        None if isinstance(domain, VectorDomain) or not all(map(_is_rows, batches)) else max(map(len, batches))
+        for batches in ((pair.x, pair.x_prime), (small.x, small.x_prime))
     )
     said = difference(small.x, small.x_prime)
     return Shrunk(small, said, before, after, steps, runs, time.perf_counter() - started)

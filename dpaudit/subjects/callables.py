@@ -35,7 +35,7 @@ from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signa
 # What a mechanism may state of its promise; `utility_bounds` are of its outputs as they are.
 STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
-LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
+INPUT_CHECK_CALLS = frozenset(4**k for k in range(12))  # numbers of calls after which a shared large input is checked
 MAX_PRINTED = 1_000  # numbers of an array that its printed form shows
 _SET = re.compile(r"\{([^{}:]*)\}")  # in what an object prints
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
@@ -213,7 +213,7 @@ class Subject:
         outcomes, again = list[Any](), list[Any]()
         for count in range(1, size + 1):
             outcomes.append(self._outcome(given, rng, hold, known))
-            if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
+            if (count == size or count in INPUT_CHECK_CALLS) and not are_same(data, given):
                 break
         else:
             return outcomes

@@ -101,19 +101,19 @@ class _Writer(pickle.Pickler):
         return array_from, (value.dtype.str, value.shape, content)
 
 
-class _Open(threading.local):
+class _Traversal(threading.local):
     """Objects that are being looked into, of each thread."""
 
     def __init__(self) -> None:
         self.objects: set[int] = set()  # ids of those that are gone through now
         self.level = 0  # residuals within one another
-        self.told: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
+        self.seen: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
 
 
-OPEN = _Open()
+TRAVERSAL = _Traversal()
 
 
-class Planer:
+class PlainWriter:
     """Makes plain data of outputs, up to `limit` bytes in all: about what they take when they cross."""
 
     def __init__(self, limit: float) -> None:
@@ -167,17 +167,17 @@ class Planer:
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
             beside = {"state": self.plain(value.value, depth + 1)}
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
-        if id(value) in OPEN.objects:  # else what refers to itself twice would be gone through 2^40 times
+        if id(value) in TRAVERSAL.objects:  # else what refers to itself twice would be gone through 2^40 times
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
-        if id(value) in OPEN.told:
+        if id(value) in TRAVERSAL.seen:
             return None
-        OPEN.objects.add(id(value))
+        TRAVERSAL.objects.add(id(value))
         try:
-            is_piece = OPEN.level and speaks(kind) and not isinstance(value, CONTENTS)
+            is_piece = TRAVERSAL.level and speaks(kind) and not isinstance(value, CONTENTS)
             read = Opaque(kind.__qualname__) if is_piece else self._read(value, depth)
             return self._with_residual(read, value, depth)
         finally:
-            OPEN.objects.remove(id(value))
+            TRAVERSAL.objects.remove(id(value))
 
     def _read(self, value: Any, depth: int) -> Any:
         """Read a value of a class that is not Python's own."""
@@ -198,22 +198,22 @@ class Planer:
         is_of_python = all(one is object or one.__flags__ & OF_HEAP for one in kind.__mro__)
         is_whole = is_object and found.state is not None and is_of_python and not speaks(kind)
         rest = None if is_whole else held(value)
-        if OPEN.level:
-            OPEN.told[id(value)] = value
-        if rest is not None and (OPEN.level >= MAX_RESIDUALS or len(OPEN.told) > MAX_PIECES):
+        if TRAVERSAL.level:
+            TRAVERSAL.seen[id(value)] = value
+        if rest is not None and (TRAVERSAL.level >= MAX_RESIDUALS or len(TRAVERSAL.seen) > MAX_PIECES):
             rest = Opaque(kind.__qualname__)
         if rest is not None:
-            OPEN.level += 1
+            TRAVERSAL.level += 1
             left = self.left
             try:
                 rest = self.plain(rest, depth + 1)
-                if OPEN.level == 1:  # what was known does not cross
+                if TRAVERSAL.level == 1:  # what was known does not cross
                     rest = Known(found).less(rest)
                     self.spend_instead(left, rest)
             finally:
-                OPEN.level -= 1
-                if not OPEN.level:
-                    OPEN.told.clear()
+                TRAVERSAL.level -= 1
+                if not TRAVERSAL.level:
+                    TRAVERSAL.seen.clear()
         if rest is not None or (is_object and found.text is not None):
             beside["state"] = rest
         return noted(found, beside)
@@ -313,7 +313,7 @@ def _hashable(value: Any) -> Any:
     return Opaque("dict", state=value) if isinstance(value, dict) else value
 
 
-class _Seer(Planer):
+class _Seer(PlainWriter):
     """Makes plain data that stay in the process."""
 
     def plain(self, value: Any, depth: int = 0) -> Any:

@@ -26,7 +26,7 @@ NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind
 RAISE = dis.opmap["RAISE_VARARGS"]
 MAX_FRAMES = 30  # of a traceback that is kept, the innermost ones
 MAX_CHARACTERS = 20_000  # characters of it
-MAX_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
+MAX_KINDS = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
 
 
 def signal_handlers() -> frozenset[Any]:
@@ -66,17 +66,17 @@ def is_of_output(error: BaseException) -> bool:
     return is_stated and is_outcome(Exception().with_traceback(error.__traceback__), signal_handlers())
 
 
-def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed:
-    """Locate as `located` the first exception of a kind, of a few kinds; `told` has those that have been located."""
-    if not is_news(failed.kind, told):
+def located_once(failed: Failed, error: BaseException, kinds: set[str]) -> Failed:
+    """Locate as `located` the first exception of a kind, of a few kinds; `kinds` has those that were located."""
+    if not is_new_kind(failed.kind, kinds):
         return failed
-    told.add(failed.kind)
+    kinds.add(failed.kind)
     return located(failed, error)
 
 
-def is_news(kind: str, told: Collection[str]) -> bool:
-    """Tell whether an exception of this kind is to be located, after those that `told` has."""
-    return kind not in told and len(told) < MAX_TOLD
+def is_new_kind(kind: str, kinds: Collection[str]) -> bool:
+    """Tell whether an exception of this kind is to be located, after those of `kinds`."""
+    return kind not in kinds and len(kinds) < MAX_KINDS
 
 
 def located(failed: Failed, error: BaseException) -> Failed:
@@ -86,9 +86,9 @@ def located(failed: Failed, error: BaseException) -> Failed:
     """
     try:
         begin = _behind_own(error.__traceback__)
-        told = traceback.TracebackException(type(error), error, begin, limit=-MAX_FRAMES, compact=True)
-        _cut_own(told, error)
-        return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-MAX_CHARACTERS:])
+        kinds = traceback.TracebackException(type(error), error, begin, limit=-MAX_FRAMES, compact=True)
+        _cut_own(kinds, error)
+        return dataclasses.replace(failed, place=_place(begin), traceback="".join(kinds.format())[-MAX_CHARACTERS:])
     except KeyboardInterrupt:  # of a person
         raise
     except BaseException:  # an exception may misbehave when it is printed
@@ -100,13 +100,13 @@ def is_users(file: str) -> bool:
     return not file.startswith(NOT_USERS)
 
 
-def _cut_own(told: traceback.TracebackException | None, error: BaseException | None) -> None:
+def _cut_own(kinds: traceback.TracebackException | None, error: BaseException | None) -> None:
     """Cut the exceptions that led to this one at dpaudit's own: calls are made while it handles those of others."""
-    if told is not None and error is not None:
+    if kinds is not None and error is not None:
         for name in ("__cause__", "__context__"):
             if isinstance(getattr(error, name), DpauditError):
-                setattr(told, name, None)
-            _cut_own(getattr(told, name), getattr(error, name))
+                setattr(kinds, name, None)
+            _cut_own(getattr(kinds, name), getattr(error, name))
 
 
 def _behind_own(begin: TracebackType | None) -> TracebackType | None:

@@ -35,7 +35,7 @@ from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
 from dpaudit.symbolic.exact_judging import check_claim, judge, open_pair
-from dpaudit.symbolic.exploring import FACES, Exploration, Runner, untraced_randomness, with_generators
+from dpaudit.symbolic.exploring import LIBRARIES, Exploration, Runner, untraced_randomness, with_generators
 from dpaudit.symbolic.leaves import NeedsNumbers, cells, readable
 from dpaudit.symbolic.noise_laws import NoiseLaw, judge_noise, noise_law
 from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
@@ -46,7 +46,7 @@ SECONDS = 60.0
 MAX_PAIRS = 20_000
 FIRST_LOOK = 32  # runs of each input after which the pairs are judged for the first time; then at each doubling
 REAL_SHARE = 0.25  # of the time, for runs with real numbers
-ENOUGH_RUNS = 100  # of an input, with which a law is held against runs where there is no time for all of them
+MIN_RUNS = 100  # of an input, with which a law is held against runs where there is no time for all of them
 AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
 
 
@@ -118,9 +118,9 @@ def certified(
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
         face = "random" if any(role == "random" for _, role in subject.keywords) else "numpy"
-    elif face in FACES:
+    elif face in LIBRARIES:
         subject = with_generators(subject, face)
-    if face not in FACES:
+    if face not in LIBRARIES:
         raise UsageError(f"face must be 'numpy' or 'random', got {face!r}.")
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
@@ -169,7 +169,7 @@ class _Certifying:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
         found: list[NoiseLaw] = []
         until = time.monotonic() + deadline - REAL_SHARE * self.seconds - self.clock()
-        inputs, sides = self._inputs()
+        inputs, positions = self._inputs()
         try:
             with kept_by_conversions(self.depends):
                 for x in inputs:
@@ -181,9 +181,9 @@ class _Certifying:
         self.runs = sum(one.runs for one in found)
         judged = [
             judge_noise(pair, claim, found[first], found[second], Fraction(self.rounding))
-            for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
+            for pair, claim, (first, second) in zip(self.pairs, self.claims, positions, strict=True)
         ]
-        return self._certificate(self._held_against_runs(self._one_by_one(), found, sides, judged, deadline))
+        return self._certificate(self._held_against_runs(self._one_by_one(), found, positions, judged, deadline))
 
     def _one_by_one(self) -> Subject:
         """The subject as it is called for one output, with a generator that is passed as it is."""
@@ -198,28 +198,28 @@ class _Certifying:
         return list(inputs.values()), [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
 
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
-        inputs, sides = self._inputs()
+        inputs, positions = self._inputs()
         explorations = [Exploration(runner, x) for x in inputs]
         with kept_by_conversions(self.depends):
-            self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
+            self._explore(runner, explorations, positions, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:
                 exploration.repeat(deadline - 0.5 * REAL_SHARE * self.seconds)
         runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
-        judged = self._judged(explorations, sides, deadline)
-        return self._certificate(self._held_against_runs(runner.subject, explorations, sides, judged, deadline))
+        judged = self._judged(explorations, positions, deadline)
+        return self._certificate(self._held_against_runs(runner.subject, explorations, positions, judged, deadline))
 
     def _held_against_runs(
         self,
         subject: Subject,
         explorations: Sequence[Exploration | NoiseLaw],
-        sides: Sequence[tuple[int, int]],
+        positions: Sequence[tuple[int, int]],
         judged: Sequence[CertifiedPair],
         deadline: float,
     ) -> list[CertifiedPair]:
         """The pairs, open where a law that they rest on does not fit runs with real numbers."""
-        decided = [places for places, pair in zip(sides, judged, strict=True) if pair.verdict != "open"]
+        decided = [places for places, pair in zip(positions, judged, strict=True) if pair.verdict != "open"]
         concerned = sorted({place for places in decided for place in places})
         inputs = [explorations[place].x for place in concerned]
         outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock)
@@ -236,7 +236,7 @@ class _Certifying:
                     "Something is kept between calls, or dpaudit follows the program wrongly: then please report it, "
                     "with the program"
                 )
-            elif counts.total() < min(planned, ENOUGH_RUNS):
+            elif counts.total() < min(planned, MIN_RUNS):
                 wrong[place] = (
                     f"undecided, because the law could not be held against runs with real numbers: {counts.total():,} "
                     f"of {planned:,} were made in the time; more seconds"
@@ -245,9 +245,9 @@ class _Certifying:
         raising = {k for k in concerned if all(leaf.token.startswith("raised ") for leaf in explorations[k].law)}
         # Validity: a proof is of calls that depend on their input and their draws alone.
         changed = self.depends.changed()
-        doubt = changed or self.depends.doubt()
+        cause = changed or self.depends.impurity()
         held = []
-        for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
+        for pair, claim, places, done in zip(self.pairs, self.claims, positions, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
                 kinds = {
@@ -256,13 +256,13 @@ class _Certifying:
                 reason = (
                     f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
                 )
-            if not reason and (changed or (doubt and done.verdict == "kept")):
-                reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {doubt}"
+            if not reason and (changed or (cause and done.verdict == "kept")):
+                reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 
     def _explore(
-        self, runner: Runner, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
+        self, runner: Runner, explorations: Sequence[Exploration], positions: Sequence[tuple[int, int]], deadline: float
     ) -> None:
         """Run on until everything is explored, the pairs are decided for a while, or the time is up."""
         look, end = FIRST_LOOK * len(explorations), float("inf")
@@ -279,16 +279,16 @@ class _Certifying:
             if live and end == float("inf") and runner.runs >= look:
                 look = 2 * runner.runs
                 runner.check()
-                if all(pair.verdict != "open" for pair in self._judged(explorations, sides, deadline)):
+                if all(pair.verdict != "open" for pair in self._judged(explorations, positions, deadline)):
                     end = AFTER_DECISION * runner.runs
 
     def _judged(
-        self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]], deadline: float
+        self, explorations: Sequence[Exploration], positions: Sequence[tuple[int, int]], deadline: float
     ) -> list[CertifiedPair]:
         judged = []
         laws, is_whole = cells([exploration.law for exploration in explorations])
         known = [Known.of(law) for law in laws]
-        for pair, claim, places in zip(self.pairs, self.claims, sides, strict=True):
+        for pair, claim, places in zip(self.pairs, self.claims, positions, strict=True):
             p, q = (known[place] for place in places)
             if not is_whole:  # tails of other inputs may be what cannot be compared
                 p, q = map(Known.of, cells([explorations[place].law for place in places])[0])

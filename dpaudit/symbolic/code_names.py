@@ -1,6 +1,6 @@
-"""Names of a code: which of them get at nothing but arguments, draws that are watched, and what was looked at.
+"""Names in a code object: which of them reach nothing but arguments, traced draws, and the state that was looked at.
 
-A code that names a clock, a file, an address, an order of hashes or anything that is not listed here is a doubt.
+A name of a clock, a file, an address, an order of hashes or anything that is not listed here is a possible impurity.
 """
 
 from __future__ import annotations
@@ -85,27 +85,27 @@ OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make 
 
 
 @dataclasses.dataclass(frozen=True)
-class Code:
-    """A code that ran, with the variables that it names: those of its module, and those of closures."""
+class CodeNames:
+    """A code object that ran, with the variables that it names: those of its module, and those of closures."""
 
     code: types.CodeType
     own: Mapping[str, Any]
     cells: Mapping[str, Any]
 
-    def doubt(self, has_formats: bool, cached: Set[str]) -> str:
+    def impurity(self, has_formats: bool, cached: Set[str]) -> str:
         """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
         `has_formats` says whether texts with a percent sign are among the state, `cached` which attributes are values
         that are worked out once.
         """
-        found = next(self._doubts(has_formats, cached), None)
+        found = next(self._impurities(has_formats, cached), None)
         return "" if found is None else f"{found[0]} ({self.code.co_filename.rpartition('/')[2]}:{found[1]})"
 
     def reaches_more(self) -> bool:
         """Tell whether it may get at more than what it names: more is shown by an order or a text, not reached."""
-        return any(said not in SHOWN for said, _ in self._doubts(False, ()))
+        return any(said not in SHOWN for said, _ in self._impurities(False, ()))
 
-    def _doubts(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
+    def _impurities(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
         line, listed = self.code.co_firstlineno, list(instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
 from dpaudit.symbolic.densities import is_none, is_whole
-from dpaudit.symbolic.faces import first_apart
+from dpaudit.symbolic.generators import first_apart
 from dpaudit.symbolic.laws import FAMILIES, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within

@@ -24,8 +24,8 @@ import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
 from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
-from dpaudit.symbolic.dependence import UNSURE, Dependence, checked, checked_getattr, checked_hasattr
-from dpaudit.symbolic.faces import Face
+from dpaudit.symbolic.dependence import IMPURITIES, Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.watching import unheard
 
@@ -48,14 +48,14 @@ def _keeping(kind: type) -> Callable[..., Any]:
 
 def keep_type(*arguments: Any, **options: Any) -> Any:
     """`type`, which gives the class of what a symbol, an array of them or a face stands for."""
-    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | Face):
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray | TracedRng):
         return arguments[0].__class__
     found = type(*arguments, **options)
     if is_as_found(found):
         frame = sys._getframe(1)
         with unheard():
             after = [one for one in instructions(frame.f_code) if one.offset > frame.f_lasti]
-            UNSURE.extend([] if is_compared(after) else [MEMORY])
+            IMPURITIES.extend([] if is_compared(after) else [MEMORY])
     return found
 
 
@@ -63,7 +63,7 @@ BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # 
 ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
-def guarding(name: str) -> Callable[..., Any]:
+def keeping_symbols(name: str) -> Callable[..., Any]:
     """The function of numpy that makes arrays, which keeps symbols in them."""
     function, before_dtype = ARRAYS[name], BEFORE_DTYPE[name]
 
@@ -101,13 +101,13 @@ def kept_by_conversions(depends: Dependence | None = None) -> Iterator[None]:
     """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
 
     Those that a program may call, where that is known of what it depends on. Where a function is missed, a conversion
-    in it gives a number, and a text or a set in it is a doubt by its name.
+    in it gives a number, and a text or a set in it is an impurity by its name.
     """
     vars(builtins).update({KEPT[name]: function for name, function in CALLED.items()})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:
-            setattr(np, name, guarding(name))
+            setattr(np, name, keeping_symbols(name))
         for function in users_functions(None if depends is None else depends.functions()):
             own = function.__globals__  # which may have many thousands of names, that are not gone through
             code = _known_with_calls(function.__code__, frozenset(name for name in KEPT if name not in own))

@@ -94,7 +94,7 @@ class NoisyNumber:
         return gap if error <= ROUNDING * gap else gap - error  # what is smaller is far below the slack of a proof
 
     @property
-    def is_in_doubt(self) -> bool:
+    def is_undecided(self) -> bool:
         """Tell whether it differs between the inputs by more than rounding, and by too little for a proof."""
         (a, b), (one, other) = self.signals, self.scales
         if self.is_never_a_number:

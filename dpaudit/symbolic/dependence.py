@@ -9,7 +9,7 @@ A certificate and a record are of a program whose calls are alike. Two things sh
 * **Names** (`code_names`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
   values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
 
-Whatever is not known to be harmless is named as a doubt: then nothing is proved. It is no finding against a program.
+What is not known to be harmless is a possible *impurity*: then nothing is proved. It is no finding against a program.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpaudit.symbolic.code_names import (
     AS_SET,
     AS_TEXT,
     CHANGING,
-    Code,
+    CodeNames,
     globals_of,
     has_one_hash,
     has_one_order,
@@ -35,12 +35,12 @@ from dpaudit.symbolic.code_names import (
     is_hidden,
     is_of_own,
 )
-from dpaudit.symbolic.faces import BENEATH, OLD_BENEATH
+from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
 from dpaudit.symbolic.program_state import INPUT, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
 FORMS = "its outcomes have different classes of one name, equal numbers of different classes, or NaN of different bits"
-UNSURE: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
+IMPURITIES: list[str] = []  # of the runs of this process, in their order: of values, exceptions and outputs
 
 
 class Dependence:
@@ -51,11 +51,11 @@ class Dependence:
         shared = [("a generator of the process", one) for one in streams]
         self.state = State([*shared, ("the mechanism", mechanism)])
         self.add(*inputs)
-        self.codes: list[Code] = []
+        self.codes: list[CodeNames] = []
         self._known: dict[int, types.CodeType] = {}
         self._passed: dict[int, Any] = {}  # what libraries name, by its number
         self.working = set[int]()  # the codes of what works a value out once
-        self._before = len(UNSURE)
+        self._before = len(IMPURITIES)
         self._set: Any = ()  # that was changed last
         self._forms: dict[str, Any] = {}  # of outputs, by their tokens
 
@@ -87,7 +87,7 @@ class Dependence:
             if not self._is_found(code):  # Validity: it has not begun, and what ran before does not reach beyond
                 self.state.look_at_process()
             own = frame.f_locals if code.co_freevars else {}
-            self.codes.append(Code(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+            self.codes.append(CodeNames(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
         elif not code.co_filename.startswith(OWN_FOLDER):
             # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
             # library's tables or in the place of its functions, and is called or read there unseen.
@@ -101,30 +101,30 @@ class Dependence:
         Of one that is kept between runs it may be another one after a change that is taken back.
         """
         if method in CHANGING and self.state.holds(changed):
-            UNSURE.append(AS_SET)
+            IMPURITIES.append(AS_SET)
         if changed is not self._set:
-            UNSURE.extend([] if has_one_order(self._set) else [AS_SET])
+            IMPURITIES.extend([] if has_one_order(self._set) else [AS_SET])
             own = () if frame is None else frame.f_locals.items()
             asks_alone = any(value is changed and is_asked(frame.f_code, name) for name, value in own)
             self._set = () if asks_alone else changed
 
     def note_form(self, token: str, held: list[Any]) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
-        UNSURE.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
+        IMPURITIES.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""
         found = self.state.changed()
         return f"a run changes {found}: something is kept between runs" if found else ""
 
-    def doubt(self) -> str:
+    def impurity(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         self.note_set(())
         for one in self.codes:
-            if not self.state.doubt and not self._is_found(one.code):
+            if not self.state.impurity and not self._is_found(one.code):
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
-        found = (one.doubt(self.state.has_formats, self.state.cached) for one in self.codes)
-        return next(filter(None, found), self.state.doubt or (UNSURE[-1] if len(UNSURE) > self._before else ""))
+        found = (one.impurity(self.state.has_formats, self.state.cached) for one in self.codes)
+        return next(filter(None, found), self.state.impurity or "".join(IMPURITIES[self._before :][-1:]))
 
     def _is_found(self, code: types.CodeType) -> bool:
         return (code.co_filename, code.co_firstlineno) in self.state.codes
@@ -136,7 +136,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         found = function(*arguments, **options)
         if "0x" in found or "flags=[" in found if isinstance(found, str) else not all(map(has_one_hash, found)):
-            UNSURE.append(AS_TEXT if isinstance(found, str) else AS_SET)
+            IMPURITIES.append(AS_TEXT if isinstance(found, str) else AS_SET)
         return found
 
     return call
@@ -146,7 +146,7 @@ def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
     """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
     found = getattr(owner, name, *default)
     if issubclass(type(owner), types.ModuleType) or type(name) is not str or is_hidden(name):
-        UNSURE.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
+        IMPURITIES.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
     return found
 
 
@@ -154,5 +154,5 @@ def checked_hasattr(owner: Any, name: str) -> bool:
     """`hasattr`; notes where what stands for a generator or a number is another answer than that."""
     found, kind = hasattr(owner, name), owner.__class__
     if type(owner) is not kind and found != any(name in vars(one) for one in kind.__mro__):
-        UNSURE.append(f"it asks for the attribute {name}")
+        IMPURITIES.append(f"it asks for the attribute {name}")
     return found

@@ -26,11 +26,11 @@ from typing import Any
 
 from dpaudit.symbolic.divergences import exp_bounds
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.piecewise import Comparison, Cycle, ExpSum, from_the_leaves
+from dpaudit.symbolic.piecewise import Comparison, CycleError, ExpSum, from_the_leaves
 
-BITS = 400  # of fixed-point numbers of Gumbel noise: far more than differences of a few terms lose
+N_FIXED_POINT_BITS = 400  # of Gumbel noise, below its leading digit: far more than differences of a few terms lose
 PRECISION = 160  # of balls, in bits
-SHARE = Fraction(1, 2**56)  # relative width of a bound by balls
+MAX_RELATIVE_WIDTH = Fraction(1, 2**56)  # relative width of a bound by balls
 LEFT_OUT = Fraction(1, 2**140)  # mass beyond the cuts of a noise and between two knots that are one, at most
 # In scales; e^-160 = 2^-230.8, the normal mass beyond 18 deviations is 2^-237, and e^-e^5.1 = 2^-236.
 CUTS = {
@@ -92,7 +92,7 @@ def _rounded(low: Fraction, high: Fraction) -> Enclosure:
     top = max(abs(low), abs(high))
     if not top:
         return Enclosure(low, high)
-    unit = Fraction(2) ** (math.frexp(float(top))[1] - BITS if float(top) else -2 * BITS)
+    unit = Fraction(2) ** (math.frexp(float(top))[1] - N_FIXED_POINT_BITS if float(top) else -2 * N_FIXED_POINT_BITS)
     return Enclosure(math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
 
 
@@ -101,7 +101,7 @@ ONE = enclosed(1)
 
 
 def of_gumbel(scale: Fraction, nodes: Sequence[int], comparisons: Sequence[Comparison]) -> Enclosure:
-    """P(all comparisons hold), of independent Gumbel noises of one scale; `Cycle` if the comparisons form no trees.
+    """P(all comparisons hold), of independent Gumbel noises of one scale; `CycleError` where they form no trees.
 
     Examples
     --------
@@ -150,9 +150,9 @@ class Node:
 def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Enclosure:
     """P(all comparisons hold and each noise is in its interval), of independent noises.
 
-    In each tree all noises must be compared with one of them, else `Cycle`: given that one, the others are independent,
-    and what is left is one integral. `ArithmeticError` if python-flint is missing, a law is not known here, or the
-    bounds are not narrow.
+    In each tree all noises must be compared with one of them, else `CycleError`: given that one, the others are
+    independent, and what is left is one integral. `ArithmeticError` if python-flint is missing, a law is not known
+    here, or the bounds are not narrow.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Encl
             raise ArithmeticError("an integral has no bounds")
         low, high = (_fraction(end) for end in (value.lower(), value.upper()))
     found = Enclosure(max(low, Fraction(0)), high + len(nodes) * LEFT_OUT)
-    if found.share > SHARE:
+    if found.share > MAX_RELATIVE_WIDTH:
         raise ArithmeticError("the bounds are not narrow")
     return found
 
@@ -191,7 +191,7 @@ def stars(nodes: Iterable[int], comparisons: Sequence[Comparison]) -> dict[int, 
         leaves = [(c.upper, -c.gap, False) if c.lower == root else (c.lower, c.gap, True) for c in each[root]]
         names = [leaf for leaf, *_ in leaves]
         if len({root, *names}) <= len(names) or any(len(each[leaf]) > 1 for leaf in names):
-            raise Cycle
+            raise CycleError
         found[root] = leaves
         left -= {root, *names}
     return found
@@ -303,7 +303,7 @@ def _integral(flint: Any, root: _Density, leaves: Sequence[tuple[list[Any], list
         def integrand(t: Any, _: bool, own: Function = own, factors: Sequence[Function] = factors) -> Any:
             return functools.reduce(operator.mul, (factor(t) for factor in factors), own(t))
 
-        share = _exact(flint, SHARE / 16)
+        share = _exact(flint, MAX_RELATIVE_WIDTH / 16)
         found += flint.acb.integral(
             integrand, flint.acb(a), flint.acb(b), rel_tol=share, abs_tol=_exact(flint, LEFT_OUT)
         )

@@ -1,4 +1,4 @@
-"""Draws as traced choices: the source of the faces of a generator in a run that is to be exact.
+"""Draws as traced choices: the source of traced generators in a run that is to be exact.
 
 Uniform numbers, integers from a wide range and geometric draws are symbols; what is drawn from another finite law is
 chosen (`dpaudit.symbolic.finite_draws`). `geometric(p)` needs k trials with probability (1 - p)^(k-1) p. Draws of

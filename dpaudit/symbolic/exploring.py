@@ -20,7 +20,7 @@ from dpaudit.subjects.parameters import KINDS
 from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
-from dpaudit.symbolic.faces import NumpyFace, PythonFace
+from dpaudit.symbolic.generators import NumpyRng, PythonRng
 from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import watched
@@ -28,7 +28,7 @@ from dpaudit.symbolic.watching import watched
 MAX_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
 
-FACES = ("numpy", "random")
+LIBRARIES = ("numpy", "random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Ended:
 
 
 class Runner:
-    """Makes traced runs of one subject, called once a draw, with a generator of numpy's or Python's `face`.
+    """Makes traced runs of one subject, called once a draw, with a generator of one `library`, numpy or random.
 
     `depends` is what it can reach, as it was before all runs, by default as it is now; `lazy` says whether geometric
     draws may stay symbols.
     """
 
-    def __init__(self, subject: Subject, face: str, depends: Dependence | None = None, lazy: bool = True) -> None:
-        self.subject, self.face, self.lazy = subject, face, lazy
+    def __init__(self, subject: Subject, library: str, depends: Dependence | None = None, lazy: bool = True) -> None:
+        self.subject, self.library, self.lazy = subject, library, lazy
         self.stream = np.random.PCG64(0)
         self.depends = depends or Dependence(subject.mechanism)
         self.before = self.stream.state
@@ -83,7 +83,7 @@ class Runner:
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
 
     def _output(self, x: Any, tracer: Tracer, draws: ExactDraws) -> Any:
-        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
+        rng = NumpyRng(draws, self.stream) if self.library == "numpy" else PythonRng(draws)
         with watched(tracer):
             return self.subject.held_output(x, rng, lambda value: value)
 
@@ -154,17 +154,17 @@ class Exploration:
                 )
 
 
-def untraced_randomness(subject: Subject, face: str) -> str:
-    """Name, as a clause, the randomness of a subject that this face does not stand for; empty where there is none."""
-    own = "random" if face == "random" else "generator"
+def untraced_randomness(subject: Subject, library: str) -> str:
+    """Name, as a clause, the randomness of a subject beside this library's generator; empty where there is none."""
+    own = "random" if library == "random" else "generator"
     others = [role for _, role in subject.keywords if role not in ("size", own)]
     if others:
         return "takes a seed" if "seed" in others else f"takes {KINDS[others[0]][1]}"
     return "" if "rng" in subject.interface else "takes no generator"
 
 
-def with_generators(subject: Subject, face: str) -> Subject:
-    """The subject with one kind of generator for all its parameters that take one: that of a face."""
-    own = "random" if face == "random" else "generator"
+def with_generators(subject: Subject, library: str) -> Subject:
+    """The subject with one kind of generator for all its parameters that take one: that of a library."""
+    own = "random" if library == "random" else "generator"
     keywords = tuple((name, role if role in ("size", "seed") else own) for name, role in subject.keywords)
     return dataclasses.replace(subject, keywords=keywords)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.symbolic.faces import REFERENCE, Source
+from dpaudit.symbolic.generators import REFERENCE, Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 MAX_TRIALS = 4_096  # of one binomial draw

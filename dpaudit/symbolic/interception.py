@@ -31,8 +31,8 @@ import numpy as np
 
 from dpaudit.symbolic import libraries
 from dpaudit.symbolic.choices import is_own_code
-from dpaudit.symbolic.conversions import ARRAYS, guarding
-from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
+from dpaudit.symbolic.conversions import ARRAYS, keeping_symbols
+from dpaudit.symbolic.generators import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyRng, OldNumpyRng, PythonRng
 from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.noisy_numbers import following
@@ -51,7 +51,7 @@ Replaced = tuple[Any, str, Any]  # owner, name, and what stands there meanwhile
 
 
 @contextlib.contextmanager
-def recorded(tape: Tape) -> Iterator[NumpyFace]:
+def recorded(tape: Tape) -> Iterator[NumpyRng]:
     """While a run goes on: gives the generator to be passed to the program."""
     changed: list[Replaced] = []
     instead: dict[int, tuple[Any, Any]] = {}
@@ -79,7 +79,7 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
         for owner, name, value in list(_taken_by_name(instead)):
             replace(owner, name, value)
         with watched(tape, reads=True):
-            yield NumpyFace(NoiseDraws(tape))
+            yield NumpyRng(NoiseDraws(tape))
     finally:
         for owner, name, old in reversed(changed):
             delattr(owner, name) if old is _INHERITED else setattr(owner, name, old)
@@ -147,13 +147,13 @@ def _standing_for(real: type, make: Callable[..., Any]) -> type:
     return kind
 
 
-def _module(tape: Tape, owner: Any, names: Iterable[str], face: Any, real: Callable[[Any], Any]) -> Iterator[Replaced]:
+def _module(tape: Tape, owner: Any, names: Iterable[str], rng: Any, real: Callable[[Any], Any]) -> Iterator[Replaced]:
     """The functions of a module that has a generator of its own, which a seed makes a real one."""
     fixed: list[Any] = []  # the generator of the seed that was given
 
     def function(name: str) -> Callable[..., Any]:
         def call(*args: Any, **keywords: Any) -> Any:
-            return getattr(fixed[-1] if fixed else face, name)(*args, **keywords)
+            return getattr(fixed[-1] if fixed else rng, name)(*args, **keywords)
 
         return call
 
@@ -171,10 +171,10 @@ def _of_numpy(tape: Tape) -> Iterator[Replaced]:
     def default_rng(seed: Any = None) -> Any:
         if isinstance(seed, np.random.Generator):
             return seed
-        return NumpyFace(drawn) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
+        return NumpyRng(drawn) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
 
     def state(seed: Any = None) -> Any:
-        return OldNumpyFace(drawn) if _is_random(tape, seed) else seeded_state(seed)
+        return OldNumpyRng(drawn) if _is_random(tape, seed) else seeded_state(seed)
 
     def stream(real: Any) -> Callable[..., Any]:
         def make(*args: Any, **keywords: Any) -> Any:
@@ -185,13 +185,13 @@ def _of_numpy(tape: Tape) -> Iterator[Replaced]:
 
         return make
 
-    yield from _module(tape, np.random, (*PARAMETERS, *OLD_NAMES), OldNumpyFace(drawn), seeded_state)
+    yield from _module(tape, np.random, (*PARAMETERS, *OLD_NAMES), OldNumpyRng(drawn), seeded_state)
     yield np.random, "default_rng", default_rng
     yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
     for name in STREAMS:
         real = getattr(np.random, name)
         yield np.random, name, _standing_for(real, stream(real))
-    yield from ((np, name, guarding(name)) for name in ARRAYS)
+    yield from ((np, name, keeping_symbols(name)) for name in ARRAYS)
 
 
 def _is_random(tape: Tape, seed: Any) -> bool:
@@ -212,10 +212,10 @@ def _is_random(tape: Tape, seed: Any) -> bool:
 
 
 def _of_python(tape: Tape) -> Iterator[Replaced]:
-    generator = PythonFace(NoiseDraws(tape))
+    generator = PythonRng(NoiseDraws(tape))
 
     def make(seed: Any = None) -> Any:
-        return PythonFace(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_RANDOM(seed)
+        return PythonRng(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_RANDOM(seed)
 
     def entropy(name: str, read: Callable[[bytes], Any]) -> Callable[..., Any]:
         """Random bytes of the system, as something else."""

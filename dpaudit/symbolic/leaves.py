@@ -29,7 +29,7 @@ from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import STANDARD, attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import MORE, UNSURE
+from dpaudit.symbolic.dependence import IMPURITIES, MORE
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
@@ -87,7 +87,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     """
     tails: list[Tail] = []
     if isinstance(output, Failed) and not output.is_whole:
-        UNSURE.append(MORE)
+        IMPURITIES.append(MORE)
     try:
         if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)
@@ -245,7 +245,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
     is_whole = True
     found: list[dict[Cell, Fraction]] = []
     for law in parted:
-        told: dict[Cell, Fraction] = {}
+        masses: dict[Cell, Fraction] = {}
         for skeleton, places, mass in law:
             counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             if math.prod(counts) > MAX_ATOMS:
@@ -253,16 +253,16 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
                 continue
             divided = [options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             for cell, share in products(skeleton, divided):
-                told[cell] = told.get(cell, Fraction(0)) + mass * share
-        found.append(told)
+                masses[cell] = masses.get(cell, Fraction(0)) + mass * share
+        found.append(masses)
     kinds: dict[str, set[Ratios]] = {}
-    for told in found:
-        for text, ratios in told:
+    for masses in found:
+        for text, ratios in masses:
             kinds.setdefault(text, set()).add(ratios)
     mixed = {text for text, ratios in kinds.items() if len(ratios) > 1}
     return [
-        {text + MARK * any(ratios): mass for (text, ratios), mass in told.items() if text not in mixed}
-        for told in found
+        {text + MARK * any(ratios): mass for (text, ratios), mass in masses.items() if text not in mixed}
+        for masses in found
     ], is_whole and not mixed
 
 

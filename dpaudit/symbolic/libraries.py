@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.faces import Face
+from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import number_of
@@ -115,7 +115,7 @@ def _numbers(listed: Iterable[tuple[str, Any]]) -> Shown:
 def _rvs(real: Callable[..., Any], draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
     """Noise of a law of scipy; with a seed or another generator its own."""
     given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
-    if not isinstance(given.get("random_state"), Face | None):
+    if not isinstance(given.get("random_state"), TracedRng | None):
         return real(*args, **keywords)
     loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size", 1)
     size = None if size == 1 and np.ndim(loc) == 0 and np.ndim(scale) == 0 else size

@@ -1,4 +1,4 @@
-"""Draws as noise: the source of the faces of a generator in a run on a tape.
+"""Draws as noise: the source of traced generators in a run on a tape.
 
 Noise of a known law is given as a symbol (`dpaudit.symbolic.noisy_numbers`), a choice among few outcomes as a decision;
 anything else is drawn, noted, and marks the run as opaque. Values come from the tape's streams, event by event, so that
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.faces import Source, noise_parameters, plain_value
 from dpaudit.symbolic.finite_draws import FiniteDraws
+from dpaudit.symbolic.generators import Source, noise_parameters, plain_value
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, guarded, number_of

@@ -45,7 +45,7 @@ from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
 from dpaudit.symbolic.tape import FREE
 
 SLACK = 1e-6
-SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
+SIGNS = (-1.0, 1.0)  # of the relative errors on both inputs
 MAX_EPSILONS = 3  # of a claim, at which a mixture is integrated
 MAX_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0)
@@ -74,27 +74,27 @@ class _Group:
 
     output: Laid | None
     raised: str
-    sides: tuple[list[Path], list[Path]]
+    paths: tuple[list[Path], list[Path]]
 
     @property
     def form(self) -> Any:
         """Part of its outputs that no noise changes, but for numbers; None where an exception is raised."""
         return None if self.output is None else self.output.skeleton
 
-    def mass(self, side: int, doubt: float = 0.0) -> float:
-        """The probability on a side, with `doubt` as in `bounded_mass`."""
-        return math.fsum(bounded_mass(path, doubt) for path in self.sides[side])
+    def mass(self, side: int, sign: float = 0.0) -> float:
+        """The probability on a side, with `sign` as in `bounded_mass`."""
+        return math.fsum(bounded_mass(path, sign) for path in self.paths[side])
 
     def different(self) -> list[Path]:
         """Its paths where rounded numbers tell them apart, else its first one."""
-        paths = self.sides[0] + self.sides[1]
+        paths = self.paths[0] + self.paths[1]
         is_rounded = self.output is not None and any(getattr(leaf, "by", None) for leaf in self.output.leaves)
         return paths if is_rounded else paths[:1]
 
 
-def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
-    """The probability of a path: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
-    return path.tape.probability(without) * (1.0 + doubt * path.tape.doubt(without))
+def bounded_mass(path: Path, sign: float, without: Collection[int] = ()) -> float:
+    """The probability of a path (sign 0), or a bound on it from below (-1) or above (1) for its rounding errors."""
+    return path.tape.probability(without) * (1.0 + sign * path.tape.relative_error(without))
 
 
 def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
@@ -105,24 +105,24 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         return Proof()
     groups = _groups(first, second)
     if groups is None:
-        told = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
-        return Proof(merges=told[0] != told[1])
-    # Validity: what probabilities are in doubt by is taken off the loss.
-    is_sure = all(path.tape.doubt() <= 0.1 * SLACK for path in (*first.known, *second.known))
+        outcomes = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
+        return Proof(merges=outcomes[0] != outcomes[1])
+    # Validity: the relative error of probabilities is taken off the loss.
+    is_sure = all(path.tape.relative_error() <= 0.1 * SLACK for path in (*first.known, *second.known))
     is_exact = first.left == second.left == 0.0 and is_sure
     is_exact = is_exact and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
-    for sides in ((0, 1), (1, 0)):
-        left = (first, second)[sides[1]].left
-        own = None if claim is None else claim.in_order(sides == (1, 0))
-        best = _worse(best, _by_events(own, groups, sides, left))
+    for direction in ((0, 1), (1, 0)):
+        left = (first, second)[direction[1]].left
+        own = None if claim is None else claim.in_order(direction == (1, 0))
+        best = _worse(best, _by_events(own, groups, direction, left))
         if left == 0.0:
             for group in groups:
-                if len(group.sides[0]) + len(group.sides[1]) > 2 and all(group.sides):
-                    best = _worse(best, _by_mixtures(own, group, sides))
-                if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
-                    best = _worse(best, _by_noise(own, group, sides))
-    merges = any(len({path.token for side in group.sides for path in side}) > 1 for group in groups)
+                if len(group.paths[0]) + len(group.paths[1]) > 2 and all(group.paths):
+                    best = _worse(best, _by_mixtures(own, group, direction))
+                if all(len(group.paths[side]) == 1 for side in direction) and group.output is not None:
+                    best = _worse(best, _by_noise(own, group, direction))
+    merges = any(len({path.token for side in group.paths for path in side}) > 1 for group in groups)
     return dataclasses.replace(best, is_exact=is_exact, merges=merges)
 
 
@@ -133,19 +133,19 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
         return False  # a curve, of which some points are looked at
     if group.output is None:
         return True
-    outputs = [path.output.leaves for side in group.sides for path in side if path.output is not None]
+    outputs = [path.output.leaves for side in group.paths for path in side if path.output is not None]
     plain = [leaves for leaves in zip(*outputs, strict=True) if not isinstance(leaves[0], Noisy)]
     # Validity: what differs too little for a signature of its own differs in truth.
     if not all(is_equal(leaves[0], leaf) for leaves in plain for leaf in leaves):
         return False
     if not group.output.is_noisy:
         return True
-    if not all(group.sides):
+    if not all(group.paths):
         return True  # the one input gives none of them
-    if any(len(side) > 1 for side in group.sides):
+    if any(len(side) > 1 for side in group.paths):
         return False
-    leaves, _used, shared, is_all = noisy_numbers((group.sides[0][0], group.sides[1][0]))
-    if any(leaf.is_in_doubt for leaf in leaves):
+    leaves, _used, shared, is_all = noisy_numbers((group.paths[0][0], group.paths[1][0]))
+    if any(leaf.is_undecided for leaf in leaves):
         return False
     if is_pure:
         return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))
@@ -176,12 +176,12 @@ def _groups(first: Paths, second: Paths) -> list[_Group] | None:
                 return None
             for group in groups:
                 if _relation(group.different()[0], path) == "same":
-                    group.sides[side].append(path)
+                    group.paths[side].append(path)
                     break
             else:
-                sides: tuple[list[Path], list[Path]] = ([], [])
-                sides[side].append(path)
-                groups.append(_Group(path.output, path.raised, sides))
+                found: tuple[list[Path], list[Path]] = ([], [])
+                found[side].append(path)
+                groups.append(_Group(path.output, path.raised, found))
     return groups
 
 
@@ -226,10 +226,10 @@ def _are_apart(a: Laid, b: Laid, k: int) -> bool:
 # Events.
 
 
-def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, int], left: float) -> Proof:
+def _by_events(claim: Claim | None, groups: Sequence[_Group], direction: tuple[int, int], left: float) -> Proof:
     """Proof by the probabilities of the signatures."""
-    p = np.array([group.mass(sides[0], -1.0) for group in groups])
-    q = np.array([group.mass(sides[1], 1.0) for group in groups])
+    p = np.array([group.mass(direction[0], -1.0) for group in groups])
+    q = np.array([group.mass(direction[1], 1.0) for group in groups])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(p > 0.0, np.log(p) - np.log(q + left), -math.inf)
     if not len(ratios) or not np.isfinite(p).all() or not np.isfinite(q).all():
@@ -247,7 +247,7 @@ def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, 
     broken = _broken(claim, loss, lambda order: _renyi_of_events(p, q, order) if left == 0.0 else 0.0, delta)
     if not broken:
         return Proof(loss)
-    what, places = _event_in_words(groups[worst], groups, sides)
+    what, places = _event_in_words(groups[worst], groups, direction)
     return Proof(loss, f"{what}: {broken}", places)
 
 
@@ -259,24 +259,24 @@ def _renyi_of_events(p: Any, q: Any, order: float) -> float:
     return max(float(np.logaddexp.reduce(terms)) / (order - 1.0), 0.0) if both.any() else 0.0
 
 
-def _event_in_words(group: _Group, groups: Sequence[_Group], sides: tuple[int, int]) -> tuple[str, tuple[str, ...]]:
-    p, q = group.mass(sides[0]), group.mass(sides[1])
+def _event_in_words(group: _Group, groups: Sequence[_Group], direction: tuple[int, int]) -> tuple[str, tuple[str, ...]]:
+    p, q = group.mass(direction[0]), group.mass(direction[1])
     names = ("x", "x_prime")
-    u, v = names[sides[0]], names[sides[1]]
-    others = [one for one in groups if one.sides[sides[1]] and one is not group]
+    u, v = names[direction[0]], names[direction[1]]
+    others = [one for one in groups if one.paths[direction[1]] and one is not group]
     other = next((one for one in others if one.form == group.form), others[0] if others else None)
-    path = (group.sides[sides[0]] or group.sides[sides[1]])[0]
+    path = (group.paths[direction[0]] or group.paths[direction[1]])[0]
     if group.output is None:
         return f"{group.raised} is raised with probability {p:.6g} on {u} and {q:.6g} on {v}", (path.place,)
     if other is not None and other.output is None:
-        there = other.sides[sides[1]][0]
-        return f"{other.raised} is raised with probability {other.mass(sides[1]):.6g} on {v}", (there.place,)
+        there = other.paths[direction[1]][0]
+        return f"{other.raised} is raised with probability {other.mass(direction[1]):.6g} on {v}", (there.place,)
     places = tuple(dict.fromkeys(decision.place for decision in path.tape.decisions))[:2]
     if q > 0.0 or other is None or other.output is None:
         return f"one kind of output has probability {p:.6g} on {u} and {q:.6g} on {v}", places
     if group.output.skeleton != other.output.skeleton:
         a, b = _differing(group.output.skeleton, other.output.skeleton)
-        if any(one.sides[sides[0]] and one.form != group.form for one in groups):
+        if any(one.paths[direction[0]] and one.form != group.form for one in groups):
             return f"the form of the output is {a} with probability {p:.6g} on {u} and {q:.6g} on {v}", places
         return f"the form of the output is {a} on {u} and {b} on {v}, whatever the noise", places
     for name, here, there_ in zip(group.output.names, group.output.leaves, other.output.leaves, strict=True):
@@ -299,9 +299,9 @@ def _differing(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[str, str]:
 # Noise.
 
 
-def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
+def _by_noise(claim: Claim | None, group: _Group, direction: tuple[int, int]) -> Proof:
     """Proof by the densities of two paths of one signature."""
-    paths = (group.sides[sides[0]][0], group.sides[sides[1]][0])
+    paths = (group.paths[direction[0]][0], group.paths[direction[1]][0])
     assert paths[0].output is not None and paths[1].output is not None
     leaves, used, shared, _is_all = noisy_numbers(paths)
     # Validity: all masses of the first input are bounded from below, those of the second from above.
@@ -335,19 +335,19 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     )
     if not broken:
         return Proof(loss)
-    return Proof(loss, f"{_moved(worst, sides)}: {broken}", places)
+    return Proof(loss, f"{_moved(worst, direction)}: {broken}", places)
 
 
-def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
+def _by_mixtures(claim: Claim | None, group: _Group, direction: tuple[int, int]) -> Proof:
     """Proof by one number where several paths lead to one form of the output; of claims with a delta."""
     if claim is None or claim.family == "renyi" or asks_of_ratios(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
-        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (leaf.by and leaf.by.step):
+        if not isinstance(leaf, Noisy) or sum(map(len, group.paths)) > MAX_MIXED or (leaf.by and leaf.by.step):
             continue
         laws = [
-            mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)
-            for side, sign in zip(sides, SIGNS, strict=True)
+            mixture([(path, bounded_mass(path, sign)) for path in group.paths[side]], number)
+            for side, sign in zip(direction, SIGNS, strict=True)
         ]
         if laws[0] is None or laws[1] is None:
             continue
@@ -355,7 +355,7 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
         broken = _broken(claim, 0.0, lambda _: 0.0, delta, MAX_EPSILONS)
         if broken:
             tape = leaf.tape
-            lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
+            lines = [decision.place for path in group.paths[direction[0]] for decision in path.tape.decisions]
             places = [tape.place_of(index) for index in leaf.terms]
             text = f"{output_name(group.output.names[number])} is a mixture of noisy numbers: {broken}"
             return Proof(0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
@@ -412,19 +412,19 @@ def _nats(loss: float) -> str:
     return "infinitely many nats" if math.isinf(loss) else f"{loss:.6g} nats"
 
 
-def _moved(worst: Sequence[NoisyNumber], sides: tuple[int, int]) -> str:
+def _moved(worst: Sequence[NoisyNumber], direction: tuple[int, int]) -> str:
     """The worst numbers in words."""
     if not worst:
         return "the noise-free parts differ"
     leaf = worst[0]
     family = leaf.laws[0].family
     if leaf.is_never_a_number:
-        a, b = leaf.signals[sides[0]], leaf.signals[sides[1]]
+        a, b = leaf.signals[direction[0]], leaf.signals[direction[1]]
         return f"the noise-free part of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime, whatever the noise"
     if not leaf.has_one_scale:
-        a, b = (leaf.scales[0], leaf.scales[1]) if sides == (0, 1) else (leaf.scales[1], leaf.scales[0])
+        a, b = (leaf.scales[0], leaf.scales[1]) if direction == (0, 1) else (leaf.scales[1], leaf.scales[0])
         if leaf.laws[0].is_discrete:
-            a, b = leaf.laws[sides[0]].scale, leaf.laws[1 - sides[0]].scale
+            a, b = leaf.laws[direction[0]].scale, leaf.laws[1 - direction[0]].scale
         text = f"the scale of the {family} noise of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime"
     elif leaf.shift == 0.0:
         text = f"the {family} noise of {leaf.name} lies in another interval on x than on x_prime"

@@ -176,7 +176,7 @@ class Noisy(Symbol):
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""
-        kind = self._class_with(operation, other)
+        kind = self._result_class(operation, other)
         if kind is None or isinstance(other, Symbol) or self.by is not None:
             return None
         return kind, float(other)
@@ -187,7 +187,7 @@ class Noisy(Symbol):
             terms = dict(self.terms)
             for index, factor in other.terms.items():
                 terms[index] = terms.get(index, 0.0) + sign * factor
-            kind = self._class_with(operation, other) or float
+            kind = self._result_class(operation, other) or float
             reach, width = max(self.reach, other.reach), max(self.width, other.width)
             return self._made(self.signal + sign * other.signal, terms, reach, kind, width)
         found = self._with(operation, other)

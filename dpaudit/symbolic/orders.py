@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit.symbolic.enclosures import CUTS, Enclosure, Node, of_any, of_gumbel, stars
 from dpaudit.symbolic.laws import FAMILIES as LAWS
-from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
+from dpaudit.symbolic.piecewise import FAMILIES, Comparison, CycleError, ExpSum, Piecewise, density, probability
 
 MAX_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
 # Of the logarithm of a density, per scale, within the cuts of the law.
@@ -46,7 +46,7 @@ class Component:
             if is_gumbel and len(scales) == 1 and min(scales) > 0:
                 return of_gumbel(scales.pop(), list(nodes), self.comparisons)
             return of_any(nodes, self.comparisons)
-        except (Cycle, ArithmeticError):
+        except (CycleError, ArithmeticError):
             return None
 
     def growth(self) -> float:
@@ -123,7 +123,7 @@ def by_quadrature(component: Component, panels: int = PANELS) -> float:
         return -1.0
     try:
         trees = stars(nodes, component.comparisons)
-    except Cycle:
+    except CycleError:
         return -1.0
     for root, compared in trees.items():
         own = nodes[root]

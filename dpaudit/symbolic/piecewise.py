@@ -27,7 +27,7 @@ from dpaudit.symbolic.divergences import exp_bounds
 
 PLACES = 30  # digits of a first try
 MAX_PLACES = 2_000
-ENOUGH = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
+BOUND_TOLERANCE = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
 ZERO = Fraction(0)
 FAMILIES = ("laplace", "exponential", "uniform")
 
@@ -83,12 +83,12 @@ class ExpSum:
             low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def narrow_bounds(self, enough: Fraction = ENOUGH) -> tuple[Fraction, Fraction]:
+    def narrow_bounds(self, tolerance: Fraction = BOUND_TOLERANCE) -> tuple[Fraction, Fraction]:
         """Bounds of the number with one sign, at most that share of it apart; `ArithmeticError` after many digits."""
         places = PLACES
         while places <= MAX_PLACES:
             low, high = self.bounds(places)
-            if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
+            if low == high or (low * high > 0 and high - low <= tolerance * min(abs(low), abs(high))):
                 return low, high
             places *= 2
         raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MAX_PLACES:,} digits")
@@ -231,7 +231,7 @@ class Comparison:
     gap: Fraction
 
 
-class Cycle(Exception):
+class CycleError(Exception):
     """Comparisons that form no tree."""
 
 
@@ -239,7 +239,7 @@ def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison
     """P(all comparisons hold), for independent noise with these densities (each with its own mass).
 
     Each leaf of a tree is integrated for a given value of the node that it is compared with, which leaves a function of
-    that value; and so on up to the root. `Cycle` if the comparisons form no trees.
+    that value; and so on up to the root. `CycleError` if the comparisons form no trees.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def from_the_leaves(
     product: Callable[[Function, Function], Function],
     message: Callable[[Function, Comparison, bool], Function],
 ) -> Iterator[Function]:
-    """Function left at the root of each tree of comparisons; `Cycle` if they form no trees.
+    """Function left at the root of each tree of comparisons; `CycleError` if they form no trees.
 
     `message` gives, of a leaf's function and its comparison (in which it is the lower one, or not), a function of the
     value that the leaf is compared with; `product` multiplies it into that node's.
@@ -276,20 +276,20 @@ def from_the_leaves(
     for place, comparison in enumerate(comparisons):
         left[comparison.lower].add(place)
         left[comparison.upper].add(place)
-    known, told = dict(nodes), set[int]()
+    known, reached = dict(nodes), set[int]()
     while known:  # nodes of which nothing was asked yet go first, as their integrals are simple
-        node = min(known, key=lambda one: (len(left[one]), one in told))
+        node = min(known, key=lambda one: (len(left[one]), one in reached))
         own = known.pop(node)
         if not left[node]:
             yield own
             continue
         if len(left[node]) > 1:
-            raise Cycle
+            raise CycleError
         place = left[node].pop()
         comparison = comparisons[place]
         other = comparison.upper if comparison.lower == node else comparison.lower
         if other == node:
-            raise Cycle
+            raise CycleError
         left[other].discard(place)
-        told.add(other)
+        reached.add(other)
         known[other] = product(known[other], message(own, comparison, comparison.lower == node))

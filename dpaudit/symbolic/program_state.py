@@ -1,7 +1,7 @@
 """State of a program: all that it can reach and change, as it is before a run and after it.
 
 An object counts as seen where its class adds to its base no more than a dictionary, slots, or fields that Python shows.
-All else is a doubt.
+All else is a possible impurity.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dpaudit.symbolic.code_names import (
     MEMORY,
     MISSING,
     MODULES,
-    Code,
+    CodeNames,
     globals_of,
     has_one_order,
     is_harmless,
@@ -39,7 +39,7 @@ from dpaudit.symbolic.code_names import (
     is_own,
     nested,
 )
-from dpaudit.symbolic.faces import REFERENCE
+from dpaudit.symbolic.generators import REFERENCE
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
@@ -77,7 +77,7 @@ class State:
     """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
-        self.doubt, self.has_formats = "", False
+        self.impurity, self.has_formats = "", False
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
@@ -95,7 +95,7 @@ class State:
     def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
         """Look at what can be reached from some roots, from now on; of what is `replaced` in inputs, once."""
         waiting = list(roots)
-        while waiting and not self.doubt:
+        while waiting and not self.impurity:
             name, value = waiting.pop()
             name = name if name != INPUT else COPIED if id(value) in replaced else HELD
             key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
@@ -103,17 +103,17 @@ class State:
                 self.has_formats |= isinstance(value, str) and "%" in value
                 if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
                     is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
-                    self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
+                    self._impure_if(not is_of_number, f"it holds {value.__qualname__}")
                 continue
             self._known[key] = value  # kept, so that its number stays its own
             waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
-                self.doubt = "it holds more than is looked at after each call"
+                self.impurity = "it holds more than is looked at after each call"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
         for label, own, name in self._unseen():
             self._known[label, id(own), name] = own
             self.look(self._hold(label, functools.partial(standing_in, own, name)))
-        # Validity: where all names are known, what was looked at is all that can be reached (`Code`). Else whatever the
+        # Validity: where all names are known, all that can be reached was looked at (`CodeNames`). Else whatever the
         # process has may be: its generators are found by type, as `isinstance` takes some times as long.
         if self._reaches_more():
             self.look_at_process()
@@ -127,9 +127,9 @@ class State:
 
     def _reaches_more(self) -> bool:
         """Tell whether more may be reached than was looked at."""
-        fresh, self._checked = self.functions[self._checked :], len(self.functions)
-        return bool(self.doubt) or any(
-            Code(code, one.__globals__, _cells(one)).reaches_more() for one in fresh for code in nested(one.__code__)
+        new, self._checked = self.functions[self._checked :], len(self.functions)
+        return bool(self.impurity) or any(
+            CodeNames(code, one.__globals__, _cells(one)).reaches_more() for one in new for code in nested(one.__code__)
         )
 
     def _note_generators(self, found: Iterable[Any]) -> None:
@@ -165,7 +165,7 @@ class State:
         Validity: it may be kept, as all state was then what it is between two runs, so that it is of no run's input.
         """
         changed = self.changed(self._in_run)
-        self._doubt_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
+        self._impure_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
         if event == "return" and not changed:
             self._worked.append(value)
             self.look([("what is worked out once", value)])
@@ -206,7 +206,7 @@ class State:
             own = value.__self__
             if not isinstance(own, types.ModuleType) and own is not None:
                 return [(name, own)]
-            self._doubt_if(not is_harmless(value), f"it holds {value.__name__}()")
+            self._impure_if(not is_harmless(value), f"it holds {value.__name__}()")
             return []
         if kind is types.CellType:
             return self._hold(name, lambda: gc.get_referents(value))
@@ -223,15 +223,15 @@ class State:
             found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
             return [(name, kind), *found]
         if isinstance(value, types.ModuleType):
-            self._doubt_if(True, f"it holds the module {value.__name__} itself")
+            self._impure_if(True, f"it holds the module {value.__name__} itself")
             return []
         if kind is np.ufunc:
-            self._doubt_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
+            self._impure_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
             kept: dict[str, Any] = getattr(value, "__dict__", {})  # from numpy 2.4 on
             return self._hold(f"an attribute of {value.__name__}", lambda: [*kept, *kept.values()])
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
-        self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
-        self._doubt_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
+        self._impure_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
+        self._impure_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
         return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
@@ -241,24 +241,24 @@ class State:
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
             self._bytes += plain.nbytes * (name != COPIED)
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
-            self._doubt_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
+            self._impure_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
         if issubclass(kind, dict):  # an ordered one has an order of its own
             keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
             found = self._hold(name, lambda: [*keys(value), *dict.values(value)])
             is_keyword = any(type(part) is str and part == "where" for _, part in found)
-            self._doubt_if(is_keyword and name not in (COPIED, HELD), MEMORY)
+            self._impure_if(is_keyword and name not in (COPIED, HELD), MEMORY)
             return found
         if kind is types.MappingProxyType:
             return self._hold(name, lambda: [*value.keys(), *value.values()])
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
         found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
         is_ordered = base not in (set, frozenset) or has_one_order([part for _, part in found])
-        self._doubt_if(not is_ordered, f"it holds {A_SET}")
+        self._impure_if(not is_ordered, f"it holds {A_SET}")
         return found
 
-    def _doubt_if(self, is_so: bool, doubt: str) -> None:
-        self.doubt = self.doubt or doubt * is_so
+    def _impure_if(self, is_so: bool, impurity: str) -> None:
+        self.impurity = self.impurity or impurity * is_so
 
     def _of_function(self, function: Any) -> list[tuple[str, Any]]:
         is_python, name = type(function) is types.FunctionType, function.__name__
@@ -267,7 +267,7 @@ class State:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True) if is_python else ()
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
         if not is_python or not is_of_own(function.__globals__):
-            self._doubt_if(not is_listed(module), f"it holds {module}.{name}()")
+            self._impure_if(not is_listed(module), f"it holds {module}.{name}()")
             return found + [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
         found += attributes
         self.functions.append(function)
@@ -292,10 +292,10 @@ class State:
         found = self._hold(f"an attribute of {name}", read)
         for hook in HOOKS:
             is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
-            self._doubt_if(is_programs and not is_plain, f"{name} has a {hook}")
+            self._impure_if(is_programs and not is_plain, f"{name} has a {hook}")
         matched = vars(kind).get("__match_args__", ())
         is_shown = not isinstance(matched, tuple) or not any(type(one) is str and is_hidden(one) for one in matched)
-        self._doubt_if(is_programs and not is_shown, f"{name} matches what is not to be named")
+        self._impure_if(is_programs and not is_shown, f"{name} matches what is not to be named")
         if not is_programs:
             # What functions of its own module hold is the library's; what stands on them may be a program's.
             place = vars(sys.modules.get(kind.__module__, types))
@@ -330,7 +330,7 @@ class State:
             twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]
             # What is made anew for whoever reads it, as `contents` of a pointer, is no state, and hides some.
             kept = [name for name, *both in zip(fields, *twice, strict=True) if _is_same(*both)]
-            self._doubt_if(len(kept) < len(fields), f"it holds a {type(value).__qualname__}, whose state is not seen")
+            self._impure_if(len(kept) < len(fields), f"it holds a {type(value).__qualname__}, whose state is not seen")
             found += self._hold(label, lambda: [getattr(value, name, None) for name in kept])
         return found
 

@@ -43,13 +43,13 @@ def runs_of(inputs: int) -> int:
 
 
 def real_outcomes(
-    subject: Subject, face: str, inputs: Sequence[Any], deadline: float, clock: Callable[[], float] = time.monotonic
+    subject: Subject, library: str, inputs: Sequence[Any], deadline: float, clock: Callable[[], float] = time.monotonic
 ) -> list[collections.Counter[str]]:
     """The outcomes of runs with real generators on each input, `runs_of` them, or fewer where the time is up."""
     found: list[collections.Counter[str]] = [collections.Counter() for _ in inputs]
     streams = [stream(0, CERTIFICATE_RUNS, place) for place in range(len(inputs))]
     generators: list[Any] = streams
-    if face == "random":
+    if library == "random":
         generators = [random.Random(int(rng.integers(2**63))) for rng in streams]
     is_over = False
 

@@ -73,7 +73,7 @@ class RecordedPair:
         The calls of both runs.
     unproved : str
         Why the loss of the outputs is not known, with the line; else empty.
-    doubt : str
+    impurity : str
         Why it is not shown that calls depend on their input and draws alone, so that other calls may lose more; or
         empty.
     """
@@ -89,7 +89,7 @@ class RecordedPair:
     notes: tuple[Note, ...]
     trace: tuple[Row, ...]
     unproved: str = ""
-    doubt: str = ""
+    impurity: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,8 +157,8 @@ class RecordedResult:
             if self.claim is None:
                 summary = "No claim was given to compare with what was recorded."
             # Validity: other calls may lose more than those that were recorded.
-            if doubt := next((pair.doubt for pair in self.pairs if pair.doubt), ""):
-                summary = f"{summary} It is not shown that calls depend on their input and draws alone: {doubt}."
+            if impurity := next((pair.impurity for pair in self.pairs if pair.impurity), ""):
+                summary = f"{summary} It is not shown that calls depend on their input and draws alone: {impurity}."
         details = {
             "seed": self.seed,
             "runs": self.runs,
@@ -312,7 +312,7 @@ class Recorder:
         bound = None if implied is None else implied.value
         ids, trace = (pair.id, pair.x_id, pair.x_prime_id), rows(first.first, frozen)
         return RecordedPair(
-            *ids, grade, statement, places, proof.loss, bound, notes, trace, reason, first.doubt or second.doubt
+            *ids, grade, statement, places, proof.loss, bound, notes, trace, reason, first.impurity or second.impurity
         )
 
     def _again(self, x: Any, paths: Paths) -> bool:

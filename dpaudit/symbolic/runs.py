@@ -29,8 +29,8 @@ from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
-from dpaudit.symbolic.dependence import MORE, UNSURE, Dependence
-from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
+from dpaudit.symbolic.dependence import IMPURITIES, MORE, Dependence
+from dpaudit.symbolic.generators import OldNumpyRng, PythonRng
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.leaves import held
 from dpaudit.symbolic.noise_draws import NoiseDraws
@@ -78,8 +78,8 @@ class Paths:
 
     `first` is the run without a script, `plain` the same with numbers. `known` has the runs whose output is known as a
     function of the noise, one for each list of decisions; all others have the probability `left`. `runs` counts calls.
-    `message` says why nothing is known, `unknown` which runs are not, `doubt` why it is not shown that runs depend on
-    their input and draws alone; each is empty else.
+    `message` says why nothing is known, `unknown` which runs are not, `impurity` what else than their input and draws
+    runs may depend on; each is empty else.
     """
 
     first: Path
@@ -89,7 +89,7 @@ class Paths:
     runs: int
     message: str = ""
     unknown: str = ""
-    doubt: str = ""
+    impurity: str = ""
 
 
 def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
@@ -118,7 +118,7 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
         key = (tape.run, tape.salt)
         return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
     if role in ("random_state", "random"):
-        return (PythonFace if role == "random" else OldNumpyFace)(NoiseDraws(tape))
+        return (PythonRng if role == "random" else OldNumpyRng)(NoiseDraws(tape))
     return generator
 
 
@@ -192,7 +192,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
             raise
         failed = brief(error)
         if not failed.is_whole:
-            UNSURE.append(MORE)
+            IMPURITIES.append(MORE)
         return _noted(Path(tape, None, failed.kind, _raised_at(error), token=identity(failed)), failed)
 
 
@@ -265,7 +265,7 @@ def explore(
         left = 0.0 if is_whole else rest + 1e-12
         if left > 0.0:
             unknown = f"runs of probability {left:.2g} are not known"
-    return Paths(first, plain, tuple(known), left, count, message, unknown, depends.doubt())
+    return Paths(first, plain, tuple(known), left, count, message, unknown, depends.impurity())
 
 
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:

@@ -107,7 +107,7 @@ class Symbol:
         """Tell whether a comparison takes the number: with a complex one, or one of numpy's in another precision."""
         if type(other) in PYTHONS or isinstance(other, (Symbol, *self.COMPARED)):
             return False
-        return isinstance(other, numbers.Number | np.generic) and self._class_with(operator.add, other) is None
+        return isinstance(other, numbers.Number | np.generic) and self._result_class(operator.add, other) is None
 
     def _compared(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -165,7 +165,7 @@ class Symbol:
     def __abs__(self) -> Any:
         return -self if self < 0 else self
 
-    def _class_with(self, operation: Any, other: Any) -> type | None:
+    def _result_class(self, operation: Any, other: Any) -> type | None:
         return class_of_result(operation, self._kind, other._kind if isinstance(other, Symbol) else type(other))
 
     # What needs the number is below (`_OF_ONE`, `_OF_TWO`).

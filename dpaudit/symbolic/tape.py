@@ -35,7 +35,7 @@ from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
-from dpaudit.symbolic.faces import Event
+from dpaudit.symbolic.generators import Event
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.orders import Component, connected, mass_of, needed
 from dpaudit.symbolic.piecewise import Comparison, ExpSum
@@ -46,7 +46,7 @@ MAX_EVENTS = 20_000
 MAX_NOISES = 50_000
 MAX_LOOKS = 100_000
 MAX_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
-MAX_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
+MAX_RELATIVE_ERROR = 2.0**-30  # about the probability of a run that is to be exact
 WHOLE = OpenPath(1.0)
 FREE = (-math.inf, math.inf)  # an interval of which nothing is known
 
@@ -347,7 +347,7 @@ class Tape(Choices):
         # Validity: the program adds doubles. A large number absorbs digits of noise, and a narrow interval is one of
         # rounding errors.
         reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
-        if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.doubt() > MAX_DOUBT:
+        if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.relative_error() > MAX_RELATIVE_ERROR:
             return None
         found: ExpSum | Enclosure = ExpSum.of(self.factor)
         for nodes in self._components():
@@ -372,11 +372,11 @@ class Tape(Choices):
                 found *= mass
         return found
 
-    def doubt(self, without: Collection[int] = ()) -> float:
+    def relative_error(self, without: Collection[int] = ()) -> float:
         """A bound on the relative error of `probability`: an interval has ends that are rounded themselves.
 
         An end is off by some roundings of the largest number it was computed from (`reaches`). That share of a narrow
-        interval is in doubt; of one that is open on a side, a share of the scale, by which tails fall off.
+        interval is uncertain; of one that is open on a side, a share of the scale, by which tails fall off.
         """
         found = self.rounding
         for index, (low, high) in self.intervals.items():

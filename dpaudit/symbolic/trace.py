@@ -6,7 +6,7 @@ import dataclasses
 import html
 from collections.abc import Sequence
 
-from dpaudit.symbolic.faces import Event
+from dpaudit.symbolic.generators import Event
 from dpaudit.symbolic.runs import Path
 
 WIDTH = 80

@@ -35,7 +35,7 @@ Exact = Fraction | float  # a float only for an infinity or NaN
 MAX_OFFSET = 2**20  # of a symbol, as a multiple of its scale
 MAX_SCALE = 2**1000  # of a symbol, or of 1 divided by it: beyond that doubles overflow, or have fewer digits
 # What is said of uses that need the number.
-USES = {
+USES_IN_WORDS = {
     "a text": "printed, or is an output",
     "a key, or a member of a set": "looked up by its value",
     "a copy": "copied",
@@ -108,7 +108,7 @@ class UniformNumber(Symbol):
         return self._source.low, self._source.high
 
     def number(self, use: str = "as it is") -> NoReturn:
-        self._refuse(f"a uniform number is {USES.get(use, f'used as a number ({use})')}")
+        self._refuse(f"a uniform number is {USES_IN_WORDS.get(use, f'used as a number ({use})')}")
 
     def _refuse(self, reason: str) -> NoReturn:
         self._run.refuse(reason)
@@ -178,7 +178,7 @@ class UniformNumber(Symbol):
 
     def _number(self, other: Any) -> tuple[Fraction, type]:
         """Another number, and the class of a sum, product or quotient with it."""
-        value, kind = exact(other), self._class_with(operator.add, other)
+        value, kind = exact(other), self._result_class(operator.add, other)
         if value is None or isinstance(value, float) or kind is None:
             self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
         return value, kind
@@ -193,7 +193,7 @@ class UniformNumber(Symbol):
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
                 self._refuse("two forms of one uniform number cancel, up to their rounding")
-            kind = self._class_with(operator.add, other) or float
+            kind = self._result_class(operator.add, other) or float
             return self._with(scale, offset, kind) if scale else kind(offset)
         number, kind = self._number(other)
         return self._affine(Fraction(1), sign * number, kind)

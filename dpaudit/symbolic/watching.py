@@ -29,7 +29,7 @@ from typing import Any
 from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
-from dpaudit.symbolic.faces import PythonFace
+from dpaudit.symbolic.generators import PythonRng
 from dpaudit.symbolic.identities import compares_identity
 
 SYSTEM = "the system's random numbers are used"
@@ -109,8 +109,8 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
 def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> str:
     owner = type(getattr(function, "__self__", None))
     # A face loses its state itself where that is read; what else is asked of its base goes past its methods.
-    is_past = issubclass(owner, PythonFace if reads else _random.Random)
-    if is_past and (owner is not PythonFace or function.__name__ != "getstate"):
+    is_past = issubclass(owner, PythonRng if reads else _random.Random)
+    if is_past and (owner is not PythonRng or function.__name__ != "getstate"):
         return "a generator of the module random is used"
     if not reads:
         return reason_of_call(frame, function)

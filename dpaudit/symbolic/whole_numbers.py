@@ -172,7 +172,7 @@ class WholeNumber(Symbol):
 
     def _exact(self, other: Any) -> Any:
         """A number to compare with, or the end of the run where numpy would round this one to a double first."""
-        if self._class_with(operator.add, other) is np.float64:
+        if self._result_class(operator.add, other) is np.float64:
             self.as_class(np.float64)
         return exact(other)
 
@@ -190,7 +190,7 @@ class WholeNumber(Symbol):
     def _sum(self, other: Any, sign: int) -> Any:
         if type(other) is UniformNumber:
             return NotImplemented
-        kind = self._class_with(operator.add, other)
+        kind = self._result_class(operator.add, other)
         if type(other) is WholeNumber:
             terms = dict(self._terms)
             for variable, factor in other._terms.items():
@@ -221,7 +221,7 @@ class WholeNumber(Symbol):
         if type(other) is UniformNumber:
             return NotImplemented
         value = exact(other) if type(other) is not WholeNumber else None
-        kind = self._class_with(operator.mul, other)
+        kind = self._result_class(operator.mul, other)
         if kind and isinstance(value, Fraction) and value.denominator == 1:
             if PYTHONS[kind] is float and value <= 0 and (not value or self == 0):  # 0 has a sign
                 return self._kind(-1 if self < 0 else 0 if self == 0 else 1) * other

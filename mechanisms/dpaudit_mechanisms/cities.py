@@ -232,7 +232,7 @@ def _opendp_laplace(scale: float) -> Any:
 
 
 def describe() -> dict[str, Any]:
-    """What the cities are and what is audited: the facts of a report, as plain numbers and strings."""
+    """Facts of a report, as plain numbers and strings: the cities, and the audited pairs."""
     cities, sound, faulty = universe(), _build("laplace"), _build("laplace_too_little_noise")
     pairs = sound.pairs()
     budgets = np.array([sound.metric[pair.x, pair.x_prime] for pair in pairs])

@@ -27,7 +27,7 @@ from dpaudit_mechanisms.inputs import FloatArray, table
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Distortion:
-    """What `best_distortion` found.
+    """Result of `best_distortion`.
 
     `c` is the scale, `distorted` are the vectors w = c q' of shape (K, N), `distortion` is max |q - w|, `cost` the
     value of the cost at c.

@@ -119,7 +119,7 @@ class DxExponential:
 
     @property
     def divisor(self) -> float:
-        """What the scores are divided by in the exponent, as it is drawn: 2 c."""
+        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
         return 2.0 * float(self.c or 0.0)
 
     def scores(self, histograms: ArrayLike) -> FloatArray:
@@ -249,7 +249,7 @@ def score_threshold(
     statement: Statement = "corrected",
     counts_ties: bool = True,
 ) -> float:
-    """What the true score of the choice exceeds with probability at least 1 - e^-t, as DX-T4 states it on one input.
+    """Bound that the true score of the choice exceeds with probability at least 1 - e^-t, by DX-T4 on one input.
 
     Parameters
     ----------

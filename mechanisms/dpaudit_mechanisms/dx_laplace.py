@@ -142,7 +142,7 @@ class DxLaplace:
         return self.queries @ histogram_of(data, len(self.metric))
 
     def location(self, data: Any) -> FloatArray:
-        """What the noise is added to: the exact answers, of the shape of one output."""
+        """Location of the noise: the exact answers, of the shape of one output."""
         answers = self.answers(data)
         return answers.reshape(()) if self.rule == "single" else answers
 

@@ -1,4 +1,4 @@
-"""What a d_X-Laplace mechanism is worth: the error bounds of DX-T2, and the exact values below them.
+"""Utility of a d_X-Laplace mechanism: the error bounds of DX-T2, and the exact values below them.
 
 A mechanism answers B x + Y where Q x was asked: B = c x Q' (K, N), Y_k ~ Lap(c_k) independent, n = |x|_1 records. Norms
 of matrices are over all entries. Every function takes `bias` = B - Q.

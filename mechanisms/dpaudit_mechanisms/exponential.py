@@ -107,7 +107,7 @@ class Exponential:
 
     @property
     def divisor(self) -> float:
-        """What the scores are divided by in the exponent, as it is drawn: 2 c."""
+        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
         return 2.0 * float(self.c or 0.0)
 
     def score_gaps(self) -> FloatArray:

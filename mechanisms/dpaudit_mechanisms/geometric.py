@@ -86,7 +86,7 @@ class Geometric(Pure):
 
     @property
     def translation_family(self) -> bool:
-        """Whether the law of an output is that of the noise moved by the input: not where it is clamped."""
+        """Tell whether the law of an output is that of the noise moved by the input: not where it is clamped."""
         return self.bounds is None
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

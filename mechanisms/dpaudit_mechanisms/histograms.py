@@ -29,7 +29,7 @@ MAX_PAIRS = 20  # that a mechanism lists
 
 
 def histogram_count(elements: int, records: int) -> int:
-    """How many histograms of `records` records over `elements` elements there are: C(records + elements - 1, records).
+    """Number of histograms of `records` records over `elements` elements: C(records + elements - 1, records).
 
     Examples
     --------

@@ -73,7 +73,7 @@ def output_batch(outputs: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def output_positions(outputs: Any, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Whether each output is a position in a list of `count` things, and that position (0 where it is none)."""
+    """Tell whether each output is a position in a list of `count` things, and that position (0 where it is none)."""
     given = output_batch(outputs, ())
     is_position = (given >= 0.0) & (given < count) & (given == np.floor(given))
     return is_position, np.where(is_position, given, 0.0).astype(np.int64)

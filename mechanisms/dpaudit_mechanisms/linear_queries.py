@@ -1,4 +1,4 @@
-"""What SmallDB and MWEM share: linear queries with a metric on the universe, and what is said of their largest error.
+"""Base of SmallDB and MWEM: linear queries with a metric on the universe, and statements on their largest error.
 
 Letters: Q' distorted queries (K, N), d metric (N, N) in nats, c in query units per nat, n records. A released histogram
 y of total n answers query k by c q'_k(y), somewhere between n min and n max of c q'_k; so no release errs by more than

@@ -101,7 +101,7 @@ def figures(result: Any, mechanism: PlanarLaplace) -> dict[str, Any]:
 
 
 def is_as_expected(facts: dict[str, Any]) -> bool:
-    """Whether the planted pair and no sound one was named, within the limits."""
+    """Tell whether the planted pair and no sound one was named, within the limits."""
     found = facts["planted_pair"]["named"] if "planted_pair" in facts else facts["counts"]["violated"] == 0
     fits = facts["seconds"] < SECONDS and facts["peak_gigabytes_of_the_process"] < GIGABYTES
     return bool(found and fits and facts["false_alarms"] == 0)

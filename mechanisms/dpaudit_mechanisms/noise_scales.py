@@ -102,7 +102,7 @@ def single_scales(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
 
 
 def improvement_factor(queries: ArrayLike, metric: ArrayLike, c: ArrayLike) -> float:
-    """How many times less noise than the ordinary Laplace mechanism: DX-D-IF1 for one query, DX-D-IFK for several.
+    """Noise of the ordinary Laplace mechanism divided by this one's: DX-D-IF1 for one query, DX-D-IFK for several.
 
     The ordinary mechanism keeps d_X with epsilon = min d(i, j) over i != j, so its scale is Delta_1 / epsilon. The
     factor is the geometric mean over the queries of that scale over c[k]; inf where some c[k] is 0.

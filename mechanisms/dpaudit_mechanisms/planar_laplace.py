@@ -81,11 +81,11 @@ class PlanarLaplace:
         return MetricDP(EuclideanMetric(1.0 / self.scale))
 
     def centre(self, data: Any) -> FloatArray:
-        """Where the law of an input has its centre, in km, shape (2,): at the input itself."""
+        """Centre of the law of an input, in km, shape (2,): the input itself."""
         return answer(data, 2)
 
     def location(self, data: Any) -> FloatArray:
-        """What the noise is added to: the centre."""
+        """Location of the noise: the centre."""
         return self.centre(data)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:

@@ -207,7 +207,7 @@ def _rows_law(mechanism: StrategyRelease) -> Law:
 
 
 def _distances() -> list[Problem]:
-    """Where a sparse vector stops, at queries whose errors change places between two databases."""
+    """Sparse vectors whose output is the place where they stop, at queries whose errors swap between two databases."""
     tuned, ends = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0), FixedQueries([[0.0], [1.0], [0.0]])
     fresh, kept = (kind(tuned, ends, 3, "position") for kind in (InteractiveDistances, SparseVectorNotRefreshed))
     return [

@@ -89,7 +89,7 @@ class RandomisedResponse(Pure):
         return "position"
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """How often the answer is not the truth: with equality."""
+        """Probability that the answer is not the truth: with equality."""
 
         def is_false(data: Any, outputs: Any) -> FloatArray:
             return (output_batch(outputs, ()) != position(data, self.categories)).astype(float)

@@ -106,12 +106,12 @@ class SmallDB(AnswersQueries):
 
     @property
     def divisor(self) -> float:
-        """What the scores are divided by in the exponent, as it is drawn: 2 c."""
+        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
         return 2.0 * self.c
 
     @property
     def is_enumerated(self) -> bool:
-        """Whether the range is small enough for the exact law."""
+        """Tell whether the range is small enough for the exact law."""
         return histogram_count(self.queries.shape[1], self.size) <= MAX_ENUMERATED
 
     @property

@@ -120,7 +120,7 @@ class SparseVectorSession:
         return self.mechanism.threshold + float(self.rng.laplace(scale=self.mechanism.threshold_scale))
 
     def answer(self, query: int) -> bool:
-        """Whether the count at this position is above the threshold, noise on both."""
+        """Tell whether the count at this position is above the threshold, noise on both."""
         if self.above >= self.mechanism.most:
             raise SessionEnded
         noise = float(self.rng.laplace(scale=self.mechanism.query_scale)) if self.mechanism.query_scale else 0.0

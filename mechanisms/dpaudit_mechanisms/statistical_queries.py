@@ -99,7 +99,7 @@ class StatisticalLaplace:
         return result
 
     def location(self, data: Any) -> FloatArray:
-        """What the noise is added to: the means."""
+        """Location of the noise: the means."""
         return self.means(data)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:

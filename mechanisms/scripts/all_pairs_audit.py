@@ -1,4 +1,4 @@
-"""`make universe`: all 474,825 pairs of 975 US cities, of a mechanism that keeps its promise and of one that does not.
+"""`make all-pairs`: all 474,825 pairs of 975 US cities, of a mechanism that keeps its promise and of one that does not.
 
 Audits the planar Laplace mechanism (geo-indistinguishability, one nat per 200 km) and its twin in which one city's law
 stands elsewhere, every pair of cities against its own budget, and writes `audit.html` and `summary.json` for each, and
@@ -29,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("reports/universe"))
+    parser.add_argument("--out", type=Path, default=Path("reports/all-pairs"))
     parser.add_argument("--json", action="store_true", help="write audit.json as well")
     options = parser.parse_args()
     console = Console()

@@ -55,7 +55,7 @@ def per_unit(epsilon: float) -> Claim:
 
 
 def adjacent(x: int, y: int) -> bool:
-    """Whether two integers are neighbours."""
+    """Tell whether two integers are neighbours."""
     return abs(x - y) == 1
 
 

@@ -29,7 +29,7 @@ EXPERIMENTS = {
     "metric-query-release": ("distance-queries",),
 }
 LONG = ("dx-multi", "taxi", "datacubes", "distance-queries")  # minutes at full size: small ones, but for --full
-OPEN = {  # disagreements that nothing explains, in so many words
+UNEXPLAINED = {  # disagreements that nothing explains, in so many words
     "CD-E1": "Open: errors on the zones at epsilon 0.5, 1, 2 are printed as 1.68, 1.53, 1.05 (M_MH). Noise of scale "
     "3/epsilon gives 5.70, 2.85, 1.42, and none of the readings that were tried (scale 1/epsilon, non-negative counts, "
     "short chains) gives a ratio below 3.6 where 1.60 is printed.",
@@ -54,10 +54,10 @@ def of_claim(source: str) -> Entry:
 
 
 def why(found: Entry, agrees: str) -> str:
-    """What explains a statement that does not agree: the ledger's words."""
+    """Explanation of a statement that does not agree: the ledger's words."""
     if agrees == "yes":
         return ""
-    return OPEN.get(found.id) or found.corrected or found.unchecked or found.reason or found.reading
+    return UNEXPLAINED.get(found.id) or found.corrected or found.unchecked or found.reason or found.reading
 
 
 def contradictions(saved: Sequence[dict[str, Any]]) -> list[str]:
@@ -122,7 +122,7 @@ def read(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
 
 
 def stated(saved: Sequence[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """What experiments state, without what a machine changes."""
+    """Statements of the experiments, without what a machine changes."""
     return [(one["name"], row["source"], row["printed"], row["agrees"]) for one in saved for row in one["statements"]]
 
 

@@ -81,7 +81,7 @@ def planted(leak: FamilyLeak | Beside, samples: int, mode: Mode, seed: int) -> t
     sound = leak.with_loss(0.0, leak.mass)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     seen = Seen.of([read_outputs(sound.sample(data, samples, rng), samples) for data in (1, 0)])
-    form = next((form for form in seen.suited if form.name == matching(leak)), None)
+    form = next((form for form in seen.columns_by_form if form.name == matching(leak)), None)
     if form is None:
         return None
     planting, rngs = Planting(seen, PureDP(CLAIM), LEVEL, mode), [stream(seed, 2, k) for k in range(PLANTS)]

@@ -88,7 +88,7 @@ def test_size_over_the_whole_boundary_of_the_null(name):
     law, claim = LINES[name]
     best = draws_to_detection(law, claim)
     assert math.isfinite(best.draws)
-    factor, cost = math.exp(claim.epsilon), 0.5 * claim.delta * best.guess.sides
+    factor, cost = math.exp(claim.epsilon), 0.5 * claim.delta * best.guess.n_events
     most = (1.0 - cost) / (1.0 + factor)
     around = best.guess.mass / (1.0 + factor) * np.geomspace(0.5, 2.0, 150)
     wrongs = np.concatenate([np.linspace(0.0, most, 150), np.minimum(around, most)])
@@ -128,7 +128,7 @@ def test_the_bound_exceeds_the_truth_at_most_as_often_as_it_may(delta):
     rng, audits = np.random.default_rng(7), 20_000
     correct, wrong, _ = rng.multinomial(2 * draws, [guess.correct, guess.wrong, 1.0 - guess.mass], size=audits).T
     accuracy = stats.beta.ppf(0.05, correct, wrong + 1.0)
-    cost = 0.5 * delta * guess.sides
+    cost = 0.5 * delta * guess.n_events
     bounds = np.log((accuracy * guess.mass - cost) / ((1.0 - accuracy) * guess.mass))
     assert np.median(bounds) == pytest.approx(bound(law, delta, draws).median, abs=0.01)
     # At most 5%; 6 standard deviations of 20,000 audits are 0.0092, so 1e-9 of seeds.

@@ -113,7 +113,7 @@ AUDITS = {"trade-off": 200, "renyi": 200, "zcdp": 200}  # and 600 of the others
 # a pair's rate of 13% at nominal 5%, is missed with probability below 0.02 (binomial sums).
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(ON_BUDGET))
-def test_a_universe_on_its_budgets_raises_no_more_alarms_than_promised(name):
+def test_a_table_on_its_budgets_raises_no_more_alarms_than_promised(name):
     mechanism, data, promise = ON_BUDGET[name]
     audits = AUDITS.get(name, 600)
     alarms = above = of_one_pair = 0

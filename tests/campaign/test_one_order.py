@@ -45,7 +45,7 @@ class Deck:
             rng = np.random.default_rng([task.input, task.round, task.chunk])
             values = self.sign * (task.input + rng.laplace(size=task.size))
             outcomes = read_outputs(np.round(values / self.step) * self.step if self.step else values, task.size)
-            results.append(task.counted(outcomes))
+            results.append(task.result_on(outcomes))
         return results
 
 

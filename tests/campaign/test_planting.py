@@ -57,7 +57,7 @@ def is_found(planting, form, mass, loss, seed):
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
-    names = {form.name for form in seen_of(OUTPUTS[kind]).suited if form.is_expected}
+    names = {form.name for form in seen_of(OUTPUTS[kind]).columns_by_form if form.is_expected}
     expected = {
         "number": {"one level", "intervals"},
         "row": {"one level", "intervals", "two columns together"},
@@ -67,27 +67,27 @@ def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
     assert names == expected[kind]
 
 
-def has_mass(sides, mass):
+def has_mass(event, mass):
     """Tell if both halves have half of the mass among what is not left out, up to `SIZES.near`."""
-    halves = [2.0 * np.mean(sides[sides != LEFT_OUT] == side) for side in (1, -1)]
+    halves = [2.0 * np.mean(event[event != LEFT_OUT] == side) for side in (1, -1)]
     return all(mass / SIZES.near <= half <= mass * SIZES.near for half in halves)
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_an_event_has_the_mass_that_it_is_asked_for_or_one_that_whole_cells_allow(kind):
     seen = seen_of(OUTPUTS[kind])
-    for form in seen.suited:
+    for form in seen.columns_by_form:
         for seed in range(8):
-            sides = seen.event(form, 0.1, np.random.default_rng(seed))
-            assert np.mean(sides == LEFT_OUT) <= SIZES.left_out + 1e-3
+            event = seen.event(form, 0.1, np.random.default_rng(seed))
+            assert np.mean(event == LEFT_OUT) <= SIZES.left_out + 1e-3
             # Numbers have any mass; of 11 answers an event of an end each has 2 / 11, and words here are one of four.
-            assert has_mass(sides, 0.1) or (kind in ("answers", "texts") and mass_of(sides) > 0.1), form.name
+            assert has_mass(event, 0.1) or (kind in ("answers", "texts") and mass_of(event) > 0.1), form.name
 
 
 def test_outputs_are_left_out_of_heavier_halves_until_the_mass_is_the_one_that_is_asked_for():
-    sides = np.repeat([1, -1, 0], [140, 60, 800]).astype(np.int8)
+    event = np.repeat([1, -1, 0], [140, 60, 800]).astype(np.int8)
     rng = np.random.default_rng(1)
-    found = thinned(sides, 0.1, rng)
+    found = thinned(event, 0.1, rng)
     # 800 outside are nine tenths of 889: 45 of either half stay, and 110 are left out.
     assert [(found == side).sum() for side in (1, -1, LEFT_OUT)] == [45, 45, 110]
     coin = thinned(np.repeat([1, -1], [300, 700]).astype(np.int8), 0.1, rng)  # of which a fifth may be left out
@@ -100,22 +100,22 @@ def test_an_event_is_a_function_of_the_output_alone():
     rng = np.random.default_rng(4)
     outputs = np.tile(rng.normal(size=(500, 3)), (4, 1))
     seen = seen_of(outputs)
-    for form in seen.suited:
-        columns = seen.suited[form][: max(form.of, default=None)]
-        sides = form.make(columns, 0.2, np.random.default_rng(1))
-        assert (sides.reshape(4, 500) == sides[:500]).all(), form.name
+    for form in seen.columns_by_form:
+        columns = seen.columns_by_form[form][: max(form.of, default=None)]
+        event = form.make(columns, 0.2, np.random.default_rng(1))
+        assert (event.reshape(4, 500) == event[:500]).all(), form.name
 
 
 @pytest.mark.parametrize("name", ["two columns together", "several columns together"])
 def test_of_columns_together_none_tells_alone(name):
     rng = np.random.default_rng(9)
     columns = [Column.of(rng.normal(size=200_000)) for _ in range(4)]
-    sides = form_of(name).make(columns[: max(form_of(name).of)], 0.3, rng)
-    assert (sides != 0).mean() > 0.15
+    event = form_of(name).make(columns[: max(form_of(name).of)], 0.3, rng)
+    assert (event != 0).mean() > 0.15
     for values, *_ in columns:  # each bin has as much of A as of B: 5 standard deviations, false alarms below 1e-5
         bins = np.searchsorted(np.sort(values), values) * 60 // len(values)
-        balance = np.bincount(bins, weights=sides)
-        assert (np.abs(balance) <= 5.0 * np.sqrt(np.bincount(bins, weights=sides != 0) + 1.0)).all()
+        balance = np.bincount(bins, weights=event)
+        assert (np.abs(balance) <= 5.0 * np.sqrt(np.bincount(bins, weights=event != 0) + 1.0)).all()
 
 
 def test_halves_of_an_event_of_words_are_as_heavy_as_they_are_asked_to_be_where_any_are():
@@ -125,7 +125,7 @@ def test_halves_of_an_event_of_words_are_as_heavy_as_they_are_asked_to_be_where_
     texts = [f"{a}+{b}" for a, b in zip(*rng.choice(words, (2, 4_000), p=rates), strict=True)]
     seen = seen_of(texts)
     made = [seen.event(form_of("a token"), 0.18, np.random.default_rng(k)) for k in range(10)]
-    assert all(has_mass(sides, 0.18) for sides in made)  # one of four words has .093
+    assert all(has_mass(event, 0.18) for event in made)  # one of four words has .093
 
 
 def test_an_event_of_words_is_of_one_field_and_of_what_is_there_or_not():
@@ -137,8 +137,8 @@ def test_an_event_of_words_is_of_one_field_and_of_what_is_there_or_not():
     assert {own.field for own in seen.words} == {"first", "second"}
     assert sorted(own.values.tolist() for own in seen.words if own.field == "first") == sorted(in_first)
     for k in range(10):
-        sides = form_of("a token").make(seen.words, 0.2, np.random.default_rng(k))
-        told = [np.abs(np.corrcoef(sides, own.values)[0, 1]) for own in seen.words]
+        event = form_of("a token").make(seen.words, 0.2, np.random.default_rng(k))
+        told = [np.abs(np.corrcoef(event, own.values)[0, 1]) for own in seen.words]
         tells = {own.field for own, share in zip(seen.words, told, strict=True) if share > 0.1}  # chance: below .08
         assert len(tells) <= 1
 
@@ -147,7 +147,7 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
     rng = np.random.default_rng(5)
     beside_a_flag = np.stack([rng.normal(size=20_000), rng.integers(0, 2, 20_000).astype(float)], axis=1)
     seen = seen_of(beside_a_flag)
-    for form in seen.suited:
+    for form in seen.columns_by_form:
         for mass in (0.2, 0.1, 0.03):
             # Single values are those of the flag alone, and none of its events is rare.
             made = [seen.event(form, mass, np.random.default_rng(k)) for k in range(5)]
@@ -164,8 +164,8 @@ def test_halves_that_are_not_even_are_nearer_than_a_flag_of_even_ones():
 
 def test_of_two_flags_the_rarest_event_is_planted():
     seen = seen_of(np.random.default_rng(6).integers(0, 2, (4_000, 2)).astype(float))
-    sides = seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))
-    assert 0.9 < 2.0 * min((sides == 1).mean(), (sides == -1).mean()) <= 1.0
+    event = seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))
+    assert 0.9 < 2.0 * min((event == 1).mean(), (event == -1).mean()) <= 1.0
 
 
 def test_a_column_that_is_there_twice_has_no_event_of_both():
@@ -182,18 +182,18 @@ def test_missing_values_are_a_cell_like_others():
 
 def test_of_a_coin_the_event_is_the_coin():
     coin = Column.of(np.repeat([0.0, 1.0], [300, 700]))
-    sides = coin.event(coin.recurring(0.1), 0.1, np.random.default_rng(0))
-    assert sorted({int(side): int((sides == side).sum()) for side in (1, -1)}.values()) == [300, 700]
+    event = coin.event(coin.recurring(0.1), 0.1, np.random.default_rng(0))
+    assert sorted({int(side): int((event == side).sum()) for side in (1, -1)}.values()) == [300, 700]
 
 
 @pytest.mark.parametrize(("few", "many"), [(100, 100), (40, 160), (1, 199)])
 @pytest.mark.parametrize("loss", [0.5, 2.0, 12.0])
 def test_the_lighter_half_has_the_loss_and_no_output_has_a_larger_one(few, many, loss):
-    sides = np.repeat([1, -1, 0], [few, many, 800])
-    ones = _tilted(sides, loss, np.arange(len(sides)) % 2 == 0)
-    assert sorted(set(ones[sides == 0])) == [0.0, 1.0]  # outside of the event labels are those of the outputs
+    event = np.repeat([1, -1, 0], [few, many, 800])
+    ones = _tilted(event, loss, np.arange(len(event)) % 2 == 0)
+    assert sorted(set(ones[event == 0])) == [0.0, 1.0]  # outside of the event labels are those of the outputs
     assert ones.sum() == pytest.approx(500.0)  # labels are even: both laws sum to 1
-    odds = scipy.special.logit(ones[sides != 0])
+    odds = scipy.special.logit(ones[event != 0])
     assert odds[0] == pytest.approx(loss) and np.abs(odds).max() == pytest.approx(loss)
     if few == many:
         assert odds[few] == pytest.approx(-loss)
@@ -201,9 +201,9 @@ def test_the_lighter_half_has_the_loss_and_no_output_has_a_larger_one(few, many,
 
 @pytest.mark.parametrize("first", [0.3, 0.5, 0.7])
 def test_where_outputs_outside_are_more_often_of_one_input_no_loss_inside_is_larger_than_stated(first):
-    sides = np.repeat([1, -1, 0], [100, 150, 750])
-    ones = _tilted(sides, 2.0, np.arange(len(sides)) % 100 < 100 * first)
-    odds = scipy.special.logit(ones[sides != 0])
+    event = np.repeat([1, -1, 0], [100, 150, 750])
+    ones = _tilted(event, 2.0, np.arange(len(event)) % 100 < 100 * first)
+    odds = scipy.special.logit(ones[event != 0])
     assert odds[0] == pytest.approx(2.0) and np.abs(odds).max() <= 2.0 + 1e-9
 
 
@@ -256,7 +256,6 @@ def test_a_claim_with_a_second_bound_is_planted_too():
 
 def test_a_plant_is_fixed_by_its_generator():
     planting = Planting(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
-    runs = [
-        [is_found(planting, form, 0.2, 2.5, k) for k in range(6) for form in planting.seen.suited] for _ in range(2)
-    ]
+    forms = list(planting.seen.columns_by_form)
+    runs = [[is_found(planting, form, 0.2, 2.5, k) for k in range(6) for form in forms] for _ in range(2)]
     assert runs[0] == runs[1]

@@ -27,7 +27,7 @@ def draw(tasks):
     for task in tasks:
         rng = np.random.default_rng([task.input, task.round, task.chunk])
         outcomes = read_outputs(0.2 * task.input + rng.laplace(size=task.size), task.size)
-        results.append(task.counted(outcomes))
+        results.append(task.result_on(outcomes))
     return results
 
 

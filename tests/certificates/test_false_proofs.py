@@ -285,7 +285,7 @@ def leaking_where(event):
 def test_what_symbols_would_not_see_is_not_proved(name):
     result = dpaudit.certify(leaking_where(RARE[name]), "eps=0.5", [(0, 1)], seconds=0.5)
     recorded = dpaudit.record_noise(leaking_where(RARE[name]), [(0, 1)], "eps=0.5", seed=1).pairs[0]
-    assert result.verdict == "open" and (recorded.unproved or recorded.doubt or recorded.grade == "not recorded")
+    assert result.verdict == "open" and (recorded.unproved or recorded.impurity or recorded.grade == "not recorded")
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
@@ -449,7 +449,7 @@ def raises_by_noise(x, rng):
 
 
 def test_a_record_says_so_too():
-    assert "classes of one name" in dpaudit.record_noise(raises_by_noise, [(0, 1)], "eps=1", seed=1).pairs[0].doubt
+    assert "classes of one name" in dpaudit.record_noise(raises_by_noise, [(0, 1)], "eps=1", seed=1).pairs[0].impurity
 
 
 def raises_from_another(x, rng):

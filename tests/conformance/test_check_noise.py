@@ -150,7 +150,7 @@ def test_a_feature_of_an_output_does_not_depend_on_its_batch(mixed, vector):
         assert 0 < sum(alone) < 40
 
 
-MODULES = ["faces", "laws_of_outputs", "running"]
+MODULES = ["bindings", "laws_of_outputs", "running"]
 
 
 EXAMPLES = [

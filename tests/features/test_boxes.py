@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.features.views import View, choose_views, levels_of
+from dpaudit.features.views import View, choose_views, middle_and_scale
 
 
 def rows(size=2_000, columns=3, seed=1):
@@ -12,7 +12,7 @@ def rows(size=2_000, columns=3, seed=1):
 
 def boxes(matrix, columns):
     kind = "boxes" if len(columns) == 2 else "boxes of three"
-    return View(kind, columns, levels=tuple(levels_of(matrix[:, k]) for k in columns))
+    return View(kind, columns, levels=tuple(middle_and_scale(matrix[:, k]) for k in columns))
 
 
 @pytest.mark.parametrize("columns", [(0, 1), (2, 0, 1)])

@@ -14,7 +14,7 @@ from dpaudit.features.identity import identity
 from dpaudit.features.outcomes import canonical
 from dpaudit.features.visitor import Sink, read_outputs_into
 from dpaudit.subjects.iterators import read_whole
-from dpaudit.subjects.plain import Planer, packed, seen, unpacked
+from dpaudit.subjects.plain import PlainWriter, packed, seen, unpacked
 
 Row = collections.namedtuple("Row", "a b")
 
@@ -82,7 +82,7 @@ def test_what_differs_is_another_outcome_to_certificates_and_crosses_from_a_work
         return
     for value in PAIRS[name]:
         assert identity(seen(seen(value))) == identity(seen(value))
-        crossed = unpacked(packed(Planer(1 << 20).plain(value)))
+        crossed = unpacked(packed(PlainWriter(1 << 20).plain(value)))
         assert (canonical(crossed), identity(crossed)) == (canonical(seen(value)), identity(seen(value)))
 
 

@@ -122,7 +122,7 @@ def read_witness(path):
     cache = path.parent
     place = cache / witnesses.FOLDER / f"{path.name}.json"
     place.parent.mkdir(exist_ok=True)
-    file = witnesses.file_of(cache, "a.py::test", 1)
+    file = witnesses.cached_path(cache, "a.py::test", 1)
     file.write_bytes(path.read_bytes())
     witnesses.saved(cache, "a.py::test", 1)
 

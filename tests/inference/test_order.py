@@ -117,7 +117,7 @@ def test_an_honest_mechanism_that_refuses_late_is_told():
     assert any("Draws depend on each other" in note for note in result.findings[0].notes)
 
 
-def test_pairs_of_a_universe_whose_inputs_changed_are_inconclusive():
+def test_pairs_of_a_table_whose_inputs_changed_are_inconclusive():
     calls = {}
 
     def refuses(data, rng):

@@ -111,7 +111,7 @@ def test_a_rule_that_was_frozen_counts_as_the_test_that_it_is_of():
     mixture, predicted = witness.rule_from_record(record)
     test = ExactTest.frozen(PureDP(1.0), 2_000, mixture, predicted)
     test.guess(0.05)
-    assert 0 < test.rule.first_up <= N_BINS and test.rule.sides != (False, False)
+    assert 0 < test.rule.first_up <= N_BINS and test.rule.directions != (False, False)
     test.start(0.05)
     rng = np.random.default_rng(3)
     test.add(*(test.statistic.count(read_outputs(laplace(x, 1_000, rng), 1_000)) for x in (1.0, 0.0)))

@@ -87,12 +87,12 @@ def refusal(mechanism, runs=8):
         runner.check()
     except (Untraceable, NeedsNumbers) as reason:
         return str(reason)
-    return runner.depends.changed() or runner.depends.doubt()
+    return runner.depends.changed() or runner.depends.impurity()
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 @WARNED
-def test_a_program_that_depends_on_more_than_its_draws_is_refused_or_doubted(number, conversions):
+def test_a_program_that_depends_on_more_than_its_draws_is_refused_or_called_impure(number, conversions):
     dependent_programs.FILE.unlink(missing_ok=True)
     assert refusal(dependent_programs.PROGRAMS[number]())
 
@@ -107,7 +107,7 @@ def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
     found = dpaudit.certify(make(), "eps=1.1", [(0, 1)], seconds=2.0)
     assert found.verdict != "kept" and (found.verdict == "violated" or found.pairs[0].reason)
     (recorded,) = dpaudit.record_noise(make(), [(0, 1)], "eps=1.1", seed=1).pairs
-    assert recorded.grade != "same" or recorded.unproved or recorded.doubt
+    assert recorded.grade != "same" or recorded.unproved or recorded.impurity
 
 
 def test_a_stream_whose_kind_shows_no_state_ends_nothing():
@@ -119,7 +119,7 @@ def test_a_stream_whose_kind_shows_no_state_ends_nothing():
     assert alive is not None and found.verdict == "kept"
 
 
-def test_a_generator_that_is_hidden_behind_a_doubt_is_no_reason_to_accuse():
+def test_a_generator_that_is_hidden_behind_an_impurity_is_no_reason_to_accuse():
     make = dependent_programs.hidden_coin_beside_a_set
     assert dpaudit.certify(make(), "eps=10", [(0, 1)], seconds=2.0).verdict == "open"
     assert dpaudit.record_noise(make(), [(0, 1)], "eps=10", seed=1).pairs[0].grade != "proved"
@@ -355,11 +355,11 @@ def by_a_module_of_another(x, rng):
     return x if "none" in sys.modules else int(rng.random() < 0.5)
 
 
-def test_a_module_that_is_taken_from_another_is_a_doubt():
+def test_a_module_that_is_taken_from_another_is_an_impurity():
     assert "it imports dataclasses" in dpaudit.certify(by_a_module_of_another, "eps=1", [(0, 1)]).pairs[0].reason
 
 
-@pytest.mark.parametrize(("mechanism", "doubted"), [(by_an_address, True), (plain, False)])
-def test_a_record_that_keeps_the_claim_says_what_its_calls_depend_on(mechanism, doubted):
+@pytest.mark.parametrize(("mechanism", "is_impure"), [(by_an_address, True), (plain, False)])
+def test_a_record_that_keeps_the_claim_says_what_its_calls_depend_on(mechanism, is_impure):
     finding = dpaudit.record_noise(mechanism, [(0.0, 1.0)], "eps=1", seed=1).side_finding()
-    assert "within the claim" in finding.summary and ("it names id" in finding.summary) == doubted
+    assert "within the claim" in finding.summary and ("it names id" in finding.summary) == is_impure

@@ -182,7 +182,7 @@ SHOWN = [  # as a face passes for what it stands for
 def test_what_reaches_more_than_it_names_is_not_proved(make, verdict, monkeypatch):
     assert dpaudit.certify(make(monkeypatch), "eps=1.1", [(0, 1)], seconds=2.0).verdict == verdict
     (found,) = dpaudit.record_noise(make(monkeypatch), [(0, 1)], "eps=1.1", seed=1).pairs
-    assert found.grade != "same" or found.unproved or found.doubt
+    assert found.grade != "same" or found.unproved or found.impurity
 
 
 class Scaled:

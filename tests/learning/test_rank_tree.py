@@ -19,8 +19,8 @@ from dpaudit.learning.rank_tree import (
     Shifts,
     Steps,
     pruned_trees,
+    shift_likelihoods,
     shift_trees,
-    told_by_shifts,
 )
 
 SAMPLES = {
@@ -51,7 +51,7 @@ class Node:
         return [self, *itertools.chain.from_iterable(half.all() for half in self.halves)]
 
 
-def told(node, strengths=SIZES.strengths):
+def log_likelihoods(node, strengths=SIZES.strengths):
     """Labels of a cell that is a leaf: (likelihood, mean of the next label), averaged over strengths."""
     if node.is_root:
         return 0.5**node.draws, 0.5
@@ -82,10 +82,10 @@ def test_pruned_trees_are_the_sum_over_all_prunings(name):
     grown = pruned_trees(forest)
     total, mean = 0.0, np.zeros(len(view.values))
     for prior, leaves in prunings(Node(forest)):
-        chance = prior * math.prod(told(leaf)[0] for leaf in leaves)
+        chance = prior * math.prod(log_likelihoods(leaf)[0] for leaf in leaves)
         total += chance
         for leaf in leaves:
-            mean[leaf.first : leaf.last] += chance * told(leaf)[1]
+            mean[leaf.first : leaf.last] += chance * log_likelihoods(leaf)[1]
     assert grown.evidence[0] == pytest.approx(math.log(total) + LOG_2 * int(view.draws.sum()), abs=1e-10)
     assert grown.steps(0)(view.values) == pytest.approx(mean / total, abs=1e-9)
 
@@ -105,7 +105,7 @@ def test_shift_trees_are_the_sum_over_all_shifts_of_all_cells(base, monkeypatch)
     view = Ordered(np.arange(4.0), np.arange(4.0), np.array([3, 4, 5, 3]), np.array([0, 3, 5, 1]))
     forest = Forest([view])
     log_odds = base + np.array([0.0, 0.1, -0.2, 0.3])
-    likelihoods = np.exp(told_by_shifts(log_odds, view.ones, view.draws))
+    likelihoods = np.exp(shift_likelihoods(log_odds, view.ones, view.draws))
     (found,) = shift_trees(forest, np.log(likelihoods))
     root = Node(forest)
     cells = root.all()
@@ -144,7 +144,7 @@ def test_few_draws_are_split_only_at_the_ends_and_where_a_value_repeats():
 
 def test_likelihoods_of_shifts_are_those_of_coins():
     log_odds, ones, draws = np.array([0.3, -2.0]), np.array([3, 0]), np.array([4, 2])
-    found = told_by_shifts(log_odds, ones, draws)
+    found = shift_likelihoods(log_odds, ones, draws)
     for k, shift in enumerate(SIZES.shifts):
         p = special.expit(log_odds + shift)
         assert found[k] == pytest.approx(ones * np.log(p) + (draws - ones) * np.log(1.0 - p), rel=1e-12)
@@ -172,7 +172,7 @@ def test_steps_and_shifts_are_read_back_as_they_were(name):
     steps = pruned_trees(forest).steps(0)
     again = Steps.from_dict(json.loads(json.dumps(steps.to_dict())))
     np.testing.assert_array_equal(again(asked), steps(asked))
-    told_of_values = told_by_shifts(np.zeros(len(view.values)), view.ones, view.draws)
+    told_of_values = shift_likelihoods(np.zeros(len(view.values)), view.ones, view.draws)
     (shifts,) = shift_trees(forest, told_of_values)
     back = Shifts.from_dict(json.loads(json.dumps(shifts.to_dict())))
     log_odds = np.linspace(-3.0, 3.0, len(asked))

@@ -60,7 +60,7 @@ def on_one_side(data, size, rng):
 
 @pytest.mark.parametrize("mechanism", [told, on_one_side])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
-def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
+def test_the_bounds_of_a_table_are_those_of_its_records(mechanism, delta):
     first, second = np.triu_indices(6, 1)
     game = AllPairsGame(
         first, second, own_lines(len(first), delta), inputs=6, samples=2_000, error_rate=0.05,
@@ -97,7 +97,7 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     assert leaks
     for pair in leaks:
         labelled = pair.correct + pair.wrong + pair.abstained
-        sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.sides)
+        sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.directions)
         share = RULE_SIZES.mass_share
         expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
         assert pair.epsilon_lower == pytest.approx(expected, rel=2e-7, abs=1e-8)  # rounded down to 1e-7
@@ -125,7 +125,7 @@ def test_the_labels_of_a_witness_on_low_bits_are_fair():
 # --- what is drawn is drawn once ---
 
 
-def test_a_universe_counts_on_no_draw_of_its_pilot():
+def test_a_table_counts_on_no_draw_of_its_pilot():
     drawn = []
 
     def noted(data, size, rng):

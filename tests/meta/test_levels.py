@@ -119,7 +119,7 @@ def test_the_bound_of_a_fixed_audit_is_that_of_its_record_at_its_share(delta, ba
     result = dpaudit.audit(response, ApproxDP(1.0, delta) if delta else PureDP(1.0), [(0.0, 1.0)], **options)
     (finding,) = result.findings
     witness, level = finding.witness, LEVEL * (0.8 if band else 1.0)
-    sides = sum(GuessRule.from_dict(witness.rule["rule"]).sides)
+    sides = sum(GuessRule.from_dict(witness.rule["rule"]).directions)
     expected = line_bound(witness.correct, witness.wrong, witness.correct + witness.wrong + witness.abstained,
                           delta * sides / 2.0, level)  # fmt: skip
     assert witness.wrong > 20
@@ -167,7 +167,7 @@ def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
     def draw(tasks):
         outputs = [read_outputs(response(float(t.input % 2), t.size, np.random.default_rng(t.input)), t.size)
                    for t in tasks]  # fmt: skip
-        return [task.counted(one) for task, one in zip(tasks, outputs, strict=True)]
+        return [task.result_on(one) for task, one in zip(tasks, outputs, strict=True)]
 
     game = LabelGame([PureDP(1.0)] * 3, [(0, 1), (0, 2), (0, 3)], samples=40, error_rate=LEVEL, mode="sequential",
                      draw=draw, coin=lambda *key: np.random.default_rng(key))  # fmt: skip
@@ -185,15 +185,15 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
     assert least_share(pairs) == pytest.approx(shares.min(), rel=1e-12)
 
 
-@pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
-def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
+@pytest.mark.parametrize(("is_table", "share"), [(False, 1.0), (True, TABLE_SHARE)])
+def test_a_plan_counts_with_the_share_of_a_table(is_table, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
-    games = GamePlan("fixed", is_universe)
+    games = GamePlan("fixed", is_table)
     planned = planning._Planned(as_subject(response), PureDP(1.0), pairs, games, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
-def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
+def test_the_table_of_all_pairs_and_its_depth_share_one_rate(monkeypatch):
     """They are looked at in one call, and a pair has the larger one of its two bounds."""
     spent = []
     table = all_pairs_auditing.AllPairsGame

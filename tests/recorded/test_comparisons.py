@@ -22,7 +22,7 @@ from scipy.integrate import quad
 import dpaudit
 from dpaudit.symbolic import laws
 from dpaudit.symbolic.orders import mass_of
-from dpaudit.symbolic.piecewise import Comparison, Cycle, ExpSum, Piecewise, density, probability
+from dpaudit.symbolic.piecewise import Comparison, CycleError, ExpSum, Piecewise, density, probability
 
 SCORES = [0.0, 0.7, -0.4, 1.5]
 
@@ -77,7 +77,7 @@ def test_whether_a_sum_of_exponentials_is_zero_is_decided():
 def test_comparisons_that_form_no_tree_are_refused():
     nodes = {k: density("laplace", Fraction(1)) for k in range(3)}
     triangle = [Comparison(0, 1, Fraction(0)), Comparison(1, 2, Fraction(0)), Comparison(0, 2, Fraction(0))]
-    with pytest.raises(Cycle):
+    with pytest.raises(CycleError):
         probability(nodes, triangle)
 
 

@@ -176,7 +176,7 @@ def test_a_bound_that_other_noise_than_normal_need_not_reach_implies_nothing(cla
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
-def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
+def test_an_error_of_probabilities_is_not_taken_for_privacy(scale):
     found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
     assert found.grade in ("proved", "implied", "not recorded")
 

@@ -314,7 +314,7 @@ def make_planted():
     return make_quiet(learned=learned, cells=cells, planted_draws=20_000)
 
 
-def make_universe():
+def make_all_pairs():
     """A table of all pairs of thirty inputs: one violated, one not asked, one of budget 0."""
     first, second = np.triu_indices(30, 1)
     budget = 0.1 + 0.1 * (second - first)
@@ -410,7 +410,7 @@ MAKERS = {
         claim="eps=1",
     ),
     "dependent": make_dependent,
-    "universe": make_universe,
+    "all pairs": make_all_pairs,
     "renyi": make_renyi,
     "doubles": make_doubles,
     "doubles nothing": lambda: make_doubles(leaks=False),

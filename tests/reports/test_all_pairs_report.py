@@ -18,7 +18,7 @@ from dpaudit.reports.redaction import redacted
 
 @pytest.fixture
 def result(synthetic):
-    return synthetic.make("universe")
+    return synthetic.make("all pairs")
 
 
 def test_the_page_shows_two_images_the_worst_pairs_and_no_markup_of_the_subject(result):
@@ -62,7 +62,7 @@ def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
     assert all(row.verdict is not None for row in worst)
 
 
-def test_a_redacted_universe_has_no_names(result):
+def test_a_redacted_table_has_no_names(result):
     hidden = redacted(Dossier.of(result))
     all_pairs_table = hidden.audits[0].universe
     assert all_pairs_table.partition is None and all(name.startswith("input-") for name in all_pairs_table.ids)

@@ -45,11 +45,11 @@ def test_figures_that_are_no_numbers_are_not_said():
     assert "of no loss is it promised that it does, in the hardest form." in text and "nan" not in text
 
 
-def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
+def test_a_table_of_all_pairs_has_no_table_by_form_and_says_whose_power_it_is():
     result = audited()
     assert by_form.learned(result)
     table = types.SimpleNamespace(count={"not_refuted": 7, "inconclusive": 2, "violated": 0}.get)
-    universe = dataclasses.replace(result, universe=table)
-    assert by_form.learned(universe) is None and by_form.blocks(universe) == []
-    text = wording.power_sentence(universe)
+    of_table = dataclasses.replace(result, universe=table)
+    assert by_form.learned(of_table) is None and by_form.blocks(of_table) == []
+    text = wording.power_sentence(of_table)
     assert "A loss not far above the budget would have been noticed in 7 pairs, by a test that knows the event" in text

@@ -9,7 +9,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.figures import evidence_figure
+from dpaudit.reports.figures import witness_figure
 from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import AuditResult
 
@@ -33,7 +33,7 @@ def test_it_is_the_first_picture_in_html_and_says_how_often_the_rule_was_right(r
     page, witness = reports.render(result, "html"), result.worst.witness
     assert page.index('id="figure-evidence"') < page.index('id="figure-profile"')
     assert f"right: {witness.correct:,} of {witness.correct + witness.wrong:,} fresh guesses" in page
-    for drawing in (evidence_figure(result).wide, evidence_figure(result).narrow):
+    for drawing in (witness_figure(result).wide, witness_figure(result).narrow):
         assert 'class="guess-x"' in drawing and 'class="guess-x-prime"' in drawing
 
 
@@ -43,16 +43,16 @@ def test_a_panel_without_any_number_says_so_and_does_not_look_like_no_data():
         return {"a": 1.0, **({"b": rng.normal()} if x else {})}
 
     options = {"samples": 400, "seed": 1, "floating_point": False}
-    drawn = evidence_figure(dpaudit.audit(release, "eps=1", [(0, 1)], **options))
+    drawn = witness_figure(dpaudit.audit(release, "eps=1", [(0, 1)], **options))
     assert "x = 0: no output has this number" in drawn.wide and "x′ = 1: no output" not in drawn.wide
 
 
 def test_it_is_saved_and_left_out_where_records_are_redacted_and_of_older_files(result):
     record = result.to_dict()
     assert AuditResult.from_dict(record).worst.witness.sketch == result.worst.witness.sketch
-    assert evidence_figure(redacted(Dossier.of(result)).audits[0]) is None
+    assert witness_figure(redacted(Dossier.of(result)).audits[0]) is None
     older = dataclasses.replace(result.worst, witness=dataclasses.replace(result.worst.witness, sketch=None))
-    assert evidence_figure(dataclasses.replace(result, findings=(older,))) is None
+    assert witness_figure(dataclasses.replace(result, findings=(older,))) is None
     record["pairs"][0]["witness"]["sketch"]["x"].pop()
     with pytest.raises(UsageError, match="sketch must have"):
         AuditResult.from_dict(record)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports import brief, doubles
+from dpaudit.reports import brief, float_findings
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import items
 from dpaudit.results.model import FloatingPointFinding
@@ -36,6 +36,6 @@ def test_the_headline_of_the_result_does_not_depend_on_it(synthetic):
 )
 def test_what_was_not_examined_is_said(synthetic, finding, headline, status):
     result = dataclasses.replace(synthetic.make("fixed"), floating_point=finding)
-    assert doubles.headline(result) == headline and doubles.rows(result) == []
+    assert float_findings.headline(result) == headline and float_findings.rows(result) == []
     assert floating_row(result).status == status
     assert (brief.low_bits(result) == []) == (finding is None)

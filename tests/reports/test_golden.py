@@ -30,7 +30,7 @@ from dpaudit.results.model import Power
 
 GOLDEN = Path(__file__).parent / "golden"
 AUDITS = ("broken", "learned", "planted", "few cities", "inconclusive", "same input", "dependent", "error", "infinite",
-          "empty", "renyi", "doubles nothing", "sides", "universe")  # fmt: skip
+          "empty", "renyi", "doubles nothing", "sides", "all pairs")  # fmt: skip
 LOUD = ("infinite", "renyi", "few cities", "dependent", "error", "inconclusive", "same input", "empty")
 QUIET = ("planted", "sides", "doubles nothing")
 PROGRAMS = ("junit", "sarif", "in-toto", "registry", "label", "label-svg", "oscal")

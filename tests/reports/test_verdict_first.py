@@ -60,7 +60,7 @@ def test_one_result_has_one_headline_wherever_it_is_read(synthetic, name):
 def test_a_measured_excess_is_not_settled_where_it_may_be_none(synthetic, changes, told):
     finding = dataclasses.replace(EXCESS, **changes)
     result = errors(synthetic, finding, dataclasses.replace(finding, measured=0.5, verdict="not_refuted"))
-    assert (finding.told, result.told, Dossier.of(result).verdict) == (told, told, told)
+    assert (finding.status, result.status, Dossier.of(result).verdict) == (told, told, told)
     assert result.verdict == finding.verdict  # what is saved, and the exit status, are those of the test
 
 

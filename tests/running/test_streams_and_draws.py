@@ -166,8 +166,8 @@ def test_calls_on_several_inputs_come_in_one_random_order_and_change_no_output()
 
 
 def test_tasks_are_complete_one_after_the_other_so_that_outputs_are_let_go(monkeypatch):
-    done, count = [], Task.counted
-    monkeypatch.setattr(Task, "counted", lambda task, outcomes: (done.append(task.chunk), count(task, outcomes))[1])
+    done, count = [], Task.result_on
+    monkeypatch.setattr(Task, "result_on", lambda task, outcomes: (done.append(task.chunk), count(task, outcomes))[1])
     calls_of(2, 5_000, 100, lambda data, rng: 0.0)
     assert len(done) == 100 and max(abs(chunk - place // 2) for place, chunk in enumerate(done)) <= 3
 

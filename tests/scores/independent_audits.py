@@ -19,7 +19,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Claim, GaussianDP, PureDP
 from dpaudit.scores import independent
 from dpaudit.scores.dependence import dependence_p_value
-from dpaudit.scores.guesses import Ordered
+from dpaudit.scores.guesses import RankedLabels
 
 LEVEL = 0.05
 SEED = 20_261_128
@@ -110,11 +110,11 @@ class Cell:
     canaries: int
 
 
-def order_of(is_in: np.ndarray, scores: np.ndarray, rng: np.random.Generator) -> Ordered:
-    return Ordered(is_in[np.lexsort((rng.random(len(scores)), -scores))].astype(np.int64), in_pairs=False)
+def order_of(is_in: np.ndarray, scores: np.ndarray, rng: np.random.Generator) -> RankedLabels:
+    return RankedLabels(is_in[np.lexsort((rng.random(len(scores)), -scores))].astype(np.int64), in_pairs=False)
 
 
-def is_above(cell: Cell, found: Ordered, known: dict) -> bool:
+def is_above(cell: Cell, found: RankedLabels, known: dict) -> bool:
     """Whether the bound of one run lies above the truth; records of counts without a sum are judged once."""
     evidence = independent.evidence_of(found, cell.claim, LEVEL)
     key = evidence.sum or evidence.lists
@@ -174,7 +174,7 @@ def dependence_of(cell: Cell, runs: int, seed: int = SEED):
     return np.array(found).T
 
 
-def bound_of(cell: Cell, found: Ordered) -> float:
+def bound_of(cell: Cell, found: RankedLabels) -> float:
     """The bound of one run on the claim's parameter."""
     return independent.bounds_of(cell.claim, independent.evidence_of(found, cell.claim, LEVEL))[1]
 

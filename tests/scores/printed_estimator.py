@@ -12,7 +12,7 @@ from scipy import special
 
 from dpaudit.privacy.claims import GaussianDP
 from dpaudit.scores.auditing import order_of_one_run, records_lower, records_of
-from dpaudit.scores.guesses import Ordered, Record
+from dpaudit.scores.guesses import RankedLabels, Record
 from dpaudit.scores.one_run import gaussian_is_rejected
 from dpaudit.scores.profile_bounds import ProfileBound
 
@@ -76,7 +76,7 @@ def informed_lower(scores_in, scores_out, fractions):
     """The bounds of rules stated beforehand: the best one knows the law of the scores."""
     scores = np.concatenate([scores_in, scores_out])
     labels = np.concatenate([np.ones(len(scores_in), int), np.zeros(len(scores_out), int)])
-    found = Ordered(labels[np.argsort(-scores)], in_pairs=False)
+    found = RankedLabels(labels[np.argsort(-scores)], in_pairs=False)
     claim = GaussianDP(1.0)
     bounds = {}
     for rule in found.rules(fractions):

@@ -12,7 +12,7 @@ from scipy import special, stats
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.scores.bets import ScoreBets, labelled
-from dpaudit.scores.guesses import Ordered, Rule, ordered, ordered_pairs
+from dpaudit.scores.guesses import RankedLabels, Rule, ordered, ordered_pairs
 from dpaudit.scores.planning import plan_one_run
 
 
@@ -110,9 +110,9 @@ def test_nan_is_below_everything_and_infinities_are_the_ends():
 
 
 def test_rules_count_what_they_say():
-    found = Ordered(np.array([1, 1, 0, 1, 0, 0]), in_pairs=False)
+    found = RankedLabels(np.array([1, 1, 0, 1, 0, 0]), in_pairs=False)
     assert [found.correct(Rule(count)) for count in (6, 3, 2, 1)] == [4, 3, 2, 1]
-    assert Ordered(found.labels, in_pairs=True).correct(Rule(4, in_pairs=True)) == 3
+    assert RankedLabels(found.labels, in_pairs=True).correct(Rule(4, in_pairs=True)) == 3
 
 
 def test_a_training_without_noise_is_rejected_within_60_scores():

@@ -15,7 +15,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.scores import independent, sums
 from dpaudit.scores.dependence import dependence_p_value
-from dpaudit.scores.guesses import Ordered, Record, Rule
+from dpaudit.scores.guesses import RankedLabels, Record, Rule
 from dpaudit.scores.independent import claimed_accuracy, gaussian_accuracy, lines_accuracy, tail
 
 EXTREMAL = {0.4: 0.6, 1.5: 0.4}  # a pair of laws: confidences with their probabilities
@@ -138,7 +138,7 @@ def test_lines_that_other_lines_imply_change_nothing():
 
 @pytest.mark.parametrize("claim", [GaussianDP(1.0), PureDP(1.0), ApproxDP(1.0, 1e-5), ZeroConcentratedDP(0.5)])
 def test_levels_of_the_sum_and_of_the_guesses_sum_to_the_level(claim):
-    found = Ordered(np.arange(1_000) % 2, in_pairs=False)
+    found = RankedLabels(np.arange(1_000) % 2, in_pairs=False)
     evidence = independent.evidence_of(found, claim, LEVEL)
     assert (evidence.sum is not None) == isinstance(claim, GaussianDP)
     parts = [one.level for one in evidence.lists] + ([evidence.sum.level] if evidence.sum else [])

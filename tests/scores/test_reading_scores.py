@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.reports.curves import steps_below
+from dpaudit.reports.curves import staircase
 from dpaudit.scores.reading import as_scores
 
 VALUES = [0.5, -1.0, float("inf"), float("nan")]
@@ -81,7 +81,7 @@ def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_file
     assert "no threshold of this score is below" in page and "says nothing of other tests" in page
     points = dpaudit.load_scores(tmp_path / "out" / "scores.json").trade_off
     limits = np.array([(point.type_one, point.thresholds_lower) for point in points])
-    corners = steps_below(limits.tolist())
+    corners = staircase(limits.tolist())
     assert np.all(np.diff(limits[:, 1]) <= 0.0)
     assert all(y <= limits[limits[:, 0] == x, 1][0] for x, y in corners)  # where a step begins and where it ends
     refused = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "sorted.txt"), *stated)

@@ -9,7 +9,7 @@ the claim speaks of: the domain is a part of the promise, said by the user.
 from dpaudit.subjects.domains.datasets import DatasetDomain
 from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start
 from dpaudit.subjects.domains.from_json import domain_from_dict
-from dpaudit.subjects.domains.listed import ListedDomain
+from dpaudit.subjects.domains.listed_domain import ListedDomain
 from dpaudit.subjects.domains.numbers import CHANGES, Change, NumberDomain, VectorDomain
 from dpaudit.subjects.domains.tables import TableDomain
 

@@ -11,7 +11,7 @@ from dpaudit.arguments import check_names
 from dpaudit.errors import UsageError
 from dpaudit.subjects.domains.datasets import DatasetDomain
 from dpaudit.subjects.domains.domain import Domain
-from dpaudit.subjects.domains.listed import ListedDomain
+from dpaudit.subjects.domains.listed_domain import ListedDomain
 from dpaudit.subjects.domains.numbers import NumberDomain, VectorDomain
 
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # how JSON names them

@@ -44,10 +44,10 @@ from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import unpacked
-from dpaudit.subjects.tracebacks import is_news
+from dpaudit.subjects.tracebacks import is_new_kind
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
-HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
+MIN_ENDED_CALLS = 24  # on two inputs at least, none of which came back: then every call will end its worker
 
 
 class OutOfPatience(CallError):
@@ -159,15 +159,15 @@ class IsolatedSubject(Subject):
         of their own; for one part alone they are as the calls were made.
         """
         order, outcomes, _ = self.in_random_order(parts)
-        sides: list[list[Any]] = [[] for _ in parts]
+        batches: list[list[Any]] = [[] for _ in parts]
         for position, outcome in zip(order.tolist(), outcomes, strict=True):
-            sides[position].append(outcome)
+            batches[position].append(outcome)
         if len(parts) > 1:
-            for side, (_, size, rng) in zip(sides, parts, strict=True):
+            for side, (_, size, rng) in zip(batches, parts, strict=True):
                 side[:] = [side[k] for k in _derived(rng, 3).permutation(size).tolist()]
         for _, _, rng in parts:
             _forward(rng)
-        return sides
+        return batches
 
     def in_random_order(
         self, parts: Sequence[tuple[Any, int, np.random.Generator]], batch: int = 0
@@ -186,7 +186,7 @@ class IsolatedSubject(Subject):
         shared.serial += 1
         names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
-        told: set[str] = set()  # the kinds of exceptions that have been located
+        known: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
         latest: Process | None = None
         restarts = 0
@@ -237,7 +237,7 @@ class IsolatedSubject(Subject):
             if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
-            outcomes.extend(_told_once(found, told))
+            outcomes.extend(_located_once(found, known))
             if not batch:  # else the audit starts again with one call a draw
                 self._check_patience()
         return order, outcomes, seconds
@@ -260,7 +260,7 @@ class IsolatedSubject(Subject):
         """The proxy of this process; a copy of the process makes its own."""
         shared = self.shared
         if shared.proxy is None or shared.proxy.owner != os.getpid():
-            shared.proxy = WorkerProxy(Subject(**_parts(self)), self.isolation)
+            shared.proxy = WorkerProxy(Subject(**_fields_of(self)), self.isolation)
             shared.end_proxy = weakref.finalize(shared, shared.proxy.close)
         return shared.proxy
 
@@ -351,16 +351,16 @@ class IsolatedSubject(Subject):
                 "what they start."
             )
         ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
-        hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
-        if not ended or (not hopeless and record.lost + recycled <= self.isolation.patience):
+        never_returns = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= MIN_ENDED_CALLS
+        if not ended or (not never_returns and record.lost + recycled <= self.isolation.patience):
             return
         shares = ", ".join(
             f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
             f"({', '.join(sorted(record.ended[key]))})"
             for key in sorted(ended)
         )
-        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not hopeless else ""
-        advice = "" if hopeless else " Use mode='sequential', shorter seconds or more patience."
+        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not never_returns else ""
+        advice = "" if never_returns else " Use mode='sequential', shorter seconds or more patience."
         raise OutOfPatience(f"{self.name}: calls must come back, got {shares} that did not{lost}.{advice}")
 
 
@@ -382,12 +382,12 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
     """
     if isinstance(subject, IsolatedSubject):
         return subject
-    found = IsolatedSubject(**_parts(subject), isolation=isolation)
+    found = IsolatedSubject(**_fields_of(subject), isolation=isolation)
     found._proxy().start()
     return found
 
 
-def _parts(subject: Subject) -> dict[str, Any]:
+def _fields_of(subject: Subject) -> dict[str, Any]:
     """Parts of a subject, in this process."""
     return {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
 
@@ -412,13 +412,13 @@ def _pickled(data: Any) -> bytes:
         raise UsageError(f"inputs must be picklable under isolation, got {short_form(data)} ({error}).") from error
 
 
-def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
-    """The outcomes, of which only the first exceptions of a few kinds say where they came from; `told` has these."""
+def _located_once(outcomes: Sequence[Any], known: set[str]) -> list[Any]:
+    """The outcomes, of which only the first exceptions of a few kinds say where they came from; `known` has these."""
     kept = list(outcomes)
     for k, outcome in enumerate(kept):
         if isinstance(outcome, Failed) and outcome.traceback:
-            kept[k] = outcome if is_news(outcome.kind, told) else outcome.bare
-            told.add(outcome.kind)
+            kept[k] = outcome if is_new_kind(outcome.kind, known) else outcome.bare
+            known.add(outcome.kind)
     return kept
 
 

@@ -33,8 +33,8 @@ from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.fork_server import children
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
-from dpaudit.subjects.tracebacks import is_news, located_once
+from dpaudit.subjects.plain import KEPT_KINDS, PlainWriter, TooLarge, brief, packed, shown
+from dpaudit.subjects.tracebacks import is_new_kind, located_once
 
 BLOCK = 4_096  # calls of one request, at most
 HEADER = struct.Struct("!4sQ")  # MAGIC, bytes of the content
@@ -170,8 +170,8 @@ class Worker:  # pragma: no cover (in the worker)
         listed = list(itertools.islice(iter(outputs), size + 1))
         if len(listed) != size:
             return Failed(BAD, f"{len(listed)} outputs{' or more' if len(listed) > size else ''}")
-        planer = Planer(self.isolation.output)
-        return listed if all(type(item) is float for item in listed) else [planer.plain(item) for item in listed]
+        writer = PlainWriter(self.isolation.output)
+        return listed if all(type(item) is float for item in listed) else [writer.plain(item) for item in listed]
 
     def calls(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
         """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed.
@@ -185,7 +185,7 @@ class Worker:  # pragma: no cover (in the worker)
         names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
         fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
         watched: set[int] = set()
-        told: set[str] = set()  # the kinds of exceptions that have been located
+        known: set[str] = set()  # the kinds of exceptions that have been located
         notes: dict[int, int] = {}
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
@@ -210,9 +210,9 @@ class Worker:  # pragma: no cover (in the worker)
                 self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
-            elif raised is not None and is_news(output.kind, told):
+            elif raised is not None and is_new_kind(output.kind, known):
                 since[0] = clock()  # what is said of a call is none of its time
-                output = located_once(output, raised, told)
+                output = located_once(output, raised, known)
             raised = None  # its traceback holds this frame, and with it all that the call had
             if not size and (type(output) is float or type(output) is np.float64):
                 values[k] = output
@@ -233,7 +233,7 @@ class Worker:  # pragma: no cover (in the worker)
         """Write an output that is no float, or a batch of `size`; False if there is no room behind the others."""
         most, is_located = self.isolation.output, type(output) is Failed and bool(output.traceback)
         try:
-            plain = self.read(output, size) if size else Planer(most).plain(output.bare if is_located else output)
+            plain = self.read(output, size) if size else PlainWriter(most).plain(output.bare if is_located else output)
             content = packed(plain)
             if len(content) > (self.log.room if size else most):
                 raise TooLarge

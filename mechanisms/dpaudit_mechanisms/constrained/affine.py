@@ -90,7 +90,7 @@ class Affine:
         return np.asarray(self.kernel.T @ self.kernel)
 
     def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each point satisfies all rows up to rounding, shape (size,)."""
+        """Tell whether each point satisfies all rows up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         with np.errstate(invalid="ignore"):
             gaps = np.abs(batch @ self.normals.T - self.levels)

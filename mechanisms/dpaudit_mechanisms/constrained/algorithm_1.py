@@ -23,7 +23,7 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table,
 
 
 class Proposal(Protocol):
-    """How a chain moves: new blocks at old ones, of shape (chains, leaves)."""
+    """Proposal distribution of a chain: new blocks at old ones, of shape (chains, leaves)."""
 
     def draw(self, blocks: FloatArray, rng: np.random.Generator) -> FloatArray:
         """A proposal for each chain."""
@@ -214,7 +214,7 @@ class GeometricOnHierarchy(HierarchyLaplace):
         return lambda nodes: np.asarray(-np.abs(nodes - truth).sum(axis=1) / self.scale)
 
     def proposal(self, data: Any) -> Proposal:
-        """How chains move: the same for all inputs."""
+        """Proposal distribution of the chains: the same for all inputs."""
         return Steps(self.scale, whole=True)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:

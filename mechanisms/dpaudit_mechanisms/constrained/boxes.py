@@ -32,7 +32,7 @@ from dpaudit_mechanisms.pure import Pure
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BoxLaplace(Pure):
-    """What both mechanisms share: a budget, a box, and how far adjacent answers may be apart in each coordinate.
+    """Base of both mechanisms: a budget, a box, and the largest distance of adjacent answers in each coordinate.
 
     Parameters
     ----------

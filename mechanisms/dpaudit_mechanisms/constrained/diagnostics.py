@@ -37,7 +37,7 @@ def split_r_hat(draws: Any) -> float:
 
 
 def effective_sample_size(draws: Any) -> float:
-    """How many independent draws estimate the mean as well as these do, all chains together; at most their number.
+    """Number of independent draws that estimate the mean as well as all chains together; at most the number of draws.
 
     Autocorrelations are pooled over the halves of all chains, with the variance between them, and summed along Geyer's
     initial monotone sequence.

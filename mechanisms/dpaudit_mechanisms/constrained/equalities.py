@@ -85,7 +85,7 @@ class GaussianOnEqualities:
 
     @property
     def claim(self) -> Claim:
-        """That of the noise."""
+        """Claim of the noise."""
         return self.base.claim
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
@@ -192,7 +192,7 @@ class LaplaceOnEqualities(Pure):
 
     @property
     def is_exact(self) -> bool:
-        """Whether draws are exact."""
+        """Tell whether draws are exact."""
         return self.groups is not None
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:

@@ -166,7 +166,7 @@ class Hierarchy:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyLaplace(Pure):
-    """What the mechanisms on a tree share: Laplace noise of scale levels / epsilon at every node.
+    """Base of the mechanisms on a tree: Laplace noise of scale levels / epsilon at every node.
 
     Parameters
     ----------

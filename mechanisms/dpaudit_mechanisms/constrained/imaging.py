@@ -47,11 +47,11 @@ class Imaged:
 
     @property
     def claim(self) -> Claim:
-        """That of the mechanism."""
+        """Claim of the mechanism."""
         return self.mechanism.claim
 
     def pairs(self) -> list[Any]:
-        """Those of the mechanism."""
+        """Pairs of the mechanism."""
         return list(self.mechanism.pairs())
 
     def with_budget(self, factor: float) -> Imaged:

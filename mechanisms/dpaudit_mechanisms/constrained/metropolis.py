@@ -89,7 +89,7 @@ class Inequalities:
         return cls(tree, np.eye(tree.nodes)[-tree.leaves :], np.zeros(tree.leaves))
 
     def by_leaf(self) -> FloatArray:
-        """How much each row grows with one leaf, shape (inequalities, leaves)."""
+        """Growth of each row with one leaf, shape (inequalities, leaves)."""
         return np.asarray(self.rows @ self.tree.sums)
 
 
@@ -169,11 +169,11 @@ class Chains:
         self.accepted += int(accept.sum())
 
     def is_feasible(self, slack: FloatArray) -> BoolArray:
-        """Whether all rows that a move changes stay satisfied, from slacks (rows, chains) to (chains,)."""
+        """Tell whether all rows that a move changes stay satisfied, from slacks (rows, chains) to (chains,)."""
         return np.asarray((slack >= 0.0).all(axis=0))
 
     def _direction(self, move: tuple[int, int]) -> tuple[Any, ...]:
-        """What a move changes: nodes with signs, inequalities with how much they grow; signs as columns."""
+        """Changes of a move: nodes with signs, and inequalities with their growth; signs as columns."""
         if move not in self._directions:
             more, less = move
             both = (self.tree.sums, self._growth)
@@ -238,7 +238,7 @@ class HierarchyMetropolis(HierarchyLaplace):
         return (2.0 if self.non_negative else 1.0) * super().privacy_loss(x, x_prime)
 
     def gamma(self, x: Any, x_prime: Any) -> float:
-        """What non-negativity adds to the noise's loss of a pair, as a share of it (CD-S7); 0 without non-negativity.
+        """Privacy loss that non-negativity adds to a pair, as a share of the noise's loss (CD-S7); else 0.
 
         For trees on which noise leaves all counts non-negative with a probability of at least 1e-11.
         """

@@ -68,11 +68,11 @@ class Mixture:
 
     @property
     def claim(self) -> Claim:
-        """What each of them promises: every law of one claim here is closed under mixing both sides alike."""
+        """Claim of each mechanism: every law of one claim here is closed under mixing both sides alike."""
         return self.mechanisms[0].claim
 
     def pairs(self) -> list[Any]:
-        """Those of the first mechanism."""
+        """Pairs of the first mechanism."""
         return list(self.mechanisms[0].pairs())
 
     def with_budget(self, factor: float) -> Mixture:

@@ -68,7 +68,7 @@ class Polyhedron:
         return int(self.rows.shape[1])
 
     def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each point is in the set up to rounding, shape (size,)."""
+        """Tell whether each point is in the set up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         room = FEASIBLE * (np.abs(self.bounds) + np.abs(batch) @ np.abs(self.rows).T + 1.0)
         inside = (batch @ self.rows.T >= self.bounds - room).all(axis=1)

@@ -1,4 +1,4 @@
-"""How likely noise on a tree is to leave all counts non-negative, given the sums: what conditioning on that costs.
+"""Probability that noise on a tree leaves all counts non-negative, given the sums; the loss of conditioning on it.
 
 With the leaves as free variables, the density of the noise given the sums is a product of e^-|node| over all nodes. So
 the integral over non-negative counts is built from the leaves upwards: a node's law is the convolution of its
@@ -61,7 +61,7 @@ def log_non_negative_mass(tree: Hierarchy, counts: Any, scale: float) -> float:
 
 
 def non_negative_gamma(tree: Hierarchy, x: Any, x_prime: Any, scale: float) -> float:
-    """What non-negativity adds to the loss of a pair, as a share of the loss without it, in [0, 1] for one record.
+    """Privacy loss that non-negativity adds to a pair, as a share of the loss without it, in [0, 1] for one record.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Coefficients:
         return np.asarray(self.indices // self.domain.strides[attribute] % self.domain.sizes[attribute])
 
     def within(self, marginal: Marginal) -> tuple[IntArray, IntArray]:
-        """Which of the coefficients have their support in a marginal, and where they are among its cells."""
+        """Coefficients that have their support in a marginal, and their positions among its cells."""
         if marginal not in self._within:
             which = np.flatnonzero((self.supports & ~bit_set(marginal)) == 0)
             local = np.zeros(len(which), dtype=np.int64)

@@ -148,7 +148,7 @@ class Domain:
 
     @property
     def strides(self) -> IntArray:
-        """How far apart cells are that differ by 1 in an attribute, shape (attributes,)."""
+        """Distance between cells that differ by 1 in an attribute, shape (attributes,)."""
         return np.cumprod([1, *self.sizes[::-1]])[-2::-1].astype(np.int64)
 
     def marginal(self, attributes: Iterable[int]) -> Marginal:

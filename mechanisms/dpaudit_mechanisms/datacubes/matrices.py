@@ -102,7 +102,7 @@ class MatrixStrategy(Strategy):
         return 0.0  # `sensitivity` looks at the columns themselves
 
     def changes(self, adjacency: Adjacency) -> FloatArray:
-        """What neighbours may change of S x, up to the sign, shape (m, changes)."""
+        """Changes of S x between neighbours, up to the sign, shape (m, changes)."""
         if adjacency == "add_remove":
             return self.entries
         first, second = np.triu_indices(self.domain.cells, 1)

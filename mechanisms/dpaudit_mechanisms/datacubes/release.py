@@ -38,7 +38,7 @@ FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Calibrated:
-    """What both releases share: the budgets, the noise and the exact loss.
+    """Base of both releases: the budgets, the noise and the exact loss.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class SketchStrategy(Strategy):
 
     @functools.cached_property
     def _has_full_rank(self) -> bool:
-        """Whether a random data vector is the only one with its answers (if not, that is noticed almost surely)."""
+        """Tell whether a random data vector is the only one with its answers (a second one is found almost surely)."""
         probe = np.random.default_rng(0).normal(size=self.domain.cells)
         found = _conjugate_gradients(self.sparse, self.sparse @ probe, 0.1 * RANK_CHECK)
         return bool(np.abs(found - probe).max() <= RANK_CHECK * np.abs(probe).max())

@@ -1,4 +1,4 @@
-"""What a strategy is: linear queries that get noise, in groups of rows of one budget, and the way back to a workload.
+"""Strategies: linear queries that get noise, in groups of rows of one budget, and the way back to a workload.
 
 The rows of a group have the same budget. Group r has a constant C_r for each order p: the largest p-norm that its rows
 have in one column (for the groups of DC-D3.1, which have one non-zero entry a column, of one size, that size). For all

@@ -1,4 +1,4 @@
-"""How much noise, how many updates, which threshold: as printed, and in a practical calibration of the same guarantee.
+"""Calibration: noise, number of updates and threshold, as printed and in a practical form of the same guarantee.
 
 A `Calibration` holds the numbers that the interactive mechanism runs with. What it costs is computed from them and from
 exact sensitivities (`privacy`), whatever formula they come from; what it promises of the error is `alpha`.
@@ -111,13 +111,13 @@ class Calibration:
 
     @property
     def comparison_epsilon(self) -> float:
-        """What the comparisons of one epoch cost, in nats."""
+        """Privacy loss of the comparisons of one epoch, in nats."""
         sensitivity = self.diameter / self.records
         return sensitivity / self.threshold_scale + 2.0 * sensitivity / self.query_scale
 
     @property
     def release_epsilon(self) -> float:
-        """What the releases of one epoch cost, in nats; inf where they are Gaussian."""
+        """Privacy loss of the releases of one epoch, in nats; inf where they are Gaussian."""
         if self.noise == "gaussian":
             return math.inf
         return 3.0 * self.diameter / self.records / self.release_scale

@@ -264,7 +264,7 @@ class SubsetDistances:
 
     @functools.cached_property
     def members(self) -> NDArray[np.bool_]:
-        """Which query points are in which set, shape (L K, k): all sets of probability 1, then of 1/2, ..."""
+        """Membership of query points in sets, shape (L K, k): all sets of probability 1, then of 1/2, ..."""
         rng = np.random.default_rng(self.seed)
         chances = np.repeat(0.5 ** np.arange(self.scales), self.sets)
         return rng.random((len(chances), len(self.queries))) < chances[:, None]

@@ -95,12 +95,12 @@ class InteractiveDistances:
 
     @property
     def most_lines(self) -> int:
-        """How many lines a hypothesis may get: one an update."""
+        """Largest number of lines of a hypothesis: one an update."""
         return self.calibration.updates
 
     @property
     def claim(self) -> Claim:
-        """What the calibration accounts for: `PureDP` or `ApproxDP`."""
+        """Claim that the calibration accounts for: `PureDP` or `ApproxDP`."""
         return self.calibration.claim
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
@@ -183,7 +183,7 @@ class InteractiveDistances:
     def between_mistakes(
         self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
-        """What a run does with the data where the learner made no mistake: nothing."""
+        """Hook of a run for queries on which the learner made no mistake: does nothing."""
 
     def _release_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
         draw = rng.laplace if self.calibration.noise == "laplace" else rng.normal

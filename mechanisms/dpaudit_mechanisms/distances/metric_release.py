@@ -93,7 +93,7 @@ class MetricDistances:
 
     @property
     def claim(self) -> Claim:
-        """That of the l1 mechanism."""
+        """Claim of the l1 mechanism."""
         return self.inner.claim
 
     @property
@@ -173,7 +173,7 @@ class EmbeddedDistances:
 
     @property
     def claim(self) -> Claim:
-        """That of the l1 mechanism."""
+        """Claim of the l1 mechanism."""
         return self.calibration.claim
 
     def embedding_of(self, data: Any) -> Embedding:
@@ -193,7 +193,7 @@ class EmbeddedDistances:
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """Those of the l1 mechanism: the error beyond the distortion of the embedding."""
+        """Bounds of the l1 mechanism: the error beyond the distortion of the embedding."""
         return [
             dataclasses.replace(
                 bound, loss=lambda data, outputs, of=bound.loss: of(self.embedding.embed(data), outputs)

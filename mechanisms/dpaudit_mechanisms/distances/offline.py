@@ -36,7 +36,7 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """What the offline mechanism releases: lines of each coordinate, whose maximum with 0 is its average distance.
+    """Release of the offline mechanism: lines of each coordinate, whose maximum with 0 is its average distance.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class OfflineDistances:
 
     @property
     def cost(self) -> float:
-        """What all coordinates cost: zCDP where delta is positive, nats where it is 0."""
+        """Privacy cost of all coordinates: zCDP where delta is positive, nats where it is 0."""
         calibrations = [self.calibration(i) for i in range(len(self.widths))]
         return math.fsum(tuned.rho if self.delta > 0.0 else tuned.epsilon for tuned in calibrations)
 

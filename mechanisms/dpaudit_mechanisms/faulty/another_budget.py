@@ -36,20 +36,20 @@ class SpendsAnotherBudget:
 
     @property
     def fault(self) -> str:
-        """What is wrong."""
+        """Description of the fault."""
         return f"draws of {type(self.mechanism).__name__} spend {self.factor:g} times the budget"
 
     @property
     def claim(self) -> Any:
-        """That of the mechanism."""
+        """Claim of the mechanism."""
         return self.mechanism.claim
 
     def pairs(self) -> Any:
-        """Those of the mechanism."""
+        """Pairs of the mechanism."""
         return self.mechanism.pairs()
 
     def utility_bounds(self) -> Any:
-        """Those of the mechanism, for its own budget."""
+        """Bounds of the mechanism, for its own budget."""
         return self.mechanism.utility_bounds()
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:

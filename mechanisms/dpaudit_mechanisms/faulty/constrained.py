@@ -121,7 +121,7 @@ class LaplaceOnAnyTotal:
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         exact = self.privacy_loss(*self.pairs()[0])
         return f"answers off the plane have other normalisers: loss {exact:g} nats, promised {self.epsilon:g}"
 
@@ -161,7 +161,7 @@ class ImagedOntoTheData(ImagedLaplace):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         return f"the set that outputs are moved onto follows the data: loss inf nats, promised {self.epsilon:g}"
 
 
@@ -188,13 +188,13 @@ class RejectedGivesUp(Rejected):
 
     @property
     def claim(self) -> Any:
-        """That of rejection itself: at most twice the mechanism's epsilon (CD-S7)."""
+        """Claim of rejection itself: at most twice the mechanism's epsilon (CD-S7)."""
         claim = self.mechanism.claim
         return claim.with_value(2.0 * claim.value)
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         return f"the true answer itself is an output: loss inf nats, promised {self.claim.value:g}"
 
 
@@ -213,7 +213,7 @@ class MixtureByTheData(Mixture):
 
     @property
     def fault(self) -> str:
-        """What is wrong."""
+        """Description of the fault."""
         return f"the weights depend on the data, promised {self.claim}"
 
 
@@ -235,7 +235,7 @@ class MetropolisStartsAtTheTruth(HierarchyMetropolis):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         return f"a chain that has not moved releases the truth: loss inf nats, promised {self.epsilon:g}"
 
 
@@ -289,6 +289,6 @@ class GeometricForgetsTheProposal(GeometricOnHierarchy):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         exact = (self.tree.levels + 1) / self.scale
         return f"the proposal's density is left out: loss {exact:g} nats, promised {self.epsilon:g}"

@@ -20,7 +20,7 @@ class _Broken(StrategyRelease):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact loss."""
+        """Description of the fault, and the true exact loss."""
         pair = self.pairs()[0]
         return f"{self.what}: loss {self.distance(pair.x, pair.x_prime):.6g}, promised {self.total:g}"
 
@@ -91,5 +91,5 @@ class CountsKeepTrueZeros(CountsRelease):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true loss."""
+        """Description of the fault, and the true loss."""
         return f"empty cells stay empty: loss inf nats, promised {self.total:g}"

@@ -39,7 +39,7 @@ class SparseVectorNotRefreshed(InteractiveDistances):
 
     @property
     def fault(self) -> str:
-        """What is wrong."""
+        """Description of the fault."""
         return f"{self.what}, promised {self.claim}"
 
 
@@ -64,7 +64,7 @@ class LearnerReadsWithoutMistakes(InteractiveDistances):
 
     @property
     def fault(self) -> str:
-        """What is wrong."""
+        """Description of the fault."""
         return f"{self.what}, promised {self.claim}"
 
 
@@ -81,7 +81,7 @@ class EmbeddingLooksAtTheData(EmbeddedDistances):
         return SubsetDistances(given.distance, list(data), given.sets, given.seed, "corrected", given.diameter)
 
     def sensitivity(self, x: Any, x_prime: Any) -> float:
-        """How far the average image distances of two databases are apart over the queries, times n."""
+        """Largest difference of the average image distances of two databases over the queries, times n."""
         both = []
         for data in (x, x_prime):
             used, answers = self.embedding_of(data), np.zeros((1, 0))
@@ -94,7 +94,7 @@ class EmbeddingLooksAtTheData(EmbeddedDistances):
 
     @property
     def fault(self) -> str:
-        """What is wrong, by the first pair."""
+        """Description of the fault, by the first pair."""
         (x, x_prime), *_ = self.databases
         found = self.sensitivity(x, x_prime)
         return f"{self.what}: a query changes by {found:.3g} / n, at most 1 / n is promised and paid for"
@@ -113,7 +113,7 @@ class ProjectionScaledToTheData(EmbeddedDistances):
 
     @property
     def fault(self) -> str:
-        """What is wrong."""
+        """Description of the fault."""
         return f"{self.what}: a query changes by the images of all records, promised {self.claim}"
 
 

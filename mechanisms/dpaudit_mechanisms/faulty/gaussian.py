@@ -28,7 +28,7 @@ class GaussianTooLittleNoise(Gaussian):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the true exact value of the claim's parameter (or delta at the claim's epsilon)."""
+        """Description of the fault, and the exact value of the claim's parameter (or delta at the claim's epsilon)."""
         pair = self.pairs()[0]
         head = f"sigma is {self.factor:g} times too small: "
         if isinstance(self.claim, ApproxDP):

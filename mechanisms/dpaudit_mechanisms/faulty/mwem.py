@@ -18,7 +18,7 @@ class _FaultyMWEM(MWEM):
 
     @property
     def fault(self) -> str:
-        """What is wrong, and the loss of the worst pair."""
+        """Description of the fault, and the loss of the worst pair."""
         pair = self.pairs()[0]
         promised = self.claim.for_pair(pair.x, pair.x_prime).value
         words = "loss" if self.rounds == 1 else "loss of at most"

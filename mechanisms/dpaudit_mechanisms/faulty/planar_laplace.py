@@ -60,7 +60,7 @@ class PlanarLaplaceOneMoved(PlanarLaplace):
         return self.points[list(self.ids or ()).index(name)]
 
     def centre(self, data: Any) -> FloatArray:
-        """Where the law of an input has its centre, in km, shape (2,)."""
+        """Centre of the law of an input, in km, shape (2,)."""
         place = answer(data, 2)
         if tuple(place.tolist()) != self._place(self.moved):
             return place
@@ -78,7 +78,7 @@ class PlanarLaplaceOneMoved(PlanarLaplace):
 
     @property
     def fault(self) -> str:
-        """What is wrong, the exact loss of the planted pair, and how many pairs break their budgets."""
+        """Description of the fault, the exact loss of the planted pair, and the number of pairs over budget."""
         x, y = self._place(self.moved), self._place(self.away_from)
         promised, exact = float(np.hypot(x[0] - y[0], x[1] - y[1]) / self.scale), self.privacy_loss(x, y)
         broken = int((self.excesses() > 0.0).sum())

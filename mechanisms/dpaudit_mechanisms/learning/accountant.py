@@ -1,4 +1,4 @@
-"""What DP-SGD promises: the privacy profile of composed Gaussian noise on Poisson samples.
+"""Accountant of DP-SGD: the privacy profile of composed Gaussian noise on Poisson samples.
 
 One step. Each example is in the batch with probability q, of its own; the sum of gradients, each clipped to norm C,
 gets Gaussian noise of standard deviation sigma C. For adding or removing one example the dominating pair is, with C =

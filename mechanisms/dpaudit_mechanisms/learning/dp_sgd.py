@@ -41,7 +41,7 @@ HIDDEN = 12
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """How to train.
+    """Settings of a training.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Training:
 
     @property
     def promise(self) -> SampledGaussian:
-        """What the training promises, for adding or removing one example."""
+        """Claim of the training, for adding or removing one example."""
         return SampledGaussian(self.steps, self.sampling_probability, self.noise_multiplier)
 
 
@@ -90,7 +90,7 @@ class Canaries:
 
 @dataclasses.dataclass(frozen=True)
 class Transcript:
-    """What was released, on the probes, and the final model.
+    """Released values on the probes, and the final model.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ Masks = Callable[[BoolArray, BoolArray, Training, np.random.Generator], "MaskIte
 
 
 class MaskIterator:
-    """Which examples and which canaries are in each batch, one step a call of `next`."""
+    """Iterator over batches: their examples and their canaries, one step a call of `next`."""
 
     def __init__(self, draw: Callable[[], tuple[BoolArray, BoolArray]]) -> None:
         self._draw = draw

@@ -48,7 +48,7 @@ class ChainGenerator:
 
     @property
     def claim(self) -> GaussianDP:
-        """What it promises for adding or removing one record."""
+        """Claim for adding or removing one record."""
         return GaussianDP(self.mu)
 
     def with_budget(self, factor: float) -> ChainGenerator:

@@ -43,7 +43,7 @@ class NoisyVotes:
 
     @property
     def claim(self) -> PureDP:
-        """What one release promises."""
+        """Claim of one release."""
         return PureDP(self.epsilon)
 
     def pairs(self) -> list[Pair]:

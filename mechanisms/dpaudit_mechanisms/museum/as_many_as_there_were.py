@@ -1,4 +1,4 @@
-"""As many synthetic records as there were real ones."""
+"""Synthetic records, as many as there were real ones."""
 
 import numpy as np
 

@@ -45,12 +45,12 @@ from dpaudit_mechanisms.preprocessing.program import answers_alone, joint, one_s
 SMALL = 100  # K N: up to here a descent from every start
 TURNS = 12  # of the blocks, at most
 SLOW = 0.01  # relative gain of a turn below which the expensive block is tried too
-ENOUGH = 1e-5  # relative: a turn that gains less is the last one
+MIN_GAIN = 1e-5  # relative gain of a turn: one that gains less is the last
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Preprocessed:
-    """What to answer and with which noise.
+    """Transformed queries, and the scales of their noise.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Preprocessed:
 
     @property
     def gap(self) -> float:
-        """How far above the optimum the loss can be, as a share of the loss: in [0, 1]."""
+        """Largest distance of the loss above the optimum, as a share of the loss: in [0, 1]."""
         return max(0.0, 1.0 - self.lower_bound / self.value) if self.value > 0.0 else 0.0
 
     def mechanism(self, metric: ArrayLike, **options: Any) -> DxLaplace:
@@ -198,7 +198,7 @@ def _descended(problem: Problem, best: Point) -> Point:
             best = better(problem, best, _scales_alone(problem, best))
             if problem.value(*best) > (1.0 - SLOW) * before:  # the expensive block, where the cheap ones gain little
                 best = better(problem, best, _attempt(answers_alone, problem, best)[0])
-        if problem.value(*best) >= (1.0 - ENOUGH) * before:
+        if problem.value(*best) >= (1.0 - MIN_GAIN) * before:
             break
     return best
 

@@ -1,4 +1,4 @@
-"""What the experiments on datacubes measure: errors, exact improvements and times of seven strategies, and table 1.
+"""Measurements of the experiments on datacubes: errors, improvements and times of seven strategies, and table 1.
 
 The answers' errors do not depend on the counts, and all are proportional to 1 / epsilon: Laplace noise is, and every
 recovery used here commutes with scaling. So epsilon = 1 is run, and other values are scaled from it. An error is the

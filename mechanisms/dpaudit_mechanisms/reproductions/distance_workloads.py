@@ -59,7 +59,7 @@ def _scaled(points: FloatArray) -> FloatArray:
 
 
 def people(count: int, rng: np.random.Generator) -> FloatArray:
-    """Where `count` people live, shape (count, 2): their city, and up to 0.005 of the diameter from its centre."""
+    """Homes of `count` people, shape (count, 2): their city, and up to 0.005 of the diameter from its centre."""
     points, shares, _, _ = cities()
     homes = points[rng.choice(len(points), size=count, p=shares)] + rng.uniform(-0.005, 0.005, size=(count, 2))
     return np.clip(homes, 0.0, points.max(axis=0))

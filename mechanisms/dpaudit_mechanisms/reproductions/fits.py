@@ -30,7 +30,7 @@ def exponent(logs: FloatArray, errors: FloatArray) -> list[float]:
 
 
 def significant(p_values: ArrayLike, level: float = 0.05) -> int:
-    """How many of these comparisons stand at the level together, by Holm's method: no false one with 1 - level."""
+    """Number of comparisons that are significant by Holm's method: no false one with probability 1 - level."""
     return int(_part("stats.multitest").multipletests(p_values, alpha=level, method="holm")[0].sum())
 
 

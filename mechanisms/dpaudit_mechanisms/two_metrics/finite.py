@@ -36,7 +36,7 @@ MAX_PAIRS = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LevelMechanism(PartitionAndWeight):
-    """What the mechanisms between finite spaces share; a subclass states `costs` and `covers`.
+    """Base of the mechanisms between finite spaces; a subclass states `costs` and `covers`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class LevelMechanism(PartitionAndWeight):
         """Steps from each dataset to each anchor, shape (datasets, anchors)."""
 
     def covers(self) -> BoolArray:
-        """Whether an anchor covers a value, shape (anchors, outcomes)."""
+        """Tell whether an anchor covers a value, shape (anchors, outcomes)."""
         return np.eye(self.spaces.outcomes, dtype=bool)
 
     def penalties(self) -> FloatArray:

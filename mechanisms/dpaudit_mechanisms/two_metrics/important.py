@@ -135,7 +135,7 @@ class ImportantOnTheLine(PartitionAndWeight):
         return levels + self.penalty * ~is_inside(self.important_values(data), batch)
 
     def lowest_level(self, data: Any) -> float:
-        """That of the profile, which the penalty does not lower."""
+        """Lowest level of the profile, which the penalty does not lower."""
         return self.profile.lowest
 
     def log_alpha_of(self, data: Any) -> float:

@@ -58,7 +58,7 @@ def minkowski(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """What of the first union is not in the second, up to ends, without intervals of length 0.
+    """Difference of two unions, the first less the second, up to ends and without intervals of length 0.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def difference(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def is_inside(intervals: FloatArray, points: ArrayLike) -> np.ndarray:
-    """Whether each point is in a union of disjoint intervals in increasing order; of the shape of `points`."""
+    """Tell whether each point is in a union of disjoint intervals in increasing order; of the shape of `points`."""
     values = np.asarray(points, dtype=float)
     if not len(intervals):
         return np.zeros(values.shape, dtype=bool)

@@ -99,12 +99,12 @@ class FiniteSpaces:
 
     @property
     def datasets(self) -> int:
-        """How many datasets there are."""
+        """Number of datasets."""
         return len(self.privacy_metric)
 
     @property
     def outcomes(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return len(self.utility_metric)
 
     @functools.cached_property
@@ -124,7 +124,7 @@ class FiniteSpaces:
 
     @functools.cached_property
     def values_of(self) -> BoolArray:
-        """Whether f(y) = r, shape (datasets, outcomes)."""
+        """Tell whether f(y) = r, shape (datasets, outcomes)."""
         return self.values[:, None] == np.arange(self.outcomes)
 
     @functools.cached_property
@@ -154,7 +154,7 @@ class FiniteSpaces:
         return found
 
     def nearby_values(self, widths: ArrayLike) -> BoolArray:
-        """Whether some dataset with the value v has one with the value r within widths[v], shape (m, m).
+        """Tell whether some dataset with value v has one with value r within widths[v], shape (m, m).
 
         Row v is the set T_0 of the datasets with value v (UP-D-T): it depends on the value alone (eq. 16).
         """

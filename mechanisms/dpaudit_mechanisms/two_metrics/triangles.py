@@ -95,7 +95,7 @@ class GraphClasses:
 
     @functools.cached_property
     def bits(self) -> NDArray[np.bool_]:
-        """Whether each graph has each edge, shape (classes, edges)."""
+        """Tell whether each graph has each edge, shape (classes, edges)."""
         return (np.asarray(self.codes)[:, None] >> np.arange(len(edges(self.nodes))) & 1).astype(bool)
 
     @functools.cached_property

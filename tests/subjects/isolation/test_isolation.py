@@ -27,7 +27,7 @@ from dpaudit.features.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, as_isolation, isolated
-from dpaudit.subjects.plain import Planer, TooLarge, packed, unpacked
+from dpaudit.subjects.plain import PlainWriter, TooLarge, packed, unpacked
 
 HERE = Path(__file__).parent
 COUNT = [0]
@@ -125,7 +125,7 @@ def test_limits_that_make_no_sense_are_refused(text: str, message: str) -> None:
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_plain_data_has_the_tokens_and_numbers_of_the_output_itself(value: Any) -> None:
-    crossed = unpacked(packed(Planer(1 << 20).plain(value)))
+    crossed = unpacked(packed(PlainWriter(1 << 20).plain(value)))
     if not isinstance(value, np.ma.MaskedArray):
         assert canonical(crossed) == canonical(value)
         ours, theirs = from_objects([value]), from_objects([crossed])
@@ -136,7 +136,7 @@ def test_plain_data_has_the_tokens_and_numbers_of_the_output_itself(value: Any) 
 
 def test_plain_data_is_limited_and_knows_no_other_class() -> None:
     with pytest.raises(TooLarge):
-        Planer(100).plain("x" * 100)
+        PlainWriter(100).plain("x" * 100)
     with pytest.raises(ValueError, match="plain data must be readable"):
         unpacked(packed(Path("/")))
 
@@ -249,7 +249,7 @@ def test_a_worker_keeps_no_exception_of_its_calls() -> None:
     assert list(subject.sample(1.0, 2, rng)) == [0.0, 0.0]
 
 
-def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
+def test_a_table_of_all_pairs_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
     pairs = dpaudit.all_pairs([float(k) for k in range(80)])
     with pytest.raises(
         UsageError, match=r"isolation must not be given with a table of all pairs, .* made in one random order"

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpaudit.symbolic.faces import Log, NumpyFace, words_between
+from dpaudit.symbolic.generators import Log, NumpyRng, words_between
 
 ASKED = {
     "beta": (2.0, 3.0), "binomial": (10, 0.3), "bytes": (5,), "chisquare": (3.0,), "choice": ([1, 2, 3],),
@@ -27,7 +27,7 @@ METHODS = [name for name in dir(np.random.Generator) if not name.startswith("_")
 
 def logged():
     log = Log(np.random.PCG64(3))
-    return NumpyFace(log), log
+    return NumpyRng(log), log
 
 
 def test_every_method_of_the_generator_is_recorded():

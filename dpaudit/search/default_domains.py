@@ -1,4 +1,4 @@
-"""Guess of a domain where nobody states one: from what a mechanism says of itself, or from an example.
+"""Default domain of a mechanism that states none: from its defaults and type hints, or from an example.
 
 The first of these that is there is taken: an example (a DataFrame, a list of dictionaries, a dataset, a number, an
 array, or a hypothesis strategy of inputs), the default value of the mechanism's first parameter, its type hint. A guess

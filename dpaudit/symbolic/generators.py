@@ -1,6 +1,6 @@
-"""The faces of a generator: numpy's, numpy's old one and that of the module `random`, all on one source of draws.
+"""Traced generators: numpy's, numpy's old one and that of the module `random`, all on one source of draws.
 
-A face knows names and arguments, and asks its `Source` for the draws: a source gives symbols (`exact_draws`,
+A generator knows names and arguments, and asks its `Source` for the draws: a source gives symbols (`exact_draws`,
 `noise_draws`), or numbers of a real stream with a log of what was asked (`Log`). Whatever has several names is asked by
 that of `numpy.random.Generator`, with its arguments by name.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-# Streams below faces, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
+# Streams below generators, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
 BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
 REFERENCE = np.random.Generator(np.random.PCG64(0))  # by which arguments are checked: nobody reads its numbers
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
@@ -59,7 +59,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     }.items()
     for method in methods
 }
-# Names of numpy's old face for what its generator calls otherwise.
+# Names of numpy's old generator for what its new one calls otherwise.
 OLD_NAMES: Mapping[str, str] = {
     "random_sample": "random", "ranf": "random", "sample": "random", "rand": "random", "randn": "standard_normal",
     "randint": "integers", "random_integers": "integers", "tomaxint": "integers",
@@ -138,7 +138,7 @@ def _short(value: Any) -> str:
 
 
 class Source(abc.ABC):
-    """Source of the draws that a face is asked for."""
+    """Source of the draws that a generator is asked for."""
 
     @abc.abstractmethod
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
@@ -158,7 +158,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def lose(self, what: str) -> Source:
-        """Note that the generator is used in a way that no draw accounts for; gives the source of a copy of it."""
+        """Note a use of the generator that cannot be traced, such as a copy of it; returns the source for the copy."""
 
 
 def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -183,7 +183,7 @@ def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[s
     return method, {**given, "endpoint": True} if name == "random_integers" else given
 
 
-class Face:
+class TracedRng:
     """A generator on a source; a copy of it is lost, and so is one on which a program keeps something."""
 
     def __init__(self, source: Source, *of_kind: Any) -> None:
@@ -210,7 +210,7 @@ class Face:
     __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
 
 
-class NumpyFace(Face, np.random.Generator):
+class NumpyRng(TracedRng, np.random.Generator):
     """A `numpy.random.Generator` on a source; `stream` is what compiled code finds in it."""
 
     def __init__(self, source: Source, stream: np.random.BitGenerator | None = None) -> None:
@@ -226,11 +226,11 @@ class NumpyFace(Face, np.random.Generator):
         return self._dpaudit_source.bits()
 
     def spawn(self, n_children: int) -> Any:
-        """Faces of the source's children."""
-        return [NumpyFace(child) for child in self._dpaudit_source.children(n_children)]
+        """Generators on the source's children."""
+        return [NumpyRng(child) for child in self._dpaudit_source.children(n_children)]
 
 
-class OldNumpyFace(Face, np.random.RandomState):
+class OldNumpyRng(TracedRng, np.random.RandomState):
     """A `numpy.random.RandomState` on a source."""
 
     def __init__(self, source: Source) -> None:
@@ -241,10 +241,10 @@ class OldNumpyFace(Face, np.random.RandomState):
         return np.random.RandomState  # by its name, for which another class stands in recorded runs
 
 
-class PythonFace(Face, random.Random):
+class PythonRng(TracedRng, random.Random):
     """A `random.Random` on a source; what is no method here, Python makes of `random` and `_randbelow`."""
 
-    def __new__(cls, source: Source) -> PythonFace:
+    def __new__(cls, source: Source) -> PythonRng:
         return super().__new__(cls, 0)  # type: ignore[call-arg]
 
     def __init__(self, source: Source) -> None:
@@ -297,11 +297,11 @@ def _method(name: str) -> Callable[..., Any]:
 
 # All of them: whatever a later numpy adds must not draw from a stream that is not the source's.
 for _name in NUMPY_METHODS:
-    if _name not in vars(NumpyFace):
-        setattr(NumpyFace, _name, _method(_name))
+    if _name not in vars(NumpyRng):
+        setattr(NumpyRng, _name, _method(_name))
 for _name in (*PARAMETERS, *OLD_NAMES):
     if hasattr(np.random.RandomState, _name):
-        setattr(OldNumpyFace, _name, _method(_name))
+        setattr(OldNumpyRng, _name, _method(_name))
 
 
 # Draws of a seed are no noise, and others can be made of a state.
@@ -317,10 +317,10 @@ def _losing(name: str, reason: str, real: Callable[..., Any]) -> Callable[..., A
     return method
 
 
-for _face, _kind in ((OldNumpyFace, np.random.RandomState), (PythonFace, random.Random)):
+for _traced, _kind in ((OldNumpyRng, np.random.RandomState), (PythonRng, random.Random)):
     for _name, _reason in {"seed": "the generator is seeded again", **_LOST}.items():
         if hasattr(_kind, _name):
-            setattr(_face, _name, _losing(_name, _reason, getattr(_kind, _name)))
+            setattr(_traced, _name, _losing(_name, _reason, getattr(_kind, _name)))
 
 
 class Log(Source):
@@ -332,7 +332,7 @@ class Log(Source):
     Examples
     --------
     >>> log = Log(np.random.PCG64(7))
-    >>> NumpyFace(log).laplace(scale=2.0) == np.random.default_rng(7).laplace(scale=2.0)
+    >>> NumpyRng(log).laplace(scale=2.0) == np.random.default_rng(7).laplace(scale=2.0)
     True
     >>> [str(call) for call in log.calls]
     ['numpy laplace(scale=2)']

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
-from dpaudit.cli import chatter, main
+from dpaudit.cli import main, subject_output
 from dpaudit.errors import DpauditNoteWarning
 
 LOUD = """
@@ -27,24 +27,24 @@ release.claim, release.pairs = claim, pairs
 
 def test_the_first_lines_are_passed_on_and_all_are_counted():
     into = io.StringIO()
-    stream = chatter.Sparing(into)
+    stream = subject_output.LimitedStream(into)
     for place in range(7):
         print("line", place, file=stream)
     stream.write("and a part")
     stream.writelines(["\n", "x\n"])
-    assert into.getvalue() == "".join(f"line {place}\n" for place in range(chatter.LINES))
+    assert into.getvalue() == "".join(f"line {place}\n" for place in range(subject_output.MAX_LINES))
     assert stream.count == 9 and not stream.closed  # what is no writing is the stream's own
-    long = chatter.Sparing(into := io.StringIO())
+    long = subject_output.LimitedStream(into := io.StringIO())
     for _ in range(10):
         long.write("x" * 100)
-    assert into.getvalue() == "x" * chatter.MAX_CHARACTERS + "…" and long.count == 1 and long.cut == 1
-    assert chatter.suppressed(long, Counter()) == ["Of 1 of these lines the first 500 characters are shown."]
+    assert into.getvalue() == "x" * subject_output.MAX_CHARACTERS + "…" and long.count == 1 and long.cut == 1
+    assert subject_output.suppressed(long, Counter()) == ["Of 1 of these lines the first 500 characters are shown."]
 
 
 def test_of_a_warning_from_one_line_the_first_is_shown_and_those_of_dpaudit_all():
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        with chatter.warnings_once() as more:
+        with subject_output.warnings_once() as more:
             for place in range(5):
                 warnings.warn(f"text {place}", UserWarning, stacklevel=1)
                 warnings.warn(f"note {place}", DpauditNoteWarning, stacklevel=1)
@@ -54,7 +54,7 @@ def test_of_a_warning_from_one_line_the_first_is_shown_and_those_of_dpaudit_all(
     assert sum("note" in text for text in texts) == 5 and list(more.values()) == [4]
     with pytest.raises(UserWarning), warnings.catch_warnings():
         warnings.simplefilter("error")
-        with chatter.warnings_once():
+        with subject_output.warnings_once():
             warnings.warn("an error", UserWarning, stacklevel=1)
 
 
@@ -66,7 +66,7 @@ def test_a_mechanism_that_prints_and_warns_each_time_does_not_flood_the_terminal
         warnings.simplefilter("always")
         shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code in (0, 5), shown.output
-    assert shown.stderr.count("called with") == chatter.LINES and "called with" not in shown.stdout
+    assert shown.stderr.count("called with") == subject_output.MAX_LINES and "called with" not in shown.stdout
     assert re.search(r"Note: The subject printed \d{3,} lines; the first 5 are shown\.", shown.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter("always")

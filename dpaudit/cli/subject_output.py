@@ -1,7 +1,7 @@
 """Prints and warnings of a subject while it runs: the first of them are shown, the rest is counted.
 
-A mechanism is called a hundred thousand times. Lines that it prints in this process go to stderr, the first `LINES` of
-them; of the warnings that one line of code gives, the first is shown. What is held back is told once, at the end. What
+A mechanism is called a hundred thousand times. Lines that it prints in this process go to stderr, `MAX_LINES` at
+most; of the warnings that one line of code gives, the first is shown. A note at the end counts the others. What
 other processes and C code write is passed on as it comes. Warnings of dpaudit itself are all shown.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 from dpaudit import errors
 
-LINES = 5  # that are shown
+MAX_LINES = 5  # of a subject's prints that are shown
 MAX_CHARACTERS = 500  # characters of each
 
 
-class Sparing:
+class LimitedStream:
     """A stream that passes on the first lines, and counts the others. What is no writing of text, it leaves alone."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -32,7 +32,7 @@ class Sparing:
         *whole, rest = str(text).split("\n")
         for line in whole:
             self._part(line)
-            if self.lines < LINES:
+            if self.lines < MAX_LINES:
                 self._stream.write("\n")
             self.lines += 1
             self._place = 0
@@ -40,7 +40,7 @@ class Sparing:
         return len(text)
 
     def _part(self, text: str) -> None:
-        if self.lines < LINES and self._place <= MAX_CHARACTERS:
+        if self.lines < MAX_LINES and self._place <= MAX_CHARACTERS:
             room = MAX_CHARACTERS - self._place
             self._stream.write(text[:room] + "…" * (len(text) > room))
             self.cut += len(text) > room
@@ -83,15 +83,15 @@ def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
         yield more
 
 
-def suppressed(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
+def suppressed(stream: LimitedStream, more: Counter[tuple[str, str, int]]) -> list[str]:
     """Sentences on what was held back."""
     notes = []
-    if stream.count > LINES:
-        notes.append(f"The subject printed {stream.count:,} lines; the first {LINES} are shown.")
+    if stream.count > MAX_LINES:
+        notes.append(f"The subject printed {stream.count:,} lines; the first {MAX_LINES} are shown.")
     if stream.cut:
         notes.append(f"Of {stream.cut} of these lines the first {MAX_CHARACTERS} characters are shown.")
-    for (category, file, line), count in more.most_common(LINES):
+    for (category, file, line), count in more.most_common(MAX_LINES):
         notes.append(f"{file}:{line} gave {count:,} more warnings of the kind {category}.")
-    if len(more) > LINES:
-        notes.append(f"{len(more) - LINES:,} more places gave warnings again.")
+    if len(more) > MAX_LINES:
+        notes.append(f"{len(more) - MAX_LINES:,} more places gave warnings again.")
     return notes
