@@ -53,7 +53,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 Cells = NDArray[np.int64]  # a cell for each value of a column; below 0 where it can be in no event
 WORD = re.compile(r"[^\W\d_]+")
 Event = NDArray[np.int8]  # the half of each output: 1 in A, -1 in B, 0 elsewhere; `LEFT_OUT` where no plant has it
-LEFT_OUT = 2
+LEFT_OUT = 2  # neither of the signs of the halves nor 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -125,6 +125,6 @@ def test_an_interrupted_command_says_which_call_it_waited_for(tmp_path, monkeypa
         "def hangs(data):\n    raise KeyboardInterrupt  # as of Ctrl-C, in a call that hangs\n"
     )
     done = CliRunner().invoke(main, ["audit", "m.py:hangs", "--claim", "eps=1", "--pairs", "0,1", *more])
-    first, last = done.stderr.splitlines()[-2:]
+    first, last = done.output.splitlines()[-2:]
     assert (done.exit_code, first) == (130, "Interrupted.")
     assert last.startswith("It was in a call, at line 2 of ") and "m.py. `dpaudit audit --isolation seconds=10`" in last
