@@ -27,9 +27,10 @@ from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import STANDARD, attributes_of
+from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import MORE, UNSURE
+from dpaudit.symbolic.dependence import MORE, UNSURE, VIEW
+from dpaudit.symbolic.program_state import is_atom
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
@@ -45,6 +46,8 @@ INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
 class NeedsNumbers(BaseException):
     """Reason to run a program on numbers: it does what integers as symbols cannot tell from a mistake."""
 
+
+USUAL = frozenset({np.int64, np.float64, np.bool_, np.complex128})  # classes of numbers that count as Python's
 
 # What stands for a tail in an output: an object that prints as its number, with the name of the class that it has.
 MARKS: Mapping[type, type] = {kind: type(kind.__name__, (Opaque,), {}) for kind in (int, float)}
@@ -86,8 +89,6 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     `NeedsNumbers` where it holds integers as symbols that cannot be followed.
     """
     tails: list[Tail] = []
-    if isinstance(output, Failed) and not output.is_whole:
-        UNSURE.append(MORE)
     try:
         if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)
@@ -108,8 +109,8 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     if kind := next(unread, ""):
         tracer.refuse(f"what is in an output of the class {kind} is not read")
     token = identity(plain)
-    if tracer.depends is not None:
-        tracer.depends.note_form(token, [*held(output)])
+    if tracer.depends is not None and not (tracer.has_wholes or tracer.has_uniforms):
+        tracer.depends.note_form(token, (*held(output),))  # else a run with numbers shows it
     if not isinstance(plain, int | float | str) and identity(plain, -1) != token:  # one level more shows more
         tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
     if not tails:
@@ -121,31 +122,63 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
 
 
-def held(output: Any) -> Iterator[Any]:
-    """Classes of an output and of its parts in their order, and the bits of NaN: what its token need not show.
+def held(output: Any, is_exact: bool = True) -> Iterator[Any]:
+    """What an output and its parts are beside their values, in their order: what its token need not show.
 
+    Classes, types and layouts of arrays, and places that hold one object; of exact runs also bytes, as those of NaN.
     Numbers of numpy's usual types count as Python's.
     """
-    waiting, kept = [output], dict[int, Any]()  # what is looked at stays, and its number its own
+    waiting, places = [output], dict[int, tuple[int, Any]]()  # what is looked at stays, and its number its own
     while waiting:
         value = waiting.pop()
         kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
-        is_usual = issubclass(kind, np.generic) and np.dtype(kind) in STANDARD
-        yield type(kind(0).item()) if is_usual else kind
-        if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64):
-            yield value.dtype.str, value.shape, repr(value.dtype.metadata)
-        if isinstance(value, Failed):
-            yield value.held
-        elif isinstance(value, Symbol | SymbolArray):
+        yield type(kind(0).item()) if kind in USUAL else kind
+        if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64 | np.dtype):
+            yield [*_type_of(value if isinstance(value, np.dtype) else value.dtype)]
+        if isinstance(value, Symbol | SymbolArray | Fraction):
             continue
-        elif isinstance(value, float | complex | np.inexact) or (kind is np.ndarray and value.dtype.kind in "fc"):
-            array = asarray(value)
-            yield from [array[nan].tobytes()] if (nan := np.isnan(array)).any() else []
-        elif kind is np.ndarray:
-            waiting += value.ravel().tolist() if value.dtype == object else []
-        elif id(value) not in kept:
-            kept[id(value)] = value
-            waiting += _parts(value)
+        if isinstance(value, float | complex | np.inexact) and value != value and is_exact:
+            yield asarray(value).tobytes()
+        if isinstance(value, Failed):
+            UNSURE.extend([] if value.is_whole else [MORE])
+            yield value.held
+        elif not is_atom(value):
+            place, _ = places.setdefault(id(value), (len(places), value))
+            yield place
+            if place == len(places) - 1:
+                waiting += _parts(value)
+                if isinstance(value, np.ndarray | np.void | memoryview):
+                    array = asarray(value)
+                    UNSURE.extend([VIEW] * _is_view_of_more(value))
+                    waiting += array.ravel().tolist() if array.dtype.hasobject else []
+                    waiting.append(value.obj if isinstance(value, memoryview) else value.base)
+                    yield array.shape, array.strides, array.flags.num
+                    yield is_exact and not array.dtype.hasobject and hash(array.tobytes())
+
+
+def _type_of(dtype: Any) -> Iterator[Any]:
+    """What a type of arrays holds beside its name: `long` and `long long` have one."""
+    yield dtype.char, dtype.type, dtype.isalignedstruct, repr(dtype), repr(dtype.metadata)
+    for inner, *place in (dtype.fields or {}).values():
+        yield [*_type_of(inner), place]
+    if dtype.subdtype is not None:
+        yield [*_type_of(dtype.base)]
+
+
+def _is_view_of_more(value: Any) -> bool:
+    """Tell whether an array, a record or a view of memory leads to bytes of which it is not made, as by its `base`."""
+    if isinstance(value, memoryview):
+        return value.nbytes < memoryview(value.obj).nbytes
+    owner, kind = value, np.ndarray if isinstance(value, np.ndarray) else np.generic
+    while (base := kind.base.__get__(owner)) is not None:
+        if not isinstance(base, np.ndarray):
+            return True
+        owner, kind = base, np.ndarray
+    if owner is value or isinstance(value, np.void):
+        return bool(value.nbytes < owner.nbytes)
+    is_shown, places = np.zeros(owner.nbytes, bool), [asarray(one).ctypes.data for one in (value, owner)]
+    np.ndarray((*value.shape, value.itemsize), bool, is_shown, places[0] - places[1], (*value.strides, 1))[...] = True
+    return not is_shown.all()
 
 
 def _parts(value: Any) -> list[Any]:

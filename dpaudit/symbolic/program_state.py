@@ -32,6 +32,7 @@ from dpaudit.symbolic.code_names import (
     Code,
     globals_of,
     has_one_order,
+    is_as_found,
     is_harmless,
     is_hidden,
     is_listed,
@@ -67,9 +68,14 @@ GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator
 METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an input"
+RAISES = "holds what raises where it is looked at"
+UNNAMED = "what no name of a program gives"  # the class of an object, a closure of a library
 # Of an own class, by which its state is not as it is read; and what no program names.
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
-UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
+UNREAD = frozenset({
+    "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
+    "__dataclass_fields__",
+})  # fmt: skip
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
 
@@ -77,7 +83,7 @@ class State:
     """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
-        self.doubt, self.has_formats = "", False
+        self.doubt, self.has_formats, self.has_sets = "", False, False
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
@@ -97,16 +103,10 @@ class State:
         waiting = list(roots)
         while waiting and not self.doubt:
             name, value = waiting.pop()
-            name = name if name != INPUT else COPIED if id(value) in replaced else HELD
-            key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
-            if is_atom(value) or key in self._known:
-                self.has_formats |= isinstance(value, str) and "%" in value
-                if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
-                    is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
-                    self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
-                continue
-            self._known[key] = value  # kept, so that its number stays its own
-            waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
+            try:
+                waiting += self._looked_at(name, value, replaced)
+            except Exception:  # whatever a proxy of something raises that is not there
+                self.doubt = f"{name} {RAISES}"
             if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                 self.doubt = "it holds more than is looked at after each call"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
@@ -117,6 +117,21 @@ class State:
         # process has may be: its generators are found by type, as `isinstance` takes some times as long.
         if self._reaches_more():
             self.look_at_process()
+
+    def _looked_at(self, name: str, value: Any, replaced: Set[int]) -> Iterable[tuple[str, Any]]:
+        """Look at one value; gives its parts, of which the rest is to be looked at."""
+        name = name if name != INPUT else COPIED if id(value) in replaced else HELD
+        key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
+        self._doubt_if(name != UNNAMED and is_as_found(value), MEMORY)
+        if is_atom(value) or key in self._known:
+            self.has_formats |= isinstance(value, str) and "%" in value
+            if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
+                is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
+                self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
+            return []
+        self._known[key] = value  # kept, so that its number stays its own
+        self.has_sets |= name not in (COPIED, UNNAMED) and issubclass(type(value), set)
+        return [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
 
     def look_at_process(self) -> None:
         """Look at all generators of the process from now on."""
@@ -221,7 +236,7 @@ class State:
             fields = [field for one in kind.__mro__ if is_own(one.__module__) for field in _fields(one)]
             own = getattr(value, "__dict__", {})
             found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
-            return [(name, kind), *found]
+            return [(UNNAMED, kind), *found]
         if isinstance(value, types.ModuleType):
             self._doubt_if(True, f"it holds the module {value.__name__} itself")
             return []
@@ -232,7 +247,7 @@ class State:
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._doubt_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
         self._doubt_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
-        return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
+        return [(UNNAMED, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
         """The items of a container, beside attributes; by Python's own methods, which a class cannot replace."""
@@ -268,7 +283,8 @@ class State:
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
         if not is_python or not is_of_own(function.__globals__):
             self._doubt_if(not is_listed(module), f"it holds {module}.{name}()")
-            return found + [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
+            named = [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
+            return [*((UNNAMED, cell) for _, cell in found), *named]
         found += attributes
         self.functions.append(function)
         self.codes.update((code.co_filename, code.co_firstlineno) for code in nested(function.__code__))
@@ -278,7 +294,9 @@ class State:
             # No code that is asked for its names gives one of a library another value.
             if is_of_own(place):
                 self._hold(f"the global {variable}", read)
-            found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
+            # `Code` knows what is done with a class that is named.
+            parts = (part for part in read() if not isinstance(part, types.ModuleType) and not is_as_found(part))
+            found += [(f"the global {variable}", part) for part in parts]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
@@ -300,12 +318,12 @@ class State:
             # What functions of its own module hold is the library's; what stands on them may be a program's.
             place = vars(sys.modules.get(kind.__module__, types))
             plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
-            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
+            passed = [*plain, *(vars(kind).get(key) for key in ("__doc__", "_baseclass"))]  # a text that is no format
             found = [(label, part) for label, part in found if not any(part is one for one in passed)]
             found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
         by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
         found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
-        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
+        return [*found, *((UNNAMED, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
@@ -323,9 +341,9 @@ class State:
                 for code in (getattr(part.func, "__code__", None),)
                 if code is not None
             }
-            found += self._hold(
-                label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
-            )
+            hidden = {id(part) for key, part in own.items() if type(key) is str and is_hidden(key)}
+            held = self._hold(label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)])
+            found += [(UNNAMED if id(part) in hidden else name, part) for name, part in held]
         if fields := [name for one in kinds for name in _fields(one)]:
             twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]
             # What is made anew for whoever reads it, as `contents` of a pointer, is no state, and hides some.
