@@ -123,9 +123,10 @@ class Code:
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not has_one_order(one.argval)
             )
             # A change that is taken back may leave another order: methods are heard as they are called (`note_set`).
-            is_method = one.opname in LOADED and one.argval in CHANGING and not is_called(one)
-            is_method &= not isinstance(self.own.get(str(listed[place - 1].argval)), types.ModuleType)
-            is_set |= has_sets and (is_method or one.argrepr in IN_PLACE or one.argval in BY_NAME)
+            if has_sets:
+                is_method = one.opname in LOADED and one.argval in CHANGING and not is_called(one)
+                is_method &= not isinstance(self.own.get(str(listed[place - 1].argval)), types.ModuleType)
+                is_set |= is_method or one.argrepr in IN_PLACE or one.argval in BY_NAME
             said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"

@@ -61,7 +61,7 @@ class Dependence:
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(UNSURE)
         self._set: Any = ()  # that was changed last
-        self._forms: dict[str, Any] = {}  # of outputs, by their tokens
+        self.forms: dict[str, Any] = {}  # of outputs, by their tokens
 
     def add(self, *inputs: Any) -> None:
         """Look at more inputs on which it is run."""
@@ -114,7 +114,7 @@ class Dependence:
 
     def note_form(self, token: str, held: tuple[Any, ...]) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
-        UNSURE.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
+        UNSURE.extend([] if self.forms.setdefault(token, held) == held else [FORMS])
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""

@@ -21,7 +21,7 @@ from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
-from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, held, read_output, readable
+from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, form, held, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import watched
 
@@ -97,7 +97,7 @@ class Runner:
         try:
             output = self._output(x, tracer, ExactDraws(tracer, numbers))
             found = read_output(tracer, output).token
-            self.depends.note_form(leaf.token, (*held(output, is_exact=not leaf.tails),))
+            self.depends.note_form(leaf.token, form(output) if leaf.tails else (*held(output),))
         except Suspended:
             return ""
         if tracer.refusal:

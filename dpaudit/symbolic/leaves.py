@@ -29,7 +29,7 @@ from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import MORE, UNSURE, VIEW
+from dpaudit.symbolic.dependence import FORMS, MORE, UNSURE, VIEW
 from dpaudit.symbolic.program_state import is_atom
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
@@ -122,11 +122,20 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
 
 
-def held(output: Any, is_exact: bool = True) -> Iterator[Any]:
+class Bits(int):
+    """Bytes of an output, in short."""
+
+
+def form(output: Any) -> tuple[Any, ...]:
+    """What an output is beside its values and their bytes, which a run with numbers in the place of draws chose."""
+    return tuple(one for one in held(output) if type(one) is not Bits)
+
+
+def held(output: Any) -> Iterator[Any]:
     """What an output and its parts are beside their values, in their order: what its token need not show.
 
-    Classes, types and layouts of arrays, and places that hold one object; of exact runs also bytes, as those of NaN.
-    Numbers of numpy's usual types count as Python's.
+    Classes, types and layouts of arrays, places that hold one object, and bytes of arrays and NaN. Numbers of numpy's
+    usual types count as Python's.
     """
     waiting, places = [output], dict[int, tuple[int, Any]]()  # what is looked at stays, and its number its own
     while waiting:
@@ -137,8 +146,8 @@ def held(output: Any, is_exact: bool = True) -> Iterator[Any]:
             yield [*_type_of(value if isinstance(value, np.dtype) else value.dtype)]
         if isinstance(value, Symbol | SymbolArray | Fraction):
             continue
-        if isinstance(value, float | complex | np.inexact) and value != value and is_exact:
-            yield asarray(value).tobytes()
+        if isinstance(value, float | complex | np.inexact) and value != value:
+            yield Bits(hash(asarray(value).tobytes()))
         if isinstance(value, Failed):
             UNSURE.extend([] if value.is_whole else [MORE])
             yield value.held
@@ -153,7 +162,7 @@ def held(output: Any, is_exact: bool = True) -> Iterator[Any]:
                     waiting += array.ravel().tolist() if array.dtype.hasobject else []
                     waiting.append(value.obj if isinstance(value, memoryview) else value.base)
                     yield array.shape, array.strides, array.flags.num
-                    yield is_exact and not array.dtype.hasobject and hash(array.tobytes())
+                    yield Bits(0 if array.dtype.hasobject else hash(array.tobytes()))
 
 
 def _type_of(dtype: Any) -> Iterator[Any]:
@@ -262,24 +271,29 @@ def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: S
 # Cells
 
 
-def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fraction]], bool]:
+def cells(
+    laws: Sequence[Mapping[Leaf, Fraction]], forms: Mapping[str, Sequence[Any]]
+) -> tuple[list[dict[str, Fraction]], bool]:
     """The laws of some inputs on a common set of outcomes, and whether nothing had to be left out.
 
     Of each input its cells with their masses, which `readable` names; what is left out counts as unexplored. That is
-    where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values.
+    where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values. Outcomes of
+    one cell that have other `forms`, which are known by tokens, are a doubt.
     """
     if not any(leaf.tails for law in laws for leaf in law):
         return [{leaf.token: mass for leaf, mass in law.items()} for law in laws], True
-    parted = [[(*_skeleton(leaf), mass) for leaf, mass in law.items()] for law in laws]
+    parted = [[(*_skeleton(leaf), mass, forms.get(leaf.token, ())) for leaf, mass in law.items()] for law in laws]
+    laid: dict[str, list[Any]] = {}
     several: dict[str, list[Places]] = {}
-    for skeleton, places, _ in itertools.chain.from_iterable(parted):
+    for skeleton, places, *_ in itertools.chain.from_iterable(parted):
         several.setdefault(skeleton, []).append(places)
     ends = {skeleton: _ends(places) for skeleton, places in several.items()}
     is_whole = True
     found: list[dict[Cell, Fraction]] = []
     for law in parted:
         told: dict[Cell, Fraction] = {}
-        for skeleton, places, mass in law:
+        for skeleton, places, mass, found_as in law:
+            kept = [one for one in found_as if type(one) is not Bits]
             counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             if math.prod(counts) > MAX_ATOMS:
                 is_whole = False
@@ -287,6 +301,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
             divided = [options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             for cell, share in products(skeleton, divided):
                 told[cell] = told.get(cell, Fraction(0)) + mass * share
+                UNSURE.extend([FORMS] * (laid.setdefault(cell[0], kept) != kept))
         found.append(told)
     kinds: dict[str, set[Ratios]] = {}
     for told in found:

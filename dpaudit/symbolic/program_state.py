@@ -74,7 +74,7 @@ UNNAMED = "what no name of a program gives"  # the class of an object, a closure
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
 UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
-    "__dataclass_fields__",
+    "__dataclass_fields__", "_baseclass",
 })  # fmt: skip
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
@@ -100,15 +100,28 @@ class State:
 
     def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
         """Look at what can be reached from some roots, from now on; of what is `replaced` in inputs, once."""
-        waiting = list(roots)
-        while waiting and not self.doubt:
-            name, value = waiting.pop()
-            try:
-                waiting += self._looked_at(name, value, replaced)
-            except Exception:  # whatever a proxy of something raises that is not there
-                self.doubt = f"{name} {RAISES}"
-            if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
-                self.doubt = "it holds more than is looked at after each call"
+        waiting, name = list(roots), ""
+        try:
+            while waiting and not self.doubt:
+                name, value = waiting.pop()
+                name = name if name != INPUT else COPIED if id(value) in replaced else HELD
+                key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
+                self._doubt_if(name != UNNAMED and is_as_found(value), MEMORY)
+                if is_atom(value) or key in self._known:
+                    self.has_formats |= isinstance(value, str) and "%" in value
+                    if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
+                        is_of_number = (
+                            value.__name__ == "__repr__" and value.__objclass__ in ATOMS
+                        )  # as members print it
+                        self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
+                    continue
+                self._known[key] = value  # kept, so that its number stays its own
+                self.has_sets |= name not in (COPIED, UNNAMED) and issubclass(type(value), set)
+                waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
+                if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
+                    self.doubt = "it holds more than is looked at after each call"
+        except Exception:  # whatever stands for something that is not there raises
+            self.doubt = f"{name} {RAISES}"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
         for label, own, name in self._unseen():
             self._known[label, id(own), name] = own
@@ -117,21 +130,6 @@ class State:
         # process has may be: its generators are found by type, as `isinstance` takes some times as long.
         if self._reaches_more():
             self.look_at_process()
-
-    def _looked_at(self, name: str, value: Any, replaced: Set[int]) -> Iterable[tuple[str, Any]]:
-        """Look at one value; gives its parts, of which the rest is to be looked at."""
-        name = name if name != INPUT else COPIED if id(value) in replaced else HELD
-        key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
-        self._doubt_if(name != UNNAMED and is_as_found(value), MEMORY)
-        if is_atom(value) or key in self._known:
-            self.has_formats |= isinstance(value, str) and "%" in value
-            if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
-                is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
-                self._doubt_if(not is_of_number, f"it holds {value.__qualname__}")
-            return []
-        self._known[key] = value  # kept, so that its number stays its own
-        self.has_sets |= name not in (COPIED, UNNAMED) and issubclass(type(value), set)
-        return [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
 
     def look_at_process(self) -> None:
         """Look at all generators of the process from now on."""
@@ -318,7 +316,7 @@ class State:
             # What functions of its own module hold is the library's; what stands on them may be a program's.
             place = vars(sys.modules.get(kind.__module__, types))
             plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
-            passed = [*plain, *(vars(kind).get(key) for key in ("__doc__", "_baseclass"))]  # a text that is no format
+            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
             found = [(label, part) for label, part in found if not any(part is one for one in passed)]
             found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
         by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
@@ -341,9 +339,10 @@ class State:
                 for code in (getattr(part.func, "__code__", None),)
                 if code is not None
             }
-            hidden = {id(part) for key, part in own.items() if type(key) is str and is_hidden(key)}
-            held = self._hold(label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)])
-            found += [(UNNAMED if id(part) in hidden else name, part) for name, part in held]
+            passed = cached | UNREAD
+            found += self._hold(
+                label, lambda: [p for key, part in own.items() if key not in passed for p in (key, part)]
+            )
         if fields := [name for one in kinds for name in _fields(one)]:
             twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]
             # What is made anew for whoever reads it, as `contents` of a pointer, is no state, and hides some.

@@ -32,7 +32,7 @@ from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.leaves import held
+from dpaudit.symbolic.leaves import form, held
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
@@ -199,7 +199,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
 def _noted(path: Path, output: Any) -> Path:
     """The path; what its token does not show of an output is noted, as other paths may show it otherwise."""
     if path.tape.is_plain:
-        return dataclasses.replace(path, form=(*held(output, is_exact=False),))
+        return dataclasses.replace(path, form=form(output))
     if path.tape.depends is not None and not path.tape.is_quick:
         path.tape.depends.note_form(path.token, (*held(output),))
     return path

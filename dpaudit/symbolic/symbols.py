@@ -446,7 +446,7 @@ def guarded(array: Any, dtype: Any = None) -> Any:
         return array
     symbols = symbols_of(plain)
     if not symbols:
-        return _plain(plain, dtype)
+        return np.array(plain.tolist(), dtype=dtype).reshape(plain.shape)
     if not all(isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating) for item in plain.flat):
         return plain  # of objects in the program, too
     holds_floats = dtype == np.float64 or any(isinstance(item, float | np.floating) for item in plain.flat)
@@ -592,13 +592,7 @@ def _number_array(array: np.ndarray[Any, Any], use: str) -> np.ndarray[Any, Any]
     """The numbers of an array."""
     plain = asarray(array)
     numbers = [item.number(use) if isinstance(item, Symbol) else item for item in plain.flat]
-    return _plain(filled(numbers, plain.shape))
-
-
-def _plain(array: np.ndarray[Any, Any], dtype: Any = None) -> np.ndarray[Any, Any]:
-    """An array of numbers as numpy makes it of them; no view, as it would be of another one."""
-    found = np.array(array.tolist(), dtype=dtype)
-    return found if found.shape == array.shape else found.reshape(array.shape)
+    return np.array(filled(numbers, plain.shape).tolist()).reshape(plain.shape)
 
 
 probe(SymbolArray)

@@ -191,6 +191,16 @@ def test_an_output_of_whole_numbers_is_laid_out_as_their_numbers_are(wrong):
     assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
 
 
+@pytest.mark.parametrize("other", [float, np.longlong, np.int32])
+def test_an_outcome_that_one_input_alone_lists_has_the_form_of_the_others_tail(other):
+    def mechanism(x, rng):
+        number = int(rng.geometric(0.5))
+        return other(3) if x and number == 3 else number
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
+    assert dpaudit.certify(lambda x, rng: mechanism(0, rng), "eps=1", [(0, 1)]).verdict == "kept"
+
+
 def test_an_output_that_is_laid_out_alike_on_both_inputs_is_proved():
     def mechanism(x, rng):
         found = (rng.random((2, 3)) < 0.5).T
