@@ -786,13 +786,14 @@ def address_that_is_printed():
 
 
 def order_after_a_change_that_is_taken_back(change):
-    """A set whose order is another one after the second such change."""
-    kept, more = {1, 11, 52}, {5}
+    """A set whose order may be another one after such changes, which two runs of this path do not show."""
+    kept, more = {7, 15}, {5}
+    before = [*kept]
 
     def release(x, rng):
         if rng.random() < 1e-6:
             change(kept, more)
-        return x if [*kept] != [1, 11, 52] else honest(x, rng)
+        return x if [*kept] != before else honest(x, rng)
 
     return release
 
