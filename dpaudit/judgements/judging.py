@@ -568,7 +568,7 @@ class _Judging:
         """Of which inputs the verdict speaks, and what was never tried."""
         if verdict == "refuted":
             return "A pair that breaks the claim is enough: nothing is said of others."
-        return f"{self._tried()} The low bits of doubles are not judged: `dpaudit audit` looks at them."
+        return f"{self._tried()} Not judged: what calls print, log or write; low bits of doubles (see `dpaudit audit`)."
 
     def _tried(self) -> str:
         if self.search is None:

@@ -171,6 +171,7 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
+        _set_alarm(limits)
         try:
             yield
         except GeneratorExit:  # nobody waits for its end
@@ -178,8 +179,17 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
             raise
         finally:
             limits.pop()
+            _set_alarm(limits)
             if limit.was_used:  # whatever the program has made of it
                 end()
+
+
+def _set_alarm(limits: list[_Limit]) -> None:
+    """Have SIGALRM sent from the first limit on: a program may have a handler of its own for it before that."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if limits and is_main and hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _tick:
+        left = min(limit.moment for limit in limits) - _clock()
+        signal.setitimer(signal.ITIMER_REAL, max(left, TICK), TICK)
 
 
 @contextlib.contextmanager

@@ -158,7 +158,7 @@ class Certificate(Saved):
             return (
                 f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
                 f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs), and held against "
-                f"{self.real_runs:,} runs with real numbers."
+                f"{self.real_runs:,} runs with real numbers. It speaks of outputs, not of what is printed."
             )
         pair = self.worst
         if self.verdict == "violated":

@@ -286,12 +286,12 @@ class _Certifying:
         self, explorations: Sequence[Exploration], positions: Sequence[tuple[int, int]], deadline: float
     ) -> list[CertifiedPair]:
         judged = []
-        laws, is_whole = cells([exploration.law for exploration in explorations])
+        laws, is_whole = cells([exploration.law for exploration in explorations], self.depends.forms)
         known = [Known.of(law) for law in laws]
         for pair, claim, places in zip(self.pairs, self.claims, positions, strict=True):
             p, q = (known[place] for place in places)
             if not is_whole:  # tails of other inputs may be what cannot be compared
-                p, q = map(Known.of, cells([explorations[place].law for place in places])[0])
+                p, q = map(Known.of, cells([explorations[place].law for place in places], self.depends.forms)[0])
             if self.clock() > deadline:
                 judged.append(open_pair(pair, claim, "undecided, because its bounds take more seconds"))
             else:

@@ -34,13 +34,14 @@ HARMFUL = {
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
     "byte_bounds array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like "
-    "DataSource set_default_printstyle",
+    "DataSource set_default_printstyle pad",
     "operator": "attrgetter methodcaller mod imod is_ is_not",
     "collections": "UserString",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
-    "typing": "overload get_overloads clear_overloads get_type_hints",
+    "typing": "overload get_overloads clear_overloads get_type_hints get_origin get_args",
+    "dataclasses": "fields",
     "abc": "update_abstractmethods",
     "contextlib": "chdir",
     "scipy": "set_workers set_backend set_global_backend register_backend skip_backend",
@@ -60,7 +61,7 @@ BUILTINS = frozenset(_BUILTINS.split())
 OF_PROCESS = (RecursionError, MemoryError, OSError, SystemError, Warning)  # exceptions
 _ATTRIBUTES = (
     "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format "
-    "format_map func_globals register cache_info flags union symmetric_difference"
+    "format_map func_globals register cache_info flags union symmetric_difference mro _baseclass get_state"
 )
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
@@ -81,7 +82,8 @@ KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
 ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
 CHANGING = ASKING | {"pop", "difference_update", "intersection_update", "symmetric_difference_update"}
 BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
-OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
+IN_PLACE = frozenset({"|=", "&=", "^=", "-="})
+OF_SETS = frozenset({"|", "&", "^", "-"}) | IN_PLACE  # which make sets of the keys of dictionaries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,20 +94,22 @@ class CodeNames:
     own: Mapping[str, Any]
     cells: Mapping[str, Any]
 
-    def impurity(self, has_formats: bool, cached: Set[str]) -> str:
+    def impurity(self, has_formats: bool, has_sets: bool, cached: Set[str]) -> str:
         """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
-        `has_formats` says whether texts with a percent sign are among the state, `cached` which attributes are values
-        that are worked out once.
+        `has_formats` and `has_sets` say whether texts with a percent sign, and sets, are among the state, `cached`
+        which attributes are values that are worked out once.
         """
-        found = next(self._impurities(has_formats, cached), None)
+        found = next(self._impurities(has_formats, has_sets, cached), None)
         return "" if found is None else f"{found[0]} ({self.code.co_filename.rpartition('/')[2]}:{found[1]})"
 
     def reaches_more(self) -> bool:
         """Tell whether it may get at more than what it names: more is shown by an order or a text, not reached."""
-        return any(said not in SHOWN for said, _ in self._impurities(False, ()))
+        return any(said not in SHOWN for said, _ in self._impurities(False, False, ()))
 
-    def _impurities(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
+    def _impurities(
+        self, has_formats: bool, has_sets: bool, cached: Collection[str]
+    ) -> Iterator[tuple[str, int | None]]:
         line, listed = self.code.co_firstlineno, list(instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):
@@ -120,6 +124,11 @@ class CodeNames:
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not has_one_order(one.argval)
             )
+            # A change that is taken back may leave another order: methods are heard as they are called (`note_set`).
+            if has_sets:
+                is_method = one.opname in LOADED and one.argval in CHANGING and not is_called(one)
+                is_method &= not isinstance(self.own.get(str(listed[place - 1].argval)), types.ModuleType)
+                is_set |= is_method or one.argrepr in IN_PLACE or one.argval in BY_NAME
             said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"
@@ -278,6 +287,11 @@ def is_harmless(value: Any) -> bool:
 def is_as_found(value: Any) -> bool:
     """Tell whether a value is a class of arrays that are made of memory as it is found."""
     return isinstance(value, type) and issubclass(value, np.ndarray) and value.__new__ is np.ndarray.__new__
+
+
+def is_called(one: dis.Instruction) -> bool:
+    """Tell whether an attribute is loaded as a method that is called at once."""
+    return one.opname == "LOAD_METHOD" or "NULL" in one.argrepr  # from Python 3.12 on one instruction does both
 
 
 def is_compared(after: Sequence[dis.Instruction]) -> bool:

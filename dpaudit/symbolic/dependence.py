@@ -36,11 +36,15 @@ from dpaudit.symbolic.code_names import (
     is_of_own,
 )
 from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
-from dpaudit.symbolic.program_state import INPUT, State, silent, standing_in
+from dpaudit.symbolic.program_state import INPUT, RAISES, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
-FORMS = "its outcomes have different classes of one name, equal numbers of different classes, or NaN of different bits"
-IMPURITIES: list[str] = []  # of the runs of this process, in their order: of values, exceptions and outputs
+FORMS = (
+    "its outcomes have different classes of one name, equal numbers of different classes, or equal arrays and objects "
+    "that are laid out otherwise (types, strides, bytes, one object in two places)"
+)
+VIEW = "an array of its outcomes is a view of more than it shows (return a copy)"
+IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 
 
 class Dependence:
@@ -57,7 +61,7 @@ class Dependence:
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(IMPURITIES)
         self._set: Any = ()  # that was changed last
-        self._forms: dict[str, Any] = {}  # of outputs, by their tokens
+        self.forms: dict[str, Any] = {}  # of outputs, by their tokens
 
     def add(self, *inputs: Any) -> None:
         """Look at more inputs on which it is run."""
@@ -108,9 +112,9 @@ class Dependence:
             asks_alone = any(value is changed and is_asked(frame.f_code, name) for name, value in own)
             self._set = () if asks_alone else changed
 
-    def note_form(self, token: str, held: list[Any]) -> None:
+    def note_form(self, token: str, held: tuple[Any, ...]) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
-        IMPURITIES.extend([] if self._forms.setdefault(token, held) == held else [FORMS])
+        IMPURITIES.extend([] if self.forms.setdefault(token, held) == held else [FORMS])
 
     def changed(self) -> str:
         """Clause that a run has changed what the next one starts with; empty where none has."""
@@ -120,11 +124,14 @@ class Dependence:
     def impurity(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         self.note_set(())
+        if self.state.impurity.endswith(RAISES):  # by its name, too
+            return self.state.impurity
         for one in self.codes:
             if not self.state.impurity and not self._is_found(one.code):
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
-        found = (one.impurity(self.state.has_formats, self.state.cached) for one in self.codes)
-        return next(filter(None, found), self.state.impurity or "".join(IMPURITIES[self._before :][-1:]))
+        state = self.state
+        found = (one.impurity(state.has_formats, state.has_sets, state.cached) for one in self.codes)
+        return next(filter(None, found), state.impurity or (IMPURITIES[-1] if len(IMPURITIES) > self._before else ""))
 
     def _is_found(self, code: types.CodeType) -> bool:
         return (code.co_filename, code.co_firstlineno) in self.state.codes

@@ -21,7 +21,7 @@ from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.generators import NumpyRng, PythonRng
-from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, read_output, readable
+from dpaudit.symbolic.leaves import Leaf, NeedsNumbers, form, held, read_output, readable
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import watched
 
@@ -91,10 +91,13 @@ class Runner:
         """Difference of a path with symbols from a run with numbers that are on it, which may seldom show; or empty."""
         # Validity: an error that the symbols led to would be an outcome of every input, and look perfectly private.
         if numbers is None:
-            return "an exception is raised where rounding decides" * leaf.token.startswith("raised ")
+            is_shown = leaf.token[0] in "-'0123456789"  # a number or a text
+            return "what is no number is given or raised where rounding decides" * (not is_shown)
         tracer = Tracer(OpenPath(Fraction(1)), deadline=deadline)
         try:
-            found = read_output(tracer, self._output(x, tracer, ExactDraws(tracer, numbers))).token
+            output = self._output(x, tracer, ExactDraws(tracer, numbers))
+            found = read_output(tracer, output).token
+            self.depends.note_form(leaf.token, form(output) if leaf.tails else (*held(output),))
         except Suspended:
             return ""
         if tracer.refusal:

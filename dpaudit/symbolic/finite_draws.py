@@ -81,7 +81,7 @@ class FiniteDraws(Source):
             return [*counts, left]
 
         rows = [draw() for _ in range(real.size // len(weights))]
-        return np.array(rows, dtype=real.dtype).reshape(real.shape)
+        return np.array(rows, dtype=real.dtype).reshape(real.shape).copy()
 
     def _hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
         def draw(good: Any, bad: Any, sample: Any) -> int:
@@ -113,11 +113,11 @@ class FiniteDraws(Source):
                 rest = None if weights is None else [weights[item] for item in left]
                 picks.append(left.pop(self._pick(len(left), rest)))
         if items is None:
-            return type(real)(picks[0]) if size is None else np.array(picks, dtype=real.dtype).reshape(shape)
+            return type(real)(picks[0]) if size is None else np.array(picks, dtype=real.dtype).reshape(shape).copy()
         if size is None:
             return np.take(items, picks[0], axis=axis)[()] if items.ndim > 1 else items[picks[0]]
         chosen = np.take(items, np.array(picks, dtype=np.int64), axis=axis)
-        return chosen.reshape(shape) if items.ndim == 1 else chosen
+        return chosen.reshape(shape).copy() if items.ndim == 1 else chosen
 
     def _pick(self, count: int, weights: Sequence[Fraction] | None) -> int:
         if weights is None:
@@ -145,7 +145,7 @@ class FiniteDraws(Source):
         array = asarray(x)
         if out is not None or (axis is not None and array.ndim > 1):
             self.refuse("permuted is asked for an axis, or for an output array")
-        return array.ravel()[self._order(array.size)].reshape(array.shape)
+        return array.ravel()[self._order(array.size)].reshape(array.shape).copy()
 
     def _order(self, count: int) -> list[int]:
         left, order = list(range(count)), list[int]()

@@ -27,9 +27,10 @@ from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import STANDARD, attributes_of
+from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import IMPURITIES, MORE
+from dpaudit.symbolic.dependence import FORMS, IMPURITIES, MORE, VIEW
+from dpaudit.symbolic.program_state import is_atom
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
@@ -45,6 +46,8 @@ INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
 class NeedsNumbers(BaseException):
     """Reason to run a program on numbers: it does what integers as symbols cannot tell from a mistake."""
 
+
+USUAL = frozenset({np.int64, np.float64, np.bool_, np.complex128})  # classes of numbers that count as Python's
 
 # What stands for a tail in an output: an object that prints as its number, with the name of the class that it has.
 MARKS: Mapping[type, type] = {kind: type(kind.__name__, (Opaque,), {}) for kind in (int, float)}
@@ -86,8 +89,6 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     `NeedsNumbers` where it holds integers as symbols that cannot be followed.
     """
     tails: list[Tail] = []
-    if isinstance(output, Failed) and not output.is_whole:
-        IMPURITIES.append(MORE)
     try:
         if tracer.has_wholes or tracer.has_uniforms:
             plain = _shown(tracer, output, tails, _variables(output), 0)
@@ -108,8 +109,8 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     if kind := next(unread, ""):
         tracer.refuse(f"what is in an output of the class {kind} is not read")
     token = identity(plain)
-    if tracer.depends is not None:
-        tracer.depends.note_form(token, [*held(output)])
+    if tracer.depends is not None and not (tracer.has_wholes or tracer.has_uniforms):
+        tracer.depends.note_form(token, (*held(output),))  # else a run with numbers shows it
     if not isinstance(plain, int | float | str) and identity(plain, -1) != token:  # one level more shows more
         tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
     if not tails:
@@ -121,31 +122,72 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
 
 
-def held(output: Any) -> Iterator[Any]:
-    """Classes of an output and of its parts in their order, and the bits of NaN: what its token need not show.
+class Bits(int):
+    """Bytes of an output, in short."""
 
-    Numbers of numpy's usual types count as Python's.
+
+def form(output: Any) -> tuple[Any, ...]:
+    """What an output is beside its values and their bytes, which a run with numbers in the place of draws chose."""
+    return tuple(one for one in held(output) if type(one) is not Bits)
+
+
+def held(output: Any) -> Iterator[Any]:
+    """What an output and its parts are beside their values, in their order: what its token need not show.
+
+    Classes, types and layouts of arrays, places that hold one object, and bytes of arrays and NaN. Numbers of numpy's
+    usual types count as Python's.
     """
-    waiting, kept = [output], dict[int, Any]()  # what is looked at stays, and its number its own
+    waiting, places = [output], dict[int, tuple[int, Any]]()  # what is looked at stays, and its number its own
     while waiting:
         value = waiting.pop()
         kind: Any = value.__class__ if isinstance(value, Symbol | SymbolArray) else type(value)
-        is_usual = issubclass(kind, np.generic) and np.dtype(kind) in STANDARD
-        yield type(kind(0).item()) if is_usual else kind
-        if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64):
-            yield value.dtype.str, value.shape, repr(value.dtype.metadata)
-        if isinstance(value, Failed):
-            yield value.held
-        elif isinstance(value, Symbol | SymbolArray):
+        yield type(kind(0).item()) if kind in USUAL else kind
+        if isinstance(value, np.ndarray | np.datetime64 | np.timedelta64 | np.dtype):
+            yield [*_type_of(value if isinstance(value, np.dtype) else value.dtype)]
+        if isinstance(value, Symbol | SymbolArray | Fraction):
             continue
-        elif isinstance(value, float | complex | np.inexact) or (kind is np.ndarray and value.dtype.kind in "fc"):
-            array = asarray(value)
-            yield from [array[nan].tobytes()] if (nan := np.isnan(array)).any() else []
-        elif kind is np.ndarray:
-            waiting += value.ravel().tolist() if value.dtype == object else []
-        elif id(value) not in kept:
-            kept[id(value)] = value
-            waiting += _parts(value)
+        if isinstance(value, float | complex | np.inexact) and value != value:
+            yield Bits(hash(asarray(value).tobytes()))
+        if isinstance(value, Failed):
+            IMPURITIES.extend([] if value.is_whole else [MORE])
+            yield value.held
+        elif not is_atom(value):
+            place, _ = places.setdefault(id(value), (len(places), value))
+            yield place
+            if place == len(places) - 1:
+                waiting += _parts(value)
+                if isinstance(value, np.ndarray | np.void | memoryview):
+                    array = asarray(value)
+                    IMPURITIES.extend([VIEW] * _is_view_of_more(value))
+                    waiting += array.ravel().tolist() if array.dtype.hasobject else []
+                    waiting.append(value.obj if isinstance(value, memoryview) else value.base)
+                    yield array.shape, array.strides, array.flags.num
+                    yield Bits(0 if array.dtype.hasobject else hash(array.tobytes()))
+
+
+def _type_of(dtype: Any) -> Iterator[Any]:
+    """What a type of arrays holds beside its name: `long` and `long long` have one."""
+    yield dtype.char, dtype.type, dtype.isalignedstruct, repr(dtype), repr(dtype.metadata)
+    for inner, *place in (dtype.fields or {}).values():
+        yield [*_type_of(inner), place]
+    if dtype.subdtype is not None:
+        yield [*_type_of(dtype.base)]
+
+
+def _is_view_of_more(value: Any) -> bool:
+    """Tell whether an array, a record or a view of memory leads to bytes of which it is not made, as by its `base`."""
+    if isinstance(value, memoryview):
+        return value.nbytes < memoryview(value.obj).nbytes
+    owner, kind = value, np.ndarray if isinstance(value, np.ndarray) else np.generic
+    while (base := kind.base.__get__(owner)) is not None:
+        if not isinstance(base, np.ndarray):
+            return True
+        owner, kind = base, np.ndarray
+    if owner is value or isinstance(value, np.void):
+        return bool(value.nbytes < owner.nbytes)
+    is_shown, places = np.zeros(owner.nbytes, bool), [asarray(one).ctypes.data for one in (value, owner)]
+    np.ndarray((*value.shape, value.itemsize), bool, is_shown, places[0] - places[1], (*value.strides, 1))[...] = True
+    return not is_shown.all()
 
 
 def _parts(value: Any) -> list[Any]:
@@ -229,24 +271,29 @@ def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: S
 # Cells
 
 
-def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fraction]], bool]:
+def cells(
+    laws: Sequence[Mapping[Leaf, Fraction]], forms: Mapping[str, Sequence[Any]]
+) -> tuple[list[dict[str, Fraction]], bool]:
     """The laws of some inputs on a common set of outcomes, and whether nothing had to be left out.
 
     Of each input its cells with their masses, which `readable` names; what is left out counts as unexplored. That is
-    where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values.
+    where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values. Outcomes of
+    one cell that have other `forms`, which are known by tokens, are a doubt.
     """
     if not any(leaf.tails for law in laws for leaf in law):
         return [{leaf.token: mass for leaf, mass in law.items()} for law in laws], True
-    parted = [[(*_skeleton(leaf), mass) for leaf, mass in law.items()] for law in laws]
+    parted = [[(*_skeleton(leaf), mass, forms.get(leaf.token, ())) for leaf, mass in law.items()] for law in laws]
+    laid: dict[str, list[Any]] = {}
     several: dict[str, list[Places]] = {}
-    for skeleton, places, _ in itertools.chain.from_iterable(parted):
+    for skeleton, places, *_ in itertools.chain.from_iterable(parted):
         several.setdefault(skeleton, []).append(places)
     ends = {skeleton: _ends(places) for skeleton, places in several.items()}
     is_whole = True
     found: list[dict[Cell, Fraction]] = []
     for law in parted:
         masses: dict[Cell, Fraction] = {}
-        for skeleton, places, mass in law:
+        for skeleton, places, mass, found_as in law:
+            kept = [one for one in found_as if type(one) is not Bits]
             counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             if math.prod(counts) > MAX_ATOMS:
                 is_whole = False
@@ -254,6 +301,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
             divided = [options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
             for cell, share in products(skeleton, divided):
                 masses[cell] = masses.get(cell, Fraction(0)) + mass * share
+                IMPURITIES.extend([FORMS] * (laid.setdefault(cell[0], kept) != kept))
         found.append(masses)
     kinds: dict[str, set[Ratios]] = {}
     for masses in found:

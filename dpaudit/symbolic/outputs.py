@@ -71,7 +71,6 @@ def laid_out(output: Any) -> Laid:
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []
     names: list[str] = []
-    classes: list[str] = []  # of containers with noise in them
     noisy: list[Noisy] = []  # among the leaves
 
     def several(values: Sequence[Any], labels: Sequence[Any], name: str, depth: int) -> list[Any]:
@@ -81,7 +80,7 @@ def laid_out(output: Any) -> Laid:
         """Plain data of a part, with marks in the places of noise."""
         if depth > DEEPEST:
             raise Unsupported("its output is nested too deeply to be recorded.")
-        before = len(classes), len(noisy)
+        before = len(noisy)
         if isinstance(value, Noisy | bool | int | float | np.number | np.bool_):
             if isinstance(value, complex | np.complexfloating):
                 raise Unsupported("its output has complex numbers, which are not recorded.")
@@ -130,20 +129,18 @@ def laid_out(output: Any) -> Laid:
         elif isinstance(base := own(value), dict | list):  # a table, as audits read it
             skeleton.append(type(value).__name__)
             shown = visit(base, name, depth + 1)
-            if before[1] < len(noisy):
+            if before < len(noisy):
                 return noted(shown, _without_noise(value))
             return seen(value)
         else:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
-        if before == (len(classes), len(noisy)):
+        if before == len(noisy):
             return seen(value)
-        if type(value) is not base:
-            if getattr(value, "__dict__", None):
-                raise Unsupported(f"its output has a {type(value).__name__} with attributes, which are not recorded.")
-            classes.append(type(value).__qualname__)
+        if type(value) is not base and getattr(value, "__dict__", None):
+            raise Unsupported(f"its output has a {type(value).__name__} with attributes, which are not recorded.")
         return shown
 
     shown = visit(output, "", 0)
     # Of noise that cancelled nothing is left but rounding errors, which are not judged.
     kept = tuple(leaf.signal if isinstance(leaf, Noisy) and not leaf.terms else leaf for leaf in leaves)
-    return Laid(tuple(skeleton), kept, tuple(names), " ".join([identity(shown), *classes]))
+    return Laid(tuple(skeleton), kept, tuple(names), identity(shown))

@@ -32,6 +32,7 @@ from dpaudit.symbolic.code_names import (
     CodeNames,
     globals_of,
     has_one_order,
+    is_as_found,
     is_harmless,
     is_hidden,
     is_listed,
@@ -67,9 +68,14 @@ GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator
 METHODS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 FIELDS = types.MemberDescriptorType | types.GetSetDescriptorType  # of what a class written in C holds, and of slots
 INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an input"
+RAISES = "holds what raises where it is looked at"
+UNNAMED = "what no name of a program gives"  # the class of an object, a closure of a library
 # Of an own class, by which its state is not as it is read; and what no program names.
 HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
-UNREAD = frozenset({"__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__"})
+UNREAD = frozenset({
+    "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
+    "__dataclass_fields__", "_baseclass",
+})  # fmt: skip
 OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
 
 
@@ -77,7 +83,7 @@ class State:
     """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
-        self.impurity, self.has_formats = "", False
+        self.impurity, self.has_formats, self.has_sets = "", False, False
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
@@ -94,21 +100,26 @@ class State:
 
     def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
         """Look at what can be reached from some roots, from now on; of what is `replaced` in inputs, once."""
-        waiting = list(roots)
-        while waiting and not self.impurity:
-            name, value = waiting.pop()
-            name = name if name != INPUT else COPIED if id(value) in replaced else HELD
-            key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
-            if is_atom(value) or key in self._known:
-                self.has_formats |= isinstance(value, str) and "%" in value
-                if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
-                    is_of_number = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members print it
-                    self._impure_if(not is_of_number, f"it holds {value.__qualname__}")
-                continue
-            self._known[key] = value  # kept, so that its number stays its own
-            waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
-            if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
-                self.impurity = "it holds more than is looked at after each call"
+        waiting, name = list(roots), ""
+        try:
+            while waiting and not self.impurity:
+                name, value = waiting.pop()
+                name = name if name != INPUT else COPIED if id(value) in replaced else HELD
+                key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
+                self._impure_if(name != UNNAMED and is_as_found(value), MEMORY)
+                if is_atom(value) or key in self._known:
+                    self.has_formats |= isinstance(value, str) and "%" in value
+                    if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
+                        as_printed = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members are
+                        self._impure_if(not as_printed, f"it holds {value.__qualname__}")
+                    continue
+                self._known[key] = value  # kept, so that its number stays its own
+                self.has_sets |= name not in (COPIED, UNNAMED) and issubclass(type(value), set)
+                waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
+                if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
+                    self.impurity = "it holds more than is looked at after each call"
+        except Exception:  # whatever stands for something that is not there raises
+            self.impurity = f"{name} {RAISES}"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
         for label, own, name in self._unseen():
             self._known[label, id(own), name] = own
@@ -221,7 +232,7 @@ class State:
             fields = [field for one in kind.__mro__ if is_own(one.__module__) for field in _fields(one)]
             own = getattr(value, "__dict__", {})
             found = self._hold(name, lambda: [*own, *own.values(), *(getattr(value, one, None) for one in fields)])
-            return [(name, kind), *found]
+            return [(UNNAMED, kind), *found]
         if isinstance(value, types.ModuleType):
             self._impure_if(True, f"it holds the module {value.__name__} itself")
             return []
@@ -232,7 +243,7 @@ class State:
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._impure_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
         self._impure_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
-        return [(name, kind), *self._contents(name, value), *self._of_instance(value)]
+        return [(UNNAMED, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
         """The items of a container, beside attributes; by Python's own methods, which a class cannot replace."""
@@ -268,7 +279,8 @@ class State:
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
         if not is_python or not is_of_own(function.__globals__):
             self._impure_if(not is_listed(module), f"it holds {module}.{name}()")
-            return found + [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
+            named = [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
+            return [*((UNNAMED, cell) for _, cell in found), *named]
         found += attributes
         self.functions.append(function)
         self.codes.update((code.co_filename, code.co_firstlineno) for code in nested(function.__code__))
@@ -278,7 +290,9 @@ class State:
             # No code that is asked for its names gives one of a library another value.
             if is_of_own(place):
                 self._hold(f"the global {variable}", read)
-            found += [(f"the global {variable}", part) for part in read() if not isinstance(part, types.ModuleType)]
+            # `CodeNames` knows what is done with a class that is named.
+            parts = (part for part in read() if not isinstance(part, types.ModuleType) and not is_as_found(part))
+            found += [(f"the global {variable}", part) for part in parts]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
@@ -305,7 +319,7 @@ class State:
             found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
         by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
         found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
-        return [*found, *((name, base) for base in (type(kind), *kind.__bases__))]
+        return [*found, *((UNNAMED, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
@@ -323,8 +337,9 @@ class State:
                 for code in (getattr(part.func, "__code__", None),)
                 if code is not None
             }
+            passed = cached | UNREAD
             found += self._hold(
-                label, lambda: [p for key, part in own.items() if key not in cached for p in (key, part)]
+                label, lambda: [p for key, part in own.items() if key not in passed for p in (key, part)]
             )
         if fields := [name for one in kinds for name in _fields(one)]:
             twice = [[getattr(value, name, None) for name in fields] for _ in range(2)]

@@ -29,10 +29,10 @@ from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
-from dpaudit.symbolic.dependence import IMPURITIES, MORE, Dependence
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.generators import OldNumpyRng, PythonRng
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.leaves import held
+from dpaudit.symbolic.leaves import form, held
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
@@ -50,7 +50,8 @@ _SEED_SEQUENCE = np.random.SeedSequence
 class Path:
     """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`).
 
-    `token` is the identity of the output (`Laid.token`), or of the exception with its text.
+    `token` is the identity of the output (`Laid.token`), or of the exception with its text; `form` is what it does not
+    show (`held`), of a run with numbers.
     """
 
     tape: Tape
@@ -60,6 +61,7 @@ class Path:
     problem: str = ""
     way: int = 0
     token: str = ""
+    form: tuple[Any, ...] = ()
 
     @property
     def outcomes(self) -> tuple[int, ...]:
@@ -191,15 +193,15 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
-        if not failed.is_whole:
-            IMPURITIES.append(MORE)
         return _noted(Path(tape, None, failed.kind, _raised_at(error), token=identity(failed)), failed)
 
 
 def _noted(path: Path, output: Any) -> Path:
     """The path; what its token does not show of an output is noted, as other paths may show it otherwise."""
-    if path.tape.depends is not None and not path.tape.is_quick and not path.tape.is_plain:
-        path.tape.depends.note_form(path.token, [*held(output)])
+    if path.tape.is_plain:
+        return dataclasses.replace(path, form=form(output))
+    if path.tape.depends is not None and not path.tape.is_quick:
+        path.tape.depends.note_form(path.token, (*held(output),))
     return path
 
 
@@ -329,7 +331,9 @@ def _calls(path: Path) -> list[str]:
 
 
 def _are_equal(first: Path, second: Path) -> bool:
-    """Tell whether two runs on the same noise ended in the same way, up to rounding."""
+    """Tell whether two runs on the same noise ended in the same way, up to rounding; notes of what form that is."""
+    if first.tape.depends is not None and not first.tape.is_plain:
+        first.tape.depends.note_form(f"{first.token} with numbers", second.form)
     if first.output is None or second.output is None:
         return first.output is second.output and first.raised == second.raised and first.problem == second.problem
     if first.output.skeleton != second.output.skeleton:

@@ -119,6 +119,12 @@ def test_no_certificate_says_what_an_audit_refutes(name):
     assert (found.verdict == "violated") == (not is_same)
 
 
+def aligned(x):
+    found = np.zeros(1, np.dtype([("a", "i1"), ("b", "f8")], align=True))
+    found.view(np.uint8)[1] = x
+    return found
+
+
 # Objects of which no audit reads what they hold.
 HIDING = {
     "a method": lambda x: [x].count,
@@ -131,7 +137,76 @@ HIDING = {
     "of a type": lambda x: np.zeros(1, np.dtype(float, metadata={"x": x})),
     "behind many": lambda x: [0.0] * 10_001 + [[x].count],
     "NaN before many": lambda x: [np.array([0x7FF8 << 48 | x]).view(float).item()] + [0.0] * 10_001,
+    "a base": lambda x: np.array([0.0, x])[:1],
+    "a base in steps": lambda x: np.array([0.0, x])[::2],
+    "a base of windows": lambda x: np.lib.stride_tricks.sliding_window_view(np.array([0.0] * 3 + [x] * 6), 2)[:2],
+    "a base of a repetition": lambda x: np.broadcast_to(np.array([0.0, x])[:1], 2),
+    "a base of bytes": lambda x: np.frombuffer(bytes([*[0] * 8, x]), count=1),
+    "a base of a record": lambda x: np.array([(0,), (x,)], [("a", int)])[0],
+    "that there is a base": lambda x: np.zeros(2)[:] if x else np.zeros(2),
+    "a base of two": lambda x: [VIEWED[:], (VIEWED if x else VIEWED.copy())[:]],
+    "strides": lambda x: np.zeros(3)[:: -1 if x else 1],
+    "an order": lambda x: np.zeros((2, 3, 4) if x else (3, 2, 4)).transpose(*((0, 1, 2) if x else (1, 0, 2))),
+    "bytes between fields": aligned,
+    "bytes between fields of a record": lambda x: aligned(x)[0].copy(),
+    "bytes of truth": lambda x: np.array([1 + x], np.uint8).view(bool),
+    "long and long long": lambda x: np.zeros(1, np.longlong if x else np.int64),
+    "long and long long as numbers": lambda x: np.longlong(0) if x else np.int64(0),
+    "long and long long as fields": lambda x: np.zeros(1, [("a", np.longlong if x else np.int64)]),
+    "one empty list twice": lambda x: [EMPTY, EMPTY if x else []],
+    "one array twice": lambda x: [VIEWED, VIEWED if x else VIEWED.copy()],
+    "one object twice": lambda x: [OBJECTS[0], OBJECTS[1 - x]],
 }
+EMPTY, VIEWED, OBJECTS = [], np.zeros(2), (object(), object())
+
+
+def view_of_noise(x, rng):
+    found = rng.laplace(size=2)
+    found[1] = x
+    return found[:1]
+
+
+# What numbers lead to, and symbols in their places do not.
+NOISY = {
+    "a base": view_of_noise,
+    "an order": lambda x, rng: np.zeros((2, 2), order="F" if x else "C") + rng.laplace(),
+    "one array twice": lambda x, rng: [found := rng.laplace(size=1), found if x else found.copy()],
+    "one list twice": lambda x, rng: [rng.laplace(), found := [], found if x else []],
+    "that there is a base": lambda x, rng: (rng.laplace(size=2), rng.laplace(size=2)[:])[x],
+}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_a_record_of_what_an_output_hides_beside_noise_is_in_doubt(name):
+    (found,) = dpaudit.record_noise(NOISY[name], [(0, 1)], "eps=1", seed=1).pairs
+    assert found.grade != "same" or "laid out otherwise" in found.impurity or "a view of more" in found.impurity
+
+
+@pytest.mark.parametrize("wrong", [lambda n: n[:1], lambda n: [n, n]])
+def test_an_output_of_whole_numbers_is_laid_out_as_their_numbers_are(wrong):
+    def mechanism(x, rng):
+        found = np.minimum(rng.geometric(0.5, size=2), 2)
+        return wrong(found) if x else [found, found.copy()] if isinstance(wrong(found), list) else wrong(found).copy()
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
+
+
+@pytest.mark.parametrize("other", [float, np.longlong, np.int32])
+def test_an_outcome_that_one_input_alone_lists_has_the_form_of_the_others_tail(other):
+    def mechanism(x, rng):
+        number = int(rng.geometric(0.5))
+        return other(3) if x and number == 3 else number
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "open"
+    assert dpaudit.certify(lambda x, rng: mechanism(0, rng), "eps=1", [(0, 1)]).verdict == "kept"
+
+
+def test_an_output_that_is_laid_out_alike_on_both_inputs_is_proved():
+    def mechanism(x, rng):
+        found = (rng.random((2, 3)) < 0.5).T
+        return [found.copy(), found, [EMPTY, EMPTY], VIEWED]
+
+    assert dpaudit.certify(mechanism, "eps=0", [(0, 1)]).verdict == "kept"
 
 
 @pytest.mark.parametrize("name", HIDING)

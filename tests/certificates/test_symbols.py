@@ -79,7 +79,7 @@ def test_symbols_in_dictionaries_and_nested_lists_stay_tails():
     runner = Runner(as_subject(lambda x, rng: {"a": [x, two_sided(rng)], "b": (1 - x) + rng.geometric(0.5)}), "numpy")
     laws = [explore(runner, x).law for x in (0, 1)]
     assert runner.runs < 100
-    (p, q), is_whole = cells(laws)
+    (p, q), is_whole = cells(laws, {})
     assert is_whole
     assert sum(p.values()) == sum(q.values()) == 1
     # No outcome in common: the list tells x.

@@ -785,6 +785,66 @@ def address_that_is_printed():
     return of(is_due)
 
 
+def order_after_a_change_that_is_taken_back(change):
+    """A set whose order may be another one after such changes, which two runs of this path do not show."""
+    kept, more = {7, 15}, {5}
+    before = [*kept]
+
+    def release(x, rng):
+        if rng.random() < 1e-6:
+            change(kept, more)
+        return x if [*kept] != before else honest(x, rng)
+
+    return release
+
+
+def by_operators(kept, more):
+    kept |= more
+    kept -= more
+
+
+def by_functions(kept, more):
+    operator.ior(kept, more)
+    operator.isub(kept, more)
+
+
+def by_methods_that_others_call(kept, more):
+    list(map(kept.add, more))
+    list(map(kept.discard, more))
+
+
+def memory_of_a_class_in(kind):
+    def release(x, rng, kinds=(kind,)):
+        return x if kinds[0]((9,))[3] == 7.25 else honest(x, rng)
+
+    return release
+
+
+class OwnArray(np.ndarray):
+    pass
+
+
+class Lost:
+    """Stands for something that is not there."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("There is nothing to stand for.")
+
+
+LOST = Lost()
+
+
+def proxy_of_nothing():
+    return of(lambda: LOST is None)
+
+
+GONE = weakref.proxy(Lost())
+
+
+def proxy_of_what_is_gone():
+    return of(lambda: GONE is None)
+
+
 def order_of_a_set_that_grew():
     numbers = set()
 
@@ -935,6 +995,11 @@ OUTSIDE = {
     "memory_where_keywords_say_so": lambda: np.add(np.ones(9), 1.0, where=np.zeros(9, bool))[3] == 7.25,
     "memory_of_the_class_of_an_array": lambda: type(NUMBERS)((9,))[3] == 7.25,
     "memory_of_the_class_by_its_name": lambda: NUMBERS.__class__((9,))[3] == 7.25,
+    "memory_of_a_class_by_its_order": lambda: np.ma.MaskedArray.mro()[1]((9,))[3] == 7.25,
+    "memory_of_a_class_that_is_kept": lambda: np.ma.zeros(1)._baseclass((9,))[3] == 7.25,
+    "memory_of_an_origin": lambda: typing.get_origin(np.typing.NDArray[float])((9,))[3] == 7.25,
+    "memory_around_an_array": lambda: np.pad(np.ones(1), 9, "empty")[3] == 7.25,
+    "position_of_the_legacy_generator": lambda: np.random.get_state()[2] == 7,  # noqa: NPY002
     "memory_of_records": lambda: np.rec.array(None, shape=9, dtype=[("a", float)]).a[3] == 7.25,
     "registry_of_overloads": lambda: typing.overload(of) and len(typing.get_overloads(of)) == EVERY,
     "directory_of_the_process": lambda: contextlib.ExitStack().enter_context(contextlib.chdir(".")) == EVERY,
@@ -956,7 +1021,10 @@ PROGRAMS = [
     lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
     CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
     settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grew,
-    order_of_a_set_that_grows, order_of_items_together,
+    order_of_a_set_that_grows, order_of_items_together, proxy_of_nothing, proxy_of_what_is_gone,
+    *(functools.partial(order_after_a_change_that_is_taken_back, change) for change in
+    (by_operators, by_functions, by_methods_that_others_call)),
+    *(functools.partial(memory_of_a_class_in, kind) for kind in (np.ndarray, OwnArray)),
     order_of_keys_by_an_operator, dictionary_that_is_imported, law_that_is_imported, module_that_is_imported,
     memory_of_a_class_that_is_imported, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
     reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,

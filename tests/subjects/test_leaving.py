@@ -1,6 +1,7 @@
 """Calls that are broken off when their time is over, whatever they catch; each ends by itself after some seconds."""
 
 import contextlib
+import signal
 import statistics
 import sys
 import threading
@@ -109,3 +110,15 @@ def test_an_outer_limit_ends_what_an_inner_one_does_not():
 
     with pytest.raises(Over):
         broken_off(0.05, calls)
+
+
+def test_a_handler_of_an_alarm_that_a_call_sets_hears_nothing_of_the_limit():
+    heard = []
+
+    def listens():
+        before = signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+        time.sleep(0.1)  # ten ticks
+        signal.signal(signal.SIGALRM, before)
+
+    broken_off(60.0, lambda: broken_off(50.0, listens))
+    assert not heard
