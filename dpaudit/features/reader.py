@@ -420,9 +420,9 @@ def nearness(block: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray
     with np.errstate(all="ignore"):
         z = np.ascontiguousarray(np.where(np.isfinite(block), block, 0.0))
         first, second = (np.abs(z - np.asarray(point)) for point in points)
-        one, two = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
-        apart = [two - one, (second - first).sum(axis=1)]
-        return np.stack([*(rounded(each, one + two) for each in apart), rounded(one), rounded(two)], axis=1)
+        a, b = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
+        columns = rounded(b - a, a + b), rounded((second - first).sum(axis=1), a + b), rounded(a), rounded(b)
+    return np.stack(columns, axis=1)
 
 
 def orders(block: FloatArray) -> FloatArray:
@@ -454,15 +454,14 @@ def in_common(first: FloatArray, second: FloatArray) -> FloatArray:
 
 def correlations(*several: FloatArray) -> FloatArray:
     """The correlation of two sequences of as many numbers, shape (draws, 1)."""
-    known, centred = np.isfinite(several).all(axis=0), []
+    known, scaled = np.isfinite(several).all(axis=0), []
     with np.errstate(all="ignore"):
         for own in several:
             z = np.ascontiguousarray(np.where(known, own, 0.0))
             mean = z.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
-            centred.append(np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0))
-        a, b = centred
-        found = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1)) / np.sqrt((b * b).sum(axis=1))
-    return rounded(found, np.ones(len(found)))[:, None]
+            z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
+            scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))
+    return rounded(np.multiply(*scaled).sum(axis=1), np.ones(len(several[0])))[:, None]
 
 
 _DIRECTION = np.random.default_rng(5).normal(size=3_000)  # equal rows have equal projections
