@@ -54,8 +54,8 @@ SUMMARIES = (
 
 
 ORDERS = ("number of inversions of the first 64", "number of bits set")
-MAX_ORDERED = 64  # numbers of a sequence whose inversions are counted
-MAX_COMPARED = 6  # sequences of which each two have a distance
+MAX_ORDERED = 64  # numbers of a sequence that are compared with each other
+MAX_COMPARED = 6  # sequences of which each two are compared
 
 
 class Block(NamedTuple):
@@ -88,6 +88,8 @@ class Reader(Form):
         The mechanism's own log density ratio, of outputs that are arrays of numbers: one more column that is read.
     tokens : tuple of (float, str)
         The most frequent texts that numbers of columns stand for.
+    inner : int
+        Numbers of a row, of outputs that are tables of numbers: their columns are sequences, too. 0 for others.
     """
 
     columns: int
@@ -99,6 +101,7 @@ class Reader(Form):
     points: tuple[tuple[float, ...], ...] = ()
     density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
     tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})
+    inner: int = 0
 
     exact = True
 
@@ -117,8 +120,10 @@ class Reader(Form):
         if len(forms) == 1 and samples[0].tokens is None:
             width = samples[0].numbers.shape[1]
             points = points if len(points) == 2 and len(points[0]) == width else ()
+            inner = samples[0].shape[-1] if len(samples[0].shape) > 1 else 0
+            inner = inner if 1 < inner < MAX_COMPARED and width > 2 * inner else 0
             own = (_categories([one.numbers for one in samples]),)
-            return cls(width, (Block("", width),), values=own, points=points, density=density)
+            return cls(width, (Block("", width),), values=own, points=points, density=density, inner=inner)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
         sink = Sink()
@@ -150,7 +155,7 @@ class Reader(Form):
                     often[path, what] = count
                     tokens_often.update(value for value in values.tolist() if value in sink.tokens)
         blocks, left = [], LIMITS.max_places
-        for count, block in sorted(found, key=lambda one: -one[0]):
+        for count, block in sorted(found, key=lambda one: (-one[0], len(one[1].path))):  # the outermost before others
             if count >= SIZES.min_count and block.width <= left:
                 blocks.append(block)
                 left -= block.width
@@ -169,9 +174,12 @@ class Reader(Form):
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
-        wholes = [summaries(found[:, own], values, self.points) for _, own, values in self._wholes]
+        wholes = [summaries(found[:, own], values) for _, own, values in self._wholes]
+        wholes += [nearness(found[:, own], self.points) for _, own, _ in self._wholes[:1] if len(self.points) == 2]
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
+        wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
+        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self.correlated]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -251,20 +259,36 @@ class Reader(Form):
         if len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
-        return names + [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
+        names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
+        names += [f"how many of the first 64 of the output{a[0]} are in the output{b[0]}" for a, b in self._compared]
+        return names + [f"the correlation of the output{name}" for name, *_ in self.correlated]
 
     @functools.cached_property
     def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
         """The blocks that are worked out as a whole: their paths, their columns and their values."""
         ends = np.cumsum([block.width for block in self.blocks]).tolist()
         several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
-        return [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
+        wholes = [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
+        return wholes + [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
 
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
-        """Two blocks of as many numbers, which may hold the same ones in another order."""
+        """Two sequences of as many numbers, which may hold the same ones in another order, or go together."""
         pairs = itertools.combinations(self._wholes[:MAX_COMPARED], 2)
-        return [(a, b) for a, b in pairs if a[1].stop - a[1].start == b[1].stop - b[1].start]
+        at = range(self.n_read)
+        return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
+
+    @property
+    def correlated(self) -> list[tuple[str, slice, slice]]:
+        """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
+        pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
+        for path, own, _ in self._wholes[:1]:
+            stop = min(own.stop, own.start + MAX_ORDERED)
+            far = range(
+                3, (stop - own.start) // 2 + 1
+            )  # what is nearer has summaries; what is farther is not there twice
+            pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
+        return pairs
 
     @functools.cached_property
     def counts(self) -> tuple[int, ...]:
@@ -284,9 +308,7 @@ class Reader(Form):
     @property
     def n_columns(self) -> int:
         """The number of columns of the matrix."""
-        to_points = 4 if self._wholes and len(self.points) == 2 else 0
-        of_wholes = sum(len(SUMMARIES) + len(values) + len(ORDERS) for *_, values in self._wholes)
-        return self.n_read + of_wholes + to_points + len(self._compared)
+        return len(self.names)
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         density = self.density
@@ -349,10 +371,8 @@ def _categories(parts: Sequence[FloatArray]) -> tuple[float, ...]:
     return tuple(found.tolist()) if len(found) > 2 else ()
 
 
-def summaries(block: FloatArray, values: Sequence[float] = (), points: Sequence[Sequence[float]] = ()) -> FloatArray:
-    """Summaries of sequences of numbers, shape (draws, summaries).
-
-    They are `SUMMARIES`, how often each of the values occurs, and nearness to two points.
+def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:
+    """Summaries of sequences of numbers, shape (draws, summaries): `SUMMARIES`, and how often each value occurs.
 
     NaN is missing. Sums are rounded to 36 bits of the sum of sizes.
     """
@@ -392,17 +412,17 @@ def summaries(block: FloatArray, values: Sequence[float] = (), points: Sequence[
             rounded((z[:, : len(_DIRECTION)] * _DIRECTION[: block.shape[1]]).sum(axis=1), size),
         ]  # fmt: skip
         columns += [(block == value).sum(axis=1) for value in values]
-        if len(points) == 2:
-            first, second = (np.abs(z - np.asarray(point)) for point in points)
-            one, two = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
-            scale = one + two
-            columns += [
-                rounded(two - one, scale),
-                rounded((second - first).sum(axis=1), scale),
-                rounded(one),
-                rounded(two),
-            ]
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+
+
+def nearness(block: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
+    """How much nearer sequences of numbers are to the first of two points, and both distances, shape (draws, 4)."""
+    with np.errstate(all="ignore"):
+        z = np.ascontiguousarray(np.where(np.isfinite(block), block, 0.0))
+        first, second = (np.abs(z - np.asarray(point)) for point in points)
+        a, b = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
+        columns = rounded(b - a, a + b), rounded((second - first).sum(axis=1), a + b), rounded(a), rounded(b)
+    return np.stack(columns, axis=1)
 
 
 def orders(block: FloatArray) -> FloatArray:
@@ -422,6 +442,26 @@ def distances(first: FloatArray, second: FloatArray) -> FloatArray:
         size = np.abs(first).sum(axis=1) + np.abs(second).sum(axis=1)
         apart = np.abs(np.sort(first, axis=1) - np.sort(second, axis=1)).sum(axis=1)
     return rounded(apart, size)[:, None]
+
+
+def in_common(first: FloatArray, second: FloatArray) -> FloatArray:
+    """How many of the first numbers of a sequence are among those of another one, shape (draws, 1)."""
+    found = np.zeros(len(first))
+    for column in first[:, :MAX_ORDERED].T:
+        found += (second[:, :MAX_ORDERED] == column[:, None]).any(axis=1)
+    return found[:, None]
+
+
+def correlations(*several: FloatArray) -> FloatArray:
+    """The correlation of two sequences of as many numbers, shape (draws, 1)."""
+    known, scaled = np.isfinite(several).all(axis=0), []
+    with np.errstate(all="ignore"):
+        for own in several:
+            z = np.ascontiguousarray(np.where(known, own, 0.0))
+            mean = z.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
+            z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
+            scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))
+    return rounded(np.multiply(*scaled).sum(axis=1), np.ones(len(several[0])))[:, None]
 
 
 _DIRECTION = np.random.default_rng(5).normal(size=3_000)  # equal rows have equal projections

@@ -203,9 +203,9 @@ KINDS: dict[str, ViewKind] = {
 }
 
 
-def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_counts: int = 0) -> Iterator[list[View]]:
-    """All views that are scanned, of one kind in one list; `n_read` columns were read off, `n_counts` are counts."""
-    columns, finite = matrix.shape[1] - n_counts, np.isfinite(matrix)
+def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0) -> Iterator[list[View]]:
+    """All views that are scanned, of one kind in one list; `n_read` columns were read off, `n_more` add no limit."""
+    columns, finite = matrix.shape[1] - n_more, np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -359,7 +359,7 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
     return np.concatenate(scores)
 
 
-def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_counts: int = 0) -> list[View]:
+def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0) -> list[View]:
     """The views that are fitted, the clearest first: at most `SIZES.max_views`, some of each kind."""
     step = max(1, len(labels) // SIZES.scanned)
     some, own = np.asfortranarray(matrix[::step][: SIZES.scanned]), labels[::step][: SIZES.scanned]
@@ -368,7 +368,7 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_co
         [View(name, tuple(columns), float(parameter)) for columns, parameter in kind.propose(some, own, n_read)]
         for name, kind in kinds_of_packages().items()
     )
-    for views in itertools.chain(proposals(some, own, n_read, n_counts), added):
+    for views in itertools.chain(proposals(some, own, n_read, n_more), added):
         if not views or not _are_of_single_rows(views, some):
             continue
         cost = math.log(len(views))

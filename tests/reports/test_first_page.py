@@ -56,11 +56,11 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
     shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(2.71), learned(1.5, 1.49))))
     missed = shown[Table].rows[0][5]
     assert missed == (
-        "about 10% of leaks of 2.71 × the promise in the hardest form (90% are found); more of "
+        "about 10% of leaks of 2.71 × the promise in the hardest form tried (90% are found); more of "
         "smaller and of harder ones, and of those in fewer than 10% of answers"
     )
     said = dict(shown[Facts].rows)["What may be missed?"]
-    assert "of leaks of 2.71 times the promise in the hardest form stay hidden (90% are" in said
+    assert "of leaks of 2.71 times the promise in the hardest form tried stay hidden (90% are" in said
     assert "1.2 times" not in said and "1.5 times" not in said
 
 
