@@ -284,9 +284,7 @@ class Reader(Form):
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
-            far = range(
-                3, (stop - own.start) // 2 + 1
-            )  # what is nearer has summaries; what is farther is not there twice
+            far = range(3, (stop - own.start) // 2 + 1)  # nearer lags are summaries; farther ones do not come twice
             pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
         return pairs
 

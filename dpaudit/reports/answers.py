@@ -192,11 +192,9 @@ def _missed(lines: Sequence[Line]) -> str:
 
 def _unseen(line: Line) -> str:
     """Say which excess of a promise would not have been noticed."""
-    found = line.learned_with
-    which = "any" if line.blind == math.inf else "known" if found is None else "learned"
-    often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
-    searched = "" if found is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), often=often, lost=lost)
+    which = "any" if line.blind == math.inf else "known" if line.tried is None else "learned"
+    searched = "" if line.tried is None else said("row.searched")
+    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), **(line.tried or {}))
 
 
 def together(dossier: Dossier) -> float | None:

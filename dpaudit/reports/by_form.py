@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
@@ -45,10 +44,11 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 
 def _form_sentence(one: LearnedLoss) -> str:
-    """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
+    """The form, with how many plants were found and what that says of all."""
     form = f"{one.form}, {_in_outputs(one.event_mass)}" if one.event_mass else one.form
-    at_least = wording.percent_text(math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0)
-    return f"{form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else form
+    if not one.plants:
+        return form
+    return f"{form} ({one.found} of {one.plants}: at least {wording.percent_text(wording.planted_share(one))})"
 
 
 def _map(power: Power) -> Iterator[tuple[str, str, str]]:
@@ -85,7 +85,6 @@ def caption(pair: str, power: Power, is_fixed: bool) -> str:
     """Caption of the rows: the pair, how frequent an event is, how often it is found, and what that rests on."""
     which, audits = "planted" if power.is_planted else "allowance", audits_a_form(is_fixed)
     facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
-    facts["more"] = wording.more_than(power)
     return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
 
 

@@ -51,8 +51,8 @@ class Line:
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older
-    results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
-    known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it,
+    results): all as multiples of the promise, None where there is none. `tried` says what is found of that form, None
+    for a known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it,
     `sentence` what was found, for running text, and `tested` what it was found on. `is_boundless`: the claim sets no
     limit for what was tested.
     """
@@ -68,7 +68,7 @@ class Line:
     low: float | None = None
     high: float | None = None
     blind: float | None = None
-    learned_with: float | None = None
+    tried: Mapping[str, str] | None = None
     word: str = ""
     settles: str = ""
     sentence: str = ""

@@ -498,7 +498,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     es, promises = "es" * (broken == 1), plural(len(drawn), "promise")
     description = said("figure.promises", promises=promises, broken=broken, es=es)
     blind = [bar for bar in drawn if bar.blind is not None]
-    where = "in the best case" if all(bar.learned_with is None for bar in blind) else "of the hardest form"
+    where = "in the best case" if all(bar.tried is None for bar in blind) else "of the hardest form"
     note = joined(
         said("figure.promises_note"),
         said("figure.promises_blind", where=where) if blind else "",
@@ -584,7 +584,8 @@ def errors(result: UtilityResult) -> Figure | None:
         for f in shown
     ]
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    data = Table.first("", columns, [error_row(finding) for finding in ranked], MAX_ROWS)
+    rows = tuple(error_row(finding) for finding in ranked[:MAX_ROWS])
+    data = Table("", columns, rows, len(result.findings) - len(rows))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return plot_of(bars).figure("errors", title, description, note, data)
 

@@ -85,7 +85,7 @@ def privacy_line(result: AuditResult) -> Line:
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
-    return line(promised, measured, missed, low=low, blind=blind, learned_with=found)
+    return line(promised, measured, missed, low=low, blind=blind, tried=found)
 
 
 def _nearest(result: AuditResult, worst: Finding) -> Finding:
@@ -99,8 +99,8 @@ def _nearest(result: AuditResult, worst: Finding) -> Finding:
     return dataclasses.replace(nearest, ratio_lower=row.ratio_lower, **facts)
 
 
-def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
-    """Say what the audit could have missed in words, and `blind` and `learned_with` of a line.
+def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, dict[str, str] | None]:
+    """Say what the audit could have missed in words, and `blind` and `tried` of a line.
 
     They are those of the pair whose loss that would have been noticed is the largest for its promise.
     """
@@ -119,7 +119,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     deciding = [(power.at_budget, math.inf if math.isnan(power.deciding) else power.deciding) for power in powers]
     blind = max((loss / allowed for allowed, loss in deciding if allowed > 0.0), default=None)
     nats = max((loss for allowed, loss in deciding if not allowed > 0.0), default=0.0)  # of these there is no ratio
-    found = next((power.probability for power in powers if power.learned), None)
+    found = wording.tried(powers)
     if math.inf in (blind, nats):
         searched = "" if found is None else said("row.searched")
         return said("row.missed_any", searched=searched), math.inf, found
@@ -128,8 +128,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     facts = {"size": " and ".join(sizes), "rare": percent_text(powers[0].event_mass)}
     if found is None:
         return said("row.missed_known", **facts), blind, None
-    often, lost = percent_text(found), percent_text(1.0 - found)
-    return said("row.missed_learned", **facts, often=often, lost=lost), blind, found
+    return said("row.missed_learned", **facts, **found), blind, found
 
 
 def _errors(result: UtilityResult) -> Line:

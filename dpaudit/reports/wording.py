@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from dpaudit.audits.findings import STANDS
 from dpaudit.errors import UsageError
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import at_least as at_least
 from dpaudit.numerals import compared as compared
@@ -30,7 +31,7 @@ from dpaudit.reports.words import plural as plural
 from dpaudit.reports.words import printable as printable
 from dpaudit.reports.words import some as some
 from dpaudit.results import model
-from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
+from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, LearnedLoss, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
@@ -278,16 +279,29 @@ def _learned_text(power: Power) -> str:
         return said("power.unlearned")
     if not math.isfinite(power.deciding):
         return said("power.no_promise")
-    other = sorted({one.event_mass for one in power.learned if one.decides and one.event_mass})
-    where = said("power.elsewhere", masses=", ".join(map(number_text, other))) if other else ""
-    which, facts = ("planted", {"more": more_than(power), "where": where}) if power.is_planted else ("learned", {})
-    return said(f"power.{which}", often=percent_text(power.probability), loss=nats_text(power.deciding), **facts)
+    which = "planted" if power.is_planted else "learned"
+    return said(f"power.{which}", loss=nats_text(power.deciding), **(tried([power]) or {}))
 
 
-def more_than(power: Power) -> str:
-    """Say how the shares of plants that were found compare with the probability: files of old may hold that share."""
-    found = (one for one in power.learned if one.decides and math.isfinite(one.loss))
-    return "more than" if all(one.found > power.probability * one.plants + 1e-9 for one in found) else "at least"
+def planted_share(one: LearnedLoss) -> float:
+    """The share of leaks like those that were planted that is found at least, at 95% confidence (Clopper, Pearson)."""
+    return math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0
+
+
+def tried(powers: Iterable[Power]) -> dict[str, str] | None:
+    """The least share of leaks in the hardest form that is found, and where these were; None where none are known."""
+    shares: list[tuple[float, str, list[float]]] = []  # the last: masses of events that are not as rare as was asked
+    for power in (one for one in powers if one.learned):
+        deciding = [one for one in power.learned if one.decides]
+        found = [planted_share(one) for one in deciding if one.plants]
+        masses = sorted({one.event_mass for one in deciding if one.event_mass})
+        shares.append((min(found, default=power.probability), "planted" if found else "measured", masses))
+    if not shares:
+        return None
+    share, which, masses = min(shares)
+    where = said("power.elsewhere", masses=", ".join(map(number_text, masses))) if masses else ""
+    texts = {"often": percent_text(share), "lost": percent_text(1.0 - share)}
+    return {"where": where} | {name: said(f"power.{name}_{which}", share=text) for name, text in texts.items()}
 
 
 def settling_sentence(result: AuditResult) -> str:

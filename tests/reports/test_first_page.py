@@ -64,6 +64,17 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
     assert "1.2 times" not in said and "1.5 times" not in said
 
 
+def test_page_one_says_what_plants_show_of_others_and_where_they_were(synthetic):
+    """Of 10 plants that are all found others are found with probability .74 at least, at 95% confidence."""
+    planted = (LearnedLoss("one level", 2.0, 10, 10, True, 1.0), LearnedLoss("a direction", math.inf, 0, 10, False))
+    shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.2, 1.0, planted, planted_draws=4_000))))
+    said = dict(shown[Facts].rows)["What may be missed?"]
+    assert said.startswith(
+        "Up to 26% of leaks of 2 times the promise in the hardest form tried (of some forms in outputs"
+    )
+    assert "(at least 74% are found)" in said and "outputs of probability 1)" in said
+
+
 def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
     quiet = [
         dataclasses.replace(synthetic.make("doubles"), subject={"name": f"quiet {k}", "fingerprint": str(k)})
