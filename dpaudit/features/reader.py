@@ -256,7 +256,7 @@ class Reader(Form):
         for path, _, values in self._wholes:
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
-        if len(self.points) == 2:
+        if self._wholes and len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
         names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
@@ -414,7 +414,7 @@ def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:
 
 
 def nearness(block: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
-    """How much nearer sequences of numbers are to the first of two points, and both distances, shape (draws, 4)."""
+    """Nearness of sequences of numbers to the first of two points over the second, and both distances, (draws, 4)."""
     with np.errstate(all="ignore"):
         z = np.ascontiguousarray(np.where(np.isfinite(block), block, 0.0))
         first, second = (np.abs(z - np.asarray(point)) for point in points)
@@ -443,7 +443,7 @@ def distances(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def in_common(first: FloatArray, second: FloatArray) -> FloatArray:
-    """How many of the first numbers of a sequence are among those of another one, shape (draws, 1)."""
+    """Count of the first numbers of a sequence that are among those of another one, shape (draws, 1)."""
     found = np.zeros(len(first))
     for column in first[:, :MAX_ORDERED].T:
         found += (second[:, :MAX_ORDERED] == column[:, None]).any(axis=1)

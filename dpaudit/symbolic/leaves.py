@@ -127,12 +127,12 @@ class Bits(int):
 
 
 def form(output: Any) -> tuple[Any, ...]:
-    """What an output is beside its values and their bytes, which a run with numbers in the place of draws chose."""
+    """Traits of an output beside its values and their bytes, which a run with numbers in the place of draws chose."""
     return tuple(one for one in held(output) if type(one) is not Bits)
 
 
 def held(output: Any) -> Iterator[Any]:
-    """What an output and its parts are beside their values, in their order: what its token need not show.
+    """Traits of an output and its parts beside their values, in their order: what its token need not show.
 
     Classes, types and layouts of arrays, places that hold one object, and bytes of arrays and NaN. Numbers of numpy's
     usual types count as Python's.
@@ -166,7 +166,7 @@ def held(output: Any) -> Iterator[Any]:
 
 
 def _type_of(dtype: Any) -> Iterator[Any]:
-    """What a type of arrays holds beside its name: `long` and `long long` have one."""
+    """Traits of a type of arrays beside its name: `long` and `long long` have one name."""
     yield dtype.char, dtype.type, dtype.isalignedstruct, repr(dtype), repr(dtype.metadata)
     for inner, *place in (dtype.fields or {}).values():
         yield [*_type_of(inner), place]

@@ -66,3 +66,12 @@ def test_a_correlation_is_that_of_numpy_and_shows_no_low_bits():
     # Numbers are rounded to 36 bits: 2**-36 of the numbers they are worked out of, and of the result.
     np.testing.assert_allclose(correlations(first, second)[:, 0], expected, atol=2**-30)
     assert np.isnan(correlations(np.full((1, 9), 0.1), second[:1])).all()  # not that of its errors of rounding
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (6, 2), (12, 3), (4, 2)])
+@pytest.mark.parametrize("is_near", [False, True])
+def test_each_column_of_a_reader_has_a_name(shape, is_near):
+    outputs = read_outputs(np.random.default_rng(1).normal(size=(30, *shape)), 30)
+    width = outputs.numbers.shape[1]
+    reader = Reader.learn([outputs, outputs], ((0.0,) * width, (1.0,) * width) if is_near else ())
+    assert reader(outputs).shape == (30, reader.n_columns) and reader.n_columns == len(reader.names)
