@@ -260,7 +260,9 @@ class Reader(Form):
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
         names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
-        names += [f"how many of the first 64 of the output{a[0]} are in the output{b[0]}" for a, b in self._compared]
+        names += [
+            f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
+        ]
         return names + [f"the correlation of the output{name}" for name, *_ in self.correlated]
 
     @functools.cached_property
@@ -296,6 +298,12 @@ class Reader(Form):
             end += len(SUMMARIES) + len(values)
             found += range(end - len(values), end)
         return tuple(found)
+
+    @property
+    def n_more(self) -> int:
+        """The number of columns that are not counted where views are proposed for outputs of few columns alone."""
+        of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
+        return len(self.counts) + len(self._compared) + len(self.correlated) + of_inner
 
     @property
     def n_read(self) -> int:
@@ -456,6 +464,9 @@ def correlations(*several: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         for own in several:
             z = np.ascontiguousarray(np.where(known, own, 0.0))
+            z = np.ldexp(
+                z, -np.frexp(np.abs(z).max(axis=1, keepdims=True))[1]
+            )  # squares are no infinities and no zeros
             mean = z.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
             z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
             scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))

@@ -87,8 +87,8 @@ class Checkpoint:
         if (size, asked) != (task.size, _digest_of_task(task)):
             raise UsageError(
                 f"checkpoint must lead to where its audit was, got another course at round {task.round} of input "
-                f"{task.input} ({self.path or 'in memory'}). The subject or a library is not what it was; begin again "
-                "without it."
+                f"{task.input} ({self.path or 'in memory'}). The subject, a library or dpaudit is not what it was; "
+                "begin again without it."
             )
         return from_bytes(self._journal.read(start, length))
 

@@ -84,6 +84,7 @@ def is_time_over() -> bool:
 
 
 TICK = 0.01  # seconds between two looks at the clock
+MAX_TIMER = 1e6  # seconds: systems refuse to set a timer to much more; a tick that comes early ends nothing
 
 
 class _Late(BaseException):
@@ -171,8 +172,8 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
-        _set_alarm(limits)
         try:
+            _set_alarm(limits)
             yield
         except GeneratorExit:  # nobody waits for its end
             limit.was_used = False
@@ -189,7 +190,7 @@ def _set_alarm(limits: list[_Limit]) -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if limits and is_main and hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _tick:
         left = min(limit.moment for limit in limits) - _clock()
-        signal.setitimer(signal.ITIMER_REAL, max(left, TICK), TICK)
+        signal.setitimer(signal.ITIMER_REAL, min(max(left, TICK), MAX_TIMER), TICK)
 
 
 @contextlib.contextmanager

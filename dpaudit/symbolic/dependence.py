@@ -43,7 +43,7 @@ FORMS = (
     "its outcomes have different classes of one name, equal numbers of different classes, or equal arrays and objects "
     "that are laid out otherwise (types, strides, bytes, one object in two places)"
 )
-VIEW = "an array of its outcomes is a view of more than it shows (return a copy)"
+VIEW = "an array of its outcomes may be a view of more than it shows (return a copy)"
 IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 
 

@@ -123,7 +123,7 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
 
 
 class Bits(int):
-    """Bytes of an output, in short."""
+    """Bytes of an output, in short, which draws may have chosen."""
 
 
 def form(output: Any) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ def held(output: Any) -> Iterator[Any]:
         if isinstance(value, Symbol | SymbolArray | Fraction):
             continue
         if isinstance(value, float | complex | np.inexact) and value != value:
-            yield Bits(hash(asarray(value).tobytes()))
+            yield hash(asarray(value).tobytes())
         if isinstance(value, Failed):
             IMPURITIES.extend([] if value.is_whole else [MORE])
             yield value.held
@@ -162,7 +162,10 @@ def held(output: Any) -> Iterator[Any]:
                     waiting += array.ravel().tolist() if array.dtype.hasobject else []
                     waiting.append(value.obj if isinstance(value, memoryview) else value.base)
                     yield array.shape, array.strides, array.flags.num
-                    yield Bits(0 if array.dtype.hasobject else hash(array.tobytes()))
+                    content = 0 if array.dtype.hasobject else hash(array.tobytes())
+                    # Symbols are in no record, and no draw is NaN: what the bytes of these are no draw has chosen.
+                    yield content if array.dtype.kind == "V" else Bits(content)
+                    yield hash(array[array != array].tobytes()) if array.dtype.kind in "fc" else 0
 
 
 def _type_of(dtype: Any) -> Iterator[Any]:
@@ -178,8 +181,10 @@ def _is_view_of_more(value: Any) -> bool:
     """Tell whether an array, a record or a view of memory leads to bytes of which it is not made, as by its `base`."""
     if isinstance(value, memoryview):
         return value.nbytes < memoryview(value.obj).nbytes
-    owner, kind = value, np.ndarray if isinstance(value, np.ndarray) else np.generic
+    owner, kind = value, np.ndarray if isinstance(value, np.ndarray) else np.void
     while (base := kind.base.__get__(owner)) is not None:
+        if isinstance(base, bytes | bytearray | memoryview) and owner.nbytes == memoryview(base).nbytes:
+            break
         if not isinstance(base, np.ndarray):
             return True
         owner, kind = base, np.ndarray

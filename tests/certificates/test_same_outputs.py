@@ -233,3 +233,27 @@ def test_texts_of_exceptions_are_told_apart_by_both():
     result = dpaudit.certify(mechanism, "eps=1", [(0, 1)])
     assert result.pairs[0].event.outcomes == ("raised ValueError ('record 0 is bad')",)
     assert dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False).verdict == "violated"
+
+
+RECORD = [("a", np.int64), ("b", np.float64)]
+BESIDE_A_TAIL = {
+    "the bits of NaN": lambda x: np.array([0x7FF8000000000000 + x], np.uint64).view(float)[0],
+    "the bits of NaN in an array": lambda x: np.array([0x7FF8000000000000 + x], np.uint64).view(float).copy(),
+    "the base of a record": lambda x: np.array([(1, 2.0), (x, 3.0)], RECORD)[0],
+    "a record without a name for all": lambda x: np.array([1 + 256 * x], np.uint32).view([("a", np.uint8), ("", "V3")]),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_A_TAIL)
+def test_what_hides_beside_a_tail_is_never_proved(name):
+    def mechanism(x, rng):
+        return {"n": x + int(rng.geometric(0.63)) - int(rng.geometric(0.63)), "r": BESIDE_A_TAIL[name](x)}
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict != "kept"
+
+
+def test_an_array_that_shows_all_the_bytes_that_it_stands_on_is_no_view_of_more():
+    def mechanism(x, rng):
+        return np.frombuffer(bytes([int(rng.random() < (0.6 if x else 0.4))]), np.uint8)
+
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == "kept"

@@ -6,6 +6,7 @@ import pytest
 import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader, correlations
+from dpaudit.features.views import proposals
 
 NAMES = np.array(["ada", "ben", "cleo", "dan", "eva", "finn", "gil", "hans"])
 
@@ -58,6 +59,22 @@ def test_a_row_alone_is_read_as_it_is_among_others(shape):
     np.testing.assert_array_equal(matrix, alone)
     restored = Reader.from_dict(reader.to_dict())
     assert restored == reader and np.array_equal(restored(outcomes), matrix, equal_nan=True)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (12, 3), (31, 2), (100,)])
+def test_outputs_of_few_numbers_are_asked_for_their_decimals(shape):
+    """Views of single numbers are proposed up to so many columns: sequences that go together do not use these up."""
+    outputs = read_outputs(np.random.default_rng(3).normal(size=(40, *shape)), 40)
+    reader = Reader.learn([outputs, outputs])
+    labels = np.repeat([0, 1], 20)
+    views = proposals(reader(outputs)[:40], labels, reader.n_read, reader.n_more)
+    assert "fraction" in {view.kind for several in views for view in several}
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e200, 1e300])
+def test_a_correlation_has_no_size(size):
+    own = np.random.default_rng(4).normal(size=(5, 20)) * size
+    np.testing.assert_allclose(correlations(own, own), 1.0, atol=1e-9)
 
 
 def test_a_correlation_is_that_of_numpy_and_shows_no_low_bits():

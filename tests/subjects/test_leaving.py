@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import dpaudit
 from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 
@@ -122,3 +123,10 @@ def test_a_handler_of_an_alarm_that_a_call_sets_hears_nothing_of_the_limit():
 
     broken_off(60.0, lambda: broken_off(50.0, listens))
     assert not heard
+
+
+def test_a_limit_that_is_far_away_is_one():
+    def coin(x, rng):
+        return bool(rng.random() < 0.5)
+
+    assert dpaudit.certify(coin, "eps=1", [(0, 1)], seconds=1e10).verdict == "kept"
