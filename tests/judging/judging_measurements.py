@@ -202,20 +202,17 @@ Half of the noise is wrong, and all of it is right; all functions with Laplace n
 in other tracks and of another length, as far as the time went; {SECONDS:.0f} s a wrong one, {OF_RIGHT:.0f} s a right
 one. A right one is refuted by draws with a probability of at most .01. A mechanism that decides is not refuted where
 the pairs that were found are proved to keep the claim. {OF_RIGHT:.0f} s of a busy machine, some 3 of its processor, are
-too few for that: every twelfth function has {DEFAULT:.0f} s, too. Most rows of {JUDGED} numbers were measured before
-runs on symbols were made faster by a third.
+too few for that: every twelfth function has {DEFAULT:.0f} s, too.
 
 {HEAD.format("track, noise and length")}"""
 MUSEUM = f"""
 ## The museum, judged
 
 Each bug ({SECONDS:.0f} s) and its mended version ({OF_RIGHT:.0f} s), with the file, the claim and the domain of the
-exhibit. What shows in the low bits of doubles alone is not judged, and has rows of its own. At first one mended version
-was refuted (two-coordinates-one-epsilon, which sits on its claim), by real runs at a rate of .01 that were to confirm
-a proof; such runs have a rate of one in a million now. Of the rows below one is a false alarm of draws, which have a
-rate of .01: threshold-at-its-boundary, which sits on its claim. With this seed the draws of its third pair are 4.3
-standard deviations off, whichever pair that is; with 22 other seeds those of all 66 pairs were within 3.1. Other
-programs used most of the processors meanwhile: on a quieter day 108 of 111 were refuted in the same time.
+exhibit. What shows in the low bits of doubles alone is not judged, and has rows of its own. Draws refute a version
+that sits on its claim at a rate of .01: with another order of pairs this seed once refuted
+threshold-at-its-boundary, and real runs that were to confirm a proof, at a rate of .01 then and of one in a million
+now, two-coordinates-one-epsilon.
 
 {HEAD.format("versions")}"""
 OWN = f"""

@@ -34,10 +34,10 @@ INTRODUCTION = """\
 # Proofs: the examples of other provers
 
 `python tests/judging/proof_measurements.py` makes this page: seed 1, 60 s each, on one core of a machine on which
-several other programs ran, so that seconds are an upper end (audits of draws took up to five times what they do alone).
-The examples are those of CheckDP and DiPApprox, the sparse vectors of Lyu, Su and Li, and the subjects of StatDP and
-DP-Sniper, as plain Python (`tests/judging/proof_examples.py`). Most have five numbers, and are judged on the eight
-patterns of neighbours of those tools, with nothing but the function, the claim and the pairs.
+several other programs ran, so that seconds are an upper end. The examples are those of CheckDP and DiPApprox, the
+sparse vectors of Lyu, Su and Li, and the subjects of StatDP and DP-Sniper, as plain Python
+(`tests/judging/proof_examples.py`). Most have five numbers, and are judged on the eight patterns of neighbours of
+those tools, with nothing but the function, the claim and the pairs.
 
 *Proved* is a certificate for these pairs: every path, with probabilities that are sums of exponentials, or between
 proved bounds. *Kept, by a bound* is an upper bound on the loss that is computed in doubles with a slack of 1e-6: the
@@ -49,19 +49,16 @@ inputs, and of which nobody says whether these are among them.
 CheckDP proves or refutes each of its own examples in at most 70 s, for all inputs, of programs in a language of its
 own with noise that is compared or added; nothing here is said of other inputs than those that were run.
 
-Since `getattr` is looked at in the run, five were judged again, with 60 s of the processor: sparse vector with 1 and 2
-above and algorithm 2 are proved (4.6, 9.6 and 8.9 s), gap sparse vector is kept by a bound (4.2 s), and sparse vector
-without a stop is refuted by proof (3.6 s), which draws had refuted. The table is older.
-
 | example | from | claim | truth | verdict | seconds |
 | --- | --- | --- | --- | --- | --- |
 """
 OF_PROGRAMS = f"""
 ## Random programs
 
-`tests/judging/test_continuous_programs.py`: {MANY:,} programs (seeds {FIRST:,} on) that add, compare, round, clip and
-log Laplace, exponential, Gumbel and normal noise, or take the largest, up to two tests deep, against a quadrature that
-has nothing of the prover. Each claim is 1% below or above the loss, or the delta, of its pair.
+`tests/judging/test_continuous_programs.py`, which runs the first {MANY} of them: 1,000 programs (seeds {FIRST:,} on)
+that add, compare, round, clip and log Laplace, exponential, Gumbel and normal noise, or take the largest, up to two
+tests deep, against a quadrature that has nothing of the prover. Each claim is 1% below or above the loss, or the
+delta, of its pair. They were checked before proofs came to ask what outputs are beside their values.
 
 """
 
