@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
@@ -136,7 +136,9 @@ def mass_figure(result: AuditResult) -> Figure | None:
         series.append(Series("limit", [(x.low, power.at_budget), (x.high, power.at_budget)], allowed))
     for k, (form, curve) in enumerate(curves.items()):
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
-    rows = tuple((wording.number_text(mass), *_cells(curves, mass)) for mass, _ in power.by_mass)
+    known_at, planted = dict(power.by_mass), [dict(curve) for curve in [*curves.values()][1:]]
+    masses = sorted(set(known_at).union(*planted), reverse=True)
+    rows = tuple((wording.number_text(mass), *_cells([known_at, *planted], mass)) for mass in masses)
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
     data = Table("", ("probability of the outputs", *curves), rows)
     return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
@@ -155,6 +157,7 @@ def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:
     return {f"planted: {form}": sorted(losses.items(), reverse=True) for form, losses in found.items()}
 
 
-def _cells(curves: dict[str, list[tuple[float, float]]], mass: float) -> list[str]:
-    losses = [dict(curve).get(mass) for curve in curves.values()]
-    return ["none" if loss is None else wording.number_text(loss) for loss in losses]
+def _cells(found: Sequence[Mapping[float, float]], mass: float) -> list[str]:
+    """Losses of events of this mass: "none" where no loss shows, and nothing where none was tried."""
+    losses = [one.get(mass, math.nan) for one in found]
+    return [NONE if math.isinf(loss) else wording.number_text(loss) for loss in losses]

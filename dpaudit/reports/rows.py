@@ -121,6 +121,9 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     nats = max((loss for allowed, loss in deciding if not allowed > 0.0), default=0.0)  # of these there is no ratio
     found = wording.tried(powers)
     if math.inf in (blind, nats):
+        planted = [one for power in powers if power.is_planted for one in power.learned]
+        if forms := dict.fromkeys(one.form for one in planted if one.decides and math.isinf(one.loss)):
+            return said("row.missed_planted", forms=", ".join(forms)), math.inf, found
         searched = "" if found is None else said("row.searched")
         return said("row.missed_any", searched=searched), math.inf, found
     sizes = [] if blind is None else [said("row.of_limits", times=wording.upper_text(blind, 3))]

@@ -58,7 +58,7 @@ OF_PROGRAMS = f"""
 `tests/judging/test_continuous_programs.py`, which runs the first {MANY} of them: 1,000 programs (seeds {FIRST:,} on)
 that add, compare, round, clip and log Laplace, exponential, Gumbel and normal noise, or take the largest, up to two
 tests deep, against a quadrature that has nothing of the prover. Each claim is 1% below or above the loss, or the
-delta, of its pair. They were checked before proofs came to ask what outputs are beside their values.
+delta, of its pair.
 
 """
 
