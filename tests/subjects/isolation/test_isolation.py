@@ -171,6 +171,13 @@ def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
     assert not set(first) & set(second)
 
 
+def test_a_process_that_holds_a_weak_proxy_of_what_is_gone_starts_workers() -> None:
+    gone = weakref.proxy(Plain())
+    with isolated(as_subject(release), Isolation()) as contained:
+        assert len(contained.sample(0.0, 3, np.random.default_rng(1))) == 3
+    del gone
+
+
 def test_a_call_that_was_late_and_ended_its_worker_is_counted() -> None:
     def late_and_deaf(data: Any, rng: np.random.Generator) -> float:
         os.closerange(3, 64)
