@@ -464,9 +464,8 @@ def correlations(*several: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         for own in several:
             z = np.ascontiguousarray(np.where(known, own, 0.0))
-            z = np.ldexp(
-                z, -np.frexp(np.abs(z).max(axis=1, keepdims=True))[1]
-            )  # squares are no infinities and no zeros
+            # By a power of two, so that no square is infinite or 0.
+            z = np.ldexp(z, -np.frexp(np.abs(z).max(axis=1, keepdims=True))[1])
             mean = z.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
             z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
             scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))
