@@ -240,7 +240,7 @@ BESIDE_A_TAIL = {
     "the bits of NaN": lambda x: np.array([0x7FF8000000000000 + x], np.uint64).view(float)[0],
     "the bits of NaN in an array": lambda x: np.array([0x7FF8000000000000 + x], np.uint64).view(float).copy(),
     "the base of a record": lambda x: np.array([(1, 2.0), (x, 3.0)], RECORD)[0],
-    "a record without a name for all": lambda x: np.array([1 + 256 * x], np.uint32).view([("a", np.uint8), ("", "V3")]),
+    "a field of bytes without a type": lambda x: np.array([1 + 256 * x], np.uint32).view([("a", np.uint8), ("", "V3")]),
 }
 
 

@@ -74,13 +74,15 @@ def test_outputs_of_few_numbers_are_asked_for_their_decimals(shape):
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e200, 1e300])
 def test_a_correlation_has_no_size(size):
     own = np.random.default_rng(4).normal(size=(5, 20)) * size
+    # Both are one vector, scaled to length 1: what is left is the rounding of the result to 2**-36, which is 1.5e-11.
     np.testing.assert_allclose(correlations(own, own), 1.0, atol=1e-9)
 
 
 def test_a_correlation_is_that_of_numpy_and_shows_no_low_bits():
     first, second = np.random.default_rng(3).normal(size=(2, 30, 9))
     expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(first, second, strict=True)]
-    # Numbers are rounded to 36 bits: 2**-36 of the numbers they are worked out of, and of the result.
+    # Numbers are rounded to 36 bits: 2**-36 of the sum of nine sizes, so by some 2**-33 of one of them, of which the
+    # correlation has a few times as much; 2**-30 is eight times that.
     np.testing.assert_allclose(correlations(first, second)[:, 0], expected, atol=2**-30)
     assert np.isnan(correlations(np.full((1, 9), 0.1), second[:1])).all()  # not that of its errors of rounding
 
