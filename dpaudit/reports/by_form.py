@@ -127,7 +127,9 @@ def mass_figure(result: AuditResult) -> Figure | None:
     description = said("figure.mass", often=wording.percent_text(power.probability))
     known = power.at_budget > 0.0
     losses = [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known
-    x, y = (Scale.log(PROBABILITY, [mass for mass, _ in power.by_mass]), Scale.log("loss (nats)", losses))
+    known_at, planted = dict(power.by_mass), [dict(curve) for curve in [*curves.values()][1:]]
+    masses = sorted(set(known_at).union(*planted), reverse=True)
+    x, y = Scale.log(PROBABILITY, masses), Scale.log("loss (nats)", losses)
     series = []
     if power.blind_mass is not None:
         blind = math.sqrt(power.blind_mass * curves[KNOWN_CURVE][-1][0])
@@ -136,8 +138,6 @@ def mass_figure(result: AuditResult) -> Figure | None:
         series.append(Series("limit", [(x.low, power.at_budget), (x.high, power.at_budget)], allowed))
     for k, (form, curve) in enumerate(curves.items()):
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
-    known_at, planted = dict(power.by_mass), [dict(curve) for curve in [*curves.values()][1:]]
-    masses = sorted(set(known_at).union(*planted), reverse=True)
     rows = tuple((wording.number_text(mass), *_cells([known_at, *planted], mass)) for mass in masses)
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
     data = Table("", ("probability of the outputs", *curves), rows)
