@@ -64,7 +64,7 @@ OF_COMMAND = {
     "targets", "claim", "pairs", "out", "report", "checkpoint", "resume", "progress", "quiet", "search", "example",
     "user", "examples", "adjacency", "search_budget", "search_pairs", "grey_box", "seconds", "fresh",
 }  # fmt: skip
-MAX_PAIRS = 10
+MAX_PAIRS = 10  # that a warning names, of those that are stated more than once
 STATUSES = (1, 3, 2, 5, 0)  # of several targets the first of these is the command's
 MAX_BROKEN = 3  # messages of pairs that broke
 

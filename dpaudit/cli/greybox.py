@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
     from dpaudit.symbolic.recorded_noise import RecordedPair
 
-MAX_PAIRS = 10
+MAX_PAIRS = 10  # whose grades are printed
 FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
 FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 

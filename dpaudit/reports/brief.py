@@ -18,8 +18,8 @@ from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 
-MAX_SIDE_FINDINGS = 10
-MAX_PAIRS = 10
+MAX_SIDE_FINDINGS = 10  # in a terminal; files and pages have all
+MAX_PAIRS = 10  # the worst, in a terminal; files and pages have all
 UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved witness can be replayed
 
 
