@@ -222,14 +222,15 @@ class _Certifying:
         decided = [places for places, pair in zip(positions, judged, strict=True) if pair.verdict != "open"]
         concerned = sorted({place for places in decided for place in places})
         inputs = [explorations[place].x for place in concerned]
-        outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock)
+        raised: dict[str, str] = {}
+        outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock, raised)
         self.real_runs = sum(counts.total() for counts in outcomes)
         wrong: dict[int, str] = {}
         planned = runs_of(len(concerned))
         for place, counts in zip(concerned, outcomes, strict=True):
             # Validity: how many runs the time allows may depend on their outcomes. Each number of them has its share.
             share = 0.5 if counts.total() == planned else 0.5 / planned
-            unlike = misfit(atoms(explorations[place].law), counts, share * LEVEL / len(concerned))
+            unlike = misfit(atoms(explorations[place].law), counts, share * LEVEL / len(concerned), raised)
             if unlike:
                 wrong[place] = (
                     f"undecided, because runs with real numbers do not fit the law that was worked out: {unlike}. "
@@ -250,12 +251,10 @@ class _Certifying:
         for pair, claim, places, done in zip(self.pairs, self.claims, positions, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
-                kinds = {
-                    readable(leaf.token).removeprefix("raised ") for place in places for leaf in explorations[place].law
-                }
-                reason = (
-                    f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
-                )
+                tokens = {leaf.token for place in places for leaf in explorations[place].law}
+                kinds = sorted(raised.get(token, readable(token).removeprefix("raised ")) for token in tokens)[:3]
+                reason = f"undecided, because every call raises an exception on both inputs: {' or '.join(kinds)}"
+                reason = self.subject.with_passed(f"{reason}.")
             if not reason and (changed or (cause and done.verdict == "kept")):
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             held.append(open_pair(pair, claim, reason) if reason else done)

@@ -66,6 +66,16 @@ def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
     assert "please report it" in wrong.summary()
 
 
+def test_what_real_runs_alone_raise_is_said_with_its_text_and_its_line():
+    def without_an_end(x, rng):
+        return rng.integers()  # of which numpy has an error of its own
+
+    reason = dpaudit.certify(without_an_end, "eps=0", [(0, 1)]).pairs[0].reason
+    place = f"in without_an_end (test_real_runs.py, line {without_an_end.__code__.co_firstlineno + 1})"
+    assert "40 of 40 runs ended in TypeError: integers() takes at least 1 positional argument" in reason
+    assert f"{place}, of probability 0 in the law" in reason
+
+
 def test_a_certificate_says_how_many_runs_its_laws_fit():
     result = dpaudit.certify(half, "eps=0", [(0, 1), (0, 2)])
     assert result.real_runs == 3 * 40
@@ -81,7 +91,7 @@ def test_a_thousand_runs_of_each_input_and_fewer_of_many_inputs(monkeypatch):
 
 def test_what_the_time_ended_is_held_to_the_share_of_its_number_of_runs(monkeypatch):
     levels = []
-    monkeypatch.setattr(certifying, "misfit", lambda law, counts, level: levels.append(level) or "")
+    monkeypatch.setattr(certifying, "misfit", lambda law, counts, level, *_: levels.append(level) or "")
     for count in (40, 39):
         found = [collections.Counter({"0.0": count})] * 2
         monkeypatch.setattr(certifying, "real_outcomes", lambda *_, found=found: found)
