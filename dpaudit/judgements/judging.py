@@ -41,7 +41,7 @@ from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
-from dpaudit.judgements.judgement import By, Judgement, Verdict
+from dpaudit.judgements.judgement import By, Judgement, Verdict, advice
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
@@ -92,9 +92,11 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 60  # of an audit: as many show eps = 2 broken where each output tells its input
-    end: float = 2.0  # of all of the time, after which a call that goes on is broken off
-    least_end: float = 5.0  # seconds before which no call is broken off
-    over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
+    over: float = (
+        0.3  # of all of the time: what the least audit may take beyond it, rather than none; then none is made
+    )
+    end: float = 1.4  # of all of the time, after which a call that goes on is broken off: no audit has so long ones
+    least_time: float = 1.0  # seconds of which these are shares at least: a judgement of a quick call takes 0.1
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
     timed_batch: int = 100  # outputs of one call, of a function that gives many
@@ -133,7 +135,7 @@ def judge(
         The pairs to judge, in the place of either. Without any of the three they are the mechanism's own pairs, or
         guessed from its default value or type hint; the judgement says what was guessed.
     seconds : float
-        Positive: about how long it may take.
+        Positive: about how long it may take. A call is broken off at 1.4 times that, compiled code as it comes back.
     seed : int, optional
         Non-negative; one is drawn and kept by default.
     rng : int or Generator or SeedSequence, optional
@@ -220,12 +222,13 @@ class _Judging:
     def run(self) -> Judgement:
         """The steps of the module, up to the first that decides."""
         try:
-            end = time.monotonic() + max(SHARES.end * self.left, SHARES.least_end)
-            with until(end), interrupted(end, _end):  # a program may catch what breaks it off: no outcome is that
+            now, least = time.monotonic(), max(self.left, SHARES.least_time)
+            end = now + SHARES.end * least
+            # A program may catch what breaks it off: no outcome is that.
+            with until(min(now + (1.0 + SHARES.over) * least, end)), interrupted(end, _end):
                 return self._run()
         except OutOfTimeError:
-            statement = "The time was over before anything was decided."
-            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
+            return self._judgement("inconclusive", "", "The time was over before anything was decided.")
 
     def _run(self) -> Judgement:
         try:
@@ -398,8 +401,7 @@ class _Judging:
         try:
             self.result = self._audited(pairs)
         except OutOfTimeError:
-            statement = f"The {max(self.left, 0.0):.2g} s that are left allow no audit."
-            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
+            return self._judgement("inconclusive", "", f"The {max(self.left, 0.0):.2g} s that are left allow no audit.")
         return self._of_audit(self.result)
 
     def _audited(self, pairs: Sequence[Pair]) -> AuditResult:
@@ -458,8 +460,10 @@ class _Judging:
     def _seconds_a_run(self, x: Any) -> float:
         """The time of one run, of some on this input."""
         size = SHARES.timed_batch if self.subject.is_vectorised else SHARES.timed
+        left = max(self.left, 0.0) + SHARES.over * self.limit
         begun = time.perf_counter()
-        with contextlib.suppress(CallError):  # an input that is not taken says little of the time
+        # Calls that take longer leave no time for the least audit. An input that is not taken says little of the time.
+        with contextlib.suppress(CallError), within(left * size / (2.0 * SHARES.least_samples)):
             if x is not None:
                 self.subject.sample(x, size, stream(self.seed, PLAN_DRAWS, 0))
                 self.runs += size
@@ -502,13 +506,13 @@ class _Judging:
     # What is said.
 
     def _why_unproved(self) -> str:
-        """Sentence why neither a certificate nor a record says what is lost; empty where none was made."""
+        """Reason why neither a certificate nor a record says what is lost; empty where none was made."""
         pairs = () if self.certificate is None else self.certificate.pairs
         certified = [pair.reason for pair in pairs if pair.verdict == "open"]
         recorded = [why for found in self.recorded.values() if (why := found.impurity or found.unproved)]
         of_real_law = [reason for reason in certified if OF_REAL_LAW in reason]
         why = next(iter([*(one for one in certified if one not in of_real_law), *recorded, *of_real_law]), "")
-        return f"Nothing of it is proved: {why.rstrip('.')}." if why else ""
+        return why.removeprefix("undecided, because ").rstrip(".")
 
     def _judgement(
         self,
@@ -523,10 +527,11 @@ class _Judging:
     ) -> Judgement:
         recorded = self.noise_free.runs if self.noise_free is not None else 0
         details: dict[str, Any] = {}
+        is_open = (by == "statistics" and verdict != "refuted") or (verdict == "inconclusive" and not next_step)
+        why = self._why_unproved() if is_open else ""
+        statement += f" Nothing of it is proved: {why}." * bool(why)
         if self.result is not None:
             details["audit"] = self.result.to_dict()
-            if by == "statistics" and verdict != "refuted" and (why := self._why_unproved()):
-                statement = f"{statement} {why}"
             if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
                 statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:
@@ -556,7 +561,7 @@ class _Judging:
             loss=loss,
             error_rate=self.rate if by == "statistics" else 0.0,
             guessed=self.guessed,
-            next_step=next_step or self._next(verdict, by, places),
+            next_step=next_step or advice(verdict, by, places, why, self.search is None, bool(self.guessed)),
             seed=self.seed,
             runs=self.runs + recorded,
             seconds=time.perf_counter() - self.started,
@@ -580,19 +585,3 @@ class _Judging:
         cut = ", which the limit of time cut short" * (self.climbed is not None and self.climbed.is_cut)
         count = f"{self.climbed.tried:,} pairs were tried without sampling{cut}. " if self.climbed is not None else ""
         return f"{count}{place_sentence(domain)}"
-
-    def _next(self, verdict: Verdict, by: By, places: tuple[str, ...]) -> str:
-        if verdict == "refuted":
-            where = f" at {', '.join(places)}" if places else ""
-            return f"Mend the function{where}, then run the command below again."
-        if verdict == "error":
-            return "Mend what the function raises or returns, then judge it again."
-        if verdict == "inconclusive":
-            return "Give more time (--seconds), or a function that returns many outputs a call (size)."
-        if self.guessed:
-            return "State the inputs with --domain, as they were guessed."
-        if verdict == "proved":
-            return "State a domain, if other inputs can occur." if self.search is None else "Nothing, for these inputs."
-        if by == "statistics":
-            return "Give more time (--seconds) to find smaller leaks, or examples of your data with --examples."
-        return "Give examples of your own data with --examples, if they differ from what was tried."
