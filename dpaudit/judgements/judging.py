@@ -33,7 +33,7 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.climbing import Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
@@ -42,7 +42,7 @@ from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict, advice
-from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
 from dpaudit.reports import wording
@@ -161,7 +161,7 @@ def judge(
     ('refuted', 'recorded noise', 2.0)
     """
     started = time.perf_counter()
-    limit = number("seconds", seconds, "positive", lambda value: 0.0 < value < math.inf)
+    check_options(seconds=seconds)
     seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
@@ -178,7 +178,7 @@ def judge(
         domain, examples, guessed = guess.domain, None, guess.text
     search = None if pairs is not None else Search(domain, examples)
     listed = None if pairs is None else as_pairs(pairs)
-    return _Judging(subject, promise, search, listed, guessed, limit, root_of(seed), started).run()
+    return _Judging(subject, promise, search, listed, guessed, float(seconds), root_of(seed), started).run()
 
 
 def _end() -> None:

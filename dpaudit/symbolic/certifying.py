@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.arguments import with_near_names
+from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
@@ -114,7 +114,7 @@ def certified(
     listed = as_pairs(known_pairs(subject, pairs))
     if len(listed) > MAX_PAIRS:
         raise UsageError(f"pairs must be at most {MAX_PAIRS:,}, got {len(listed):,}.")
-    seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))
+    check_options(seconds=seconds)
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
         face = "random" if any(role == "random" for _, role in subject.keywords) else "numpy"
@@ -125,7 +125,7 @@ def certified(
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
         check_claim(own, pair)
-    return _Certifying(subject, promise, listed, claims, seconds, rounding, face, depends).run()
+    return _Certifying(subject, promise, listed, claims, float(seconds), rounding, face, depends).run()
 
 
 @dataclasses.dataclass

@@ -305,7 +305,11 @@ def test_a_metric_claim_is_refuted_where_its_budget_is_not_tiny():
     [
         ({"domain": BOX, "pairs": [(0, 1)]}, "one way, got domain and pairs"),
         ({"domain": {"kind": "box"}}, "kind of a domain must be one of"),
-        ({"pairs": [(0, 1)], "seconds": 0.0}, "seconds must be positive"),
+        *(
+            ({"pairs": [(0, 1)], "seconds": value}, f"seconds must be a finite number above 0, got {said}")
+            for value, said in ((0.0, "0.0"), (-1, "-1"), (math.inf, "inf"), (math.nan, "nan"), ("10", "'10'"))
+        ),
+        ({"search": BOX}, "got 'search'. Did you mean 'domain'. They are mechanism, claim, domain"),
         ({}, "State the inputs"),
         ({"pairs": []}, "at least one pair"),
         ({"pairs": [(0, 1)], "seed": -1}, "seed must be"),
