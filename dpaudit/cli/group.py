@@ -130,7 +130,14 @@ def command(
         )  # fmt: skip
         @click.pass_context
         def run(ctx: click.Context, /, **given: Any) -> None:
-            function(ctx, types.SimpleNamespace(**given))
+            from dpaudit.results.saving import NEW_FOLDERS
+
+            NEW_FOLDERS.clear()
+            try:
+                function(ctx, types.SimpleNamespace(**given))
+            finally:
+                for folder in NEW_FOLDERS:  # the name may be misspelt
+                    note(f"Note: the folder {plain(str(folder))} was not there, and was made.")
 
         run.__doc__ = function.__doc__
         vars(run)["__click_params__"] += vars(function).get("__click_params__", [])

@@ -55,6 +55,12 @@ def test_the_answer_has_the_line_the_next_step_and_a_command_that_finds_it_again
     assert CliRunner().invoke(main, words).exit_code == 1
 
 
+def test_a_folder_that_is_made_for_a_file_is_said(run):
+    said = "Note: the folder reprots was not there, and was made.\n"
+    assert said in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+    assert said not in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+
+
 def test_a_right_one_ends_with_status_0(run):
     found = run("enough", "--domain", BOX)
     assert found.exit_code == 0 and found.output.startswith("Not refuted"), found.output
