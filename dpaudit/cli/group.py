@@ -100,7 +100,8 @@ class Commands(click.Group):
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
         except (KeyboardInterrupt, click.Abort) as interrupt:
-            say(f"Interrupted.{where_it_hung(interrupt)}")
+            known = [plain(text) for text in getattr(interrupt, "__notes__", ())]  # by whoever was at work
+            say("\n".join([f"Interrupted.{where_it_hung(interrupt)}", *known]))
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))

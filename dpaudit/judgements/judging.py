@@ -19,8 +19,7 @@ so that a right proof is seldom given up). Let F be all that steps 1 to
 `CERTIFICATE_RUNS`. Pairs, and whether there is an audit, are functions of F; the audit's draws and coins (`DRAWS`,
 `COINS`) are independent of F. So P(a pair that keeps its claim is called violated | F) <= ERROR_RATE whatever F is, and
 so is the average over F. A proof has no draws, and its error rate is 0. How much time is left, and so how many samples
-the audit may take, depends on the clock and not on the audit's draws. (The runs of step 3 are those of the one audit,
-where there is one.)
+the audit may take, depends on the clock and not on the audit's draws. (Those of step 3 are those of the one audit.)
 """
 
 from __future__ import annotations
@@ -206,6 +205,7 @@ class _Judging:
     def __post_init__(self) -> None:
         self.domain = None if self.search is None else self.search.domain_for(self.claim)
         self.is_whole = self.search is None
+        self.pairs: Sequence[Pair] = ()
         self.depends = Dependence(self.subject.mechanism)  # Validity: as it is given, before any call
         self.climbed: Climb | None = None
         self.noise_free: NoiseFree | None = None
@@ -229,10 +229,13 @@ class _Judging:
                 return self._run()
         except OutOfTimeError:
             return self._judgement("inconclusive", "", "The time was over before anything was decided.")
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(self._so_far())
+            raise
 
     def _run(self) -> Judgement:
         try:
-            pairs = self._look()
+            pairs = self.pairs = self._look()
             found = self._by_recording(pairs) or self._by_certificate(pairs)
             if found is not None:
                 return found
@@ -504,6 +507,16 @@ class _Judging:
             return ()
 
     # What is said.
+
+    def _so_far(self) -> str:
+        """What is known of a judgement that is interrupted, in some sentences."""
+        runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
+        said = [f"Nothing is decided yet, after {self.limit - self.left:.3g} s and {runs:,} runs (seed {self.seed})."]
+        if kept := sum(bool(self._kept_by(pair)) for pair in self.pairs):
+            said.append(f"Of {counted_pairs(len(self.pairs))} {kept:,} keep the claim by proof, before real runs.")
+        if why := self._why_unproved():
+            said.append(f"Nothing of it is proved: {why}.")
+        return " ".join(said)
 
     def _why_unproved(self) -> str:
         """Reason why neither a certificate nor a record says what is lost; empty where none was made."""

@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dpaudit.errors import OutOfTimeError
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
@@ -165,6 +165,31 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     if moment == float("inf"):
         yield
         return
+    with quiet_ends(), _limited(moment, end):
+        yield
+
+
+@contextlib.contextmanager
+def quiet_ends() -> Iterator[None]:
+    """Say nothing of an error of this package that ends a call in a generator which Python is closing just then.
+
+    Python cannot raise it there, and would print it. Whoever ends a call remembers that it is over.
+    """
+    before = sys.unraisablehook
+
+    def unraisable(found: Any) -> None:
+        if not found.exc_type.__module__.startswith("dpaudit."):
+            before(found)
+
+    sys.unraisablehook = unraisable
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+@contextlib.contextmanager
+def _limited(moment: float, end: Callable[[], object]) -> Iterator[None]:
     limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
     limit = _Limit(moment, end)
     is_main = threading.current_thread() is threading.main_thread()

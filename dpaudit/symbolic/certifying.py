@@ -125,7 +125,12 @@ def certified(
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
         check_claim(own, pair)
-    return _Certifying(subject, promise, listed, claims, float(seconds), rounding, face, depends).run()
+    making = _Certifying(subject, promise, listed, claims, float(seconds), rounding, face, depends)
+    try:
+        return making.run()
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(making.so_far())
+        raise
 
 
 @dataclasses.dataclass
@@ -145,6 +150,13 @@ class _Certifying:
     real_runs: int = 0
     ended: str = ""
     clock: Callable[[], float] = time.monotonic
+    explorations: list[Exploration] = dataclasses.field(default_factory=list)
+
+    def so_far(self) -> str:
+        """Where a certificate stands that is interrupted, in a sentence."""
+        runs = self.explorations[0].runner.runs if self.explorations else self.runs
+        left = max((one.left for one in self.explorations), default=Fraction(1))
+        return f"Nothing is certified yet: after {runs:,} runs a mass of {float(left):.3g} was left of an input."
 
     def run(self) -> Certificate:
         """Explore every input and judge every pair."""
@@ -199,7 +211,7 @@ class _Certifying:
 
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
         inputs, positions = self._inputs()
-        explorations = [Exploration(runner, x) for x in inputs]
+        self.explorations = explorations = [Exploration(runner, x) for x in inputs]
         with kept_by_conversions(self.depends):
             self._explore(runner, explorations, positions, deadline - REAL_SHARE * self.seconds)
             runner.check()

@@ -12,6 +12,7 @@ from traced_programs import checked
 import dpaudit
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic import certifying, real_runs
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.real_runs import LEVEL, MIN_RUNS, RUNS, misfit, real_outcomes, runs_of
 from dpaudit.symbolic.uniform_numbers import UniformNumber
 
@@ -74,6 +75,16 @@ def test_what_real_runs_alone_raise_is_said_with_its_text_and_its_line():
     place = f"in without_an_end (test_real_runs.py, line {without_an_end.__code__.co_firstlineno + 1})"
     assert "40 of 40 runs ended in TypeError: integers() takes at least 1 positional argument" in reason
     assert f"{place}, of probability 0 in the law" in reason
+
+
+def test_an_interrupt_that_comes_while_a_run_is_watched_is_one_and_says_how_far_it_went(monkeypatch):
+    def note(*_):
+        raise KeyboardInterrupt  # Python takes a hook away that raises
+
+    monkeypatch.setattr(Dependence, "note", note)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        dpaudit.certify(half, "eps=0", [(0, 1)])
+    assert interrupt.value.__notes__ == ["Nothing is certified yet: after 1 runs a mass of 1 was left of an input."]
 
 
 def test_a_certificate_says_how_many_runs_its_laws_fit():

@@ -1,6 +1,7 @@
 """`dpaudit judge`: exit statuses, JSON, the replay command, and what users type wrong."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -23,6 +24,15 @@ def broken(x, rng):
 
 def of_arrays(x, rng):
     return 3.0 * x.sum() + rng.laplace()
+
+calls = []
+
+def stops(x, rng):
+    calls.append(x)
+    if len(calls) > 150:
+        calls.clear()
+        raise KeyboardInterrupt
+    return 0.1 * round(10.0 * (sum(x) + rng.laplace()))
 
 def box():
     from dpaudit.domains import VectorDomain
@@ -59,6 +69,17 @@ def test_a_folder_that_is_made_for_a_file_is_said(run):
     said = "Note: the folder reprots was not there, and was made.\n"
     assert said in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
     assert said not in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+
+
+def test_what_was_known_is_said_where_a_command_is_interrupted(run):
+    found = run("stops", "--pairs", "[0],[1]")
+    assert found.exit_code == 130
+    assert re.search(
+        r"Interrupted\..*\nNothing is decided yet, after .* s and \d+ runs \(seed 7\)\.", found.stderr, re.S
+    )
+    words = ["--claim", "eps=1", "--pairs", "[0],[1]", "--seed", "7", "--only", "input_unchanged,claim_audit"]
+    found = CliRunner().invoke(main, ["check", "code_under_judgement.py:stops", *words])
+    assert found.exit_code == 130 and "Checks by then: input_unchanged " in found.stderr
 
 
 def test_a_right_one_ends_with_status_0(run):
