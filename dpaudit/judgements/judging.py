@@ -223,8 +223,7 @@ class _Judging:
         """The steps of the module, up to the first that decides."""
         try:
             now, least = time.monotonic(), max(self.left, SHARES.least_time)
-            end = now + SHARES.end * least
-            # A program may catch what breaks it off: no outcome is that.
+            end = now + SHARES.end * least  # a program may catch what breaks it off: no outcome is that
             with until(min(now + (1.0 + SHARES.over) * least, end)), interrupted(end, _end):
                 return self._run()
         except OutOfTimeError:
@@ -395,7 +394,8 @@ class _Judging:
             self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
             floating_point=False, severity=False,
         )  # fmt: skip
-        return self._of_audit(self.result) if self.result.verdict in ("violated", "error") else None
+        found = self._of_audit(self.result)  # which counts its runs
+        return found if self.result.verdict in ("violated", "error") else None
 
     # Step 4.
 

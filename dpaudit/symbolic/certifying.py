@@ -269,6 +269,11 @@ class _Certifying:
                 reason = self.subject.with_passed(f"{reason}.")
             if not reason and (changed or (cause and done.verdict == "kept")):
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
+            outputs = {readable(leaf.token) for place in places for leaf in explorations[place].law}
+            if not reason and done.verdict == "kept" and outputs == {"None"}:
+                done = dataclasses.replace(
+                    done, reason="every output reads as None: does the mechanism return its answer?"
+                )
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 

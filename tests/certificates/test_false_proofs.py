@@ -391,6 +391,14 @@ def test_a_method_that_a_generator_lacks_is_missed_in_its_own_words(traced, real
         getattr(traced(None), method)
 
 
+def test_a_program_that_forgets_its_return_is_asked_for_it():
+    said = dpaudit.certify(lambda x, rng: [rng.random()].clear(), "eps=1", [(0, 1)]).summary()
+    assert said.startswith("Kept") and said.endswith(
+        "every output reads as None: does the mechanism return its answer?"
+    )
+    assert "Note" not in dpaudit.certify(lambda x, rng: rng.random() < 0.5, "eps=1", [(0, 1)]).summary()
+
+
 def test_a_program_that_asks_a_generator_for_what_it_lacks_is_told_its_line():
     def broken(data, rng):
         return data + rng.randint(0, 2)

@@ -378,6 +378,16 @@ def test_the_next_step_follows_from_why_nothing_is_proved(why, said):
     assert said in advice("inconclusive", "", (), why, False, False)
 
 
+def test_more_time_is_no_advice_where_draws_depend_on_each_other():
+    why = "a run changes the global count: something is kept between runs"
+    assert "--seconds" not in advice("inconclusive", "statistics", (), why, False, False)
+
+
+def test_the_runs_that_a_proof_is_held_against_are_counted():
+    found = judge(enough, "eps=1", pairs=[([0.0] * 4, [0.0, 0.5, 0.0, 0.0])], **QUICK)
+    assert found.details["audit"]["samples"] == 2_000 <= found.runs
+
+
 def test_a_remedy_that_a_proof_asks_for_is_the_next_step():
     table = np.arange(10.0)
     found = judge(lambda x, rng: table[:3] if rng.random() < 0.6 else table[1:4], "eps=1", pairs=[(0, 1)], **QUICK)
