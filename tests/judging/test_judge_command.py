@@ -25,6 +25,9 @@ def broken(x, rng):
 def of_arrays(x, rng):
     return 3.0 * x.sum() + rng.laplace()
 
+def touches(x, rng):
+    open("touched", "w").close()
+
 calls = []
 
 def stops(x, rng):
@@ -69,6 +72,15 @@ def test_a_folder_that_is_made_for_a_file_is_said(run):
     said = "Note: the folder reprots was not there, and was made.\n"
     assert said in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
     assert said not in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+
+
+@pytest.mark.parametrize("command", ["judge", "certify"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_first_call(run, project, command):
+    (project / "afile").write_text("")
+    words = [command, "code_under_judgement.py:touches", "--claim", "eps=1", "--pairs", "0,1", "--out", "afile/j.json"]
+    found = CliRunner().invoke(main, words)
+    assert (found.exit_code, found.stdout) == (2, "") and "got 'afile' (a file is in the way)" in found.stderr
+    assert not (project / "touched").exists()
 
 
 def test_what_was_known_is_said_where_a_command_is_interrupted(run):
