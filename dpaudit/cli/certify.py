@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import print_result, subject_output, written_or_reported
+from dpaudit.cli.group import command, shared
+from dpaudit.cli.outputs import finish, subject_output
 from dpaudit.cli.subjects import given_subject
 
 COLUMNS = ("pair", "verdict", "claimed", "ε at least", "ε at most", "δ", "mass left")  # of `attachments.COLUMNS`
@@ -53,7 +53,6 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         options = {name: getattr(given, name) for name in ("seconds", "rounding", "face")}
         result = certify(subject, given.claim, pairs, **options)
     write = (lambda: [result.save(given.out)]) if given.out is not None else list
-    written, status = written_or_reported(ctx, write, STATUS[result.verdict])
     blocks: list[Block] = [Paragraph(wording.clean(result.summary(), 900))]
     if not result.refusal:
         ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
@@ -61,7 +60,4 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         cells = [certified_row(pair) for pair in ordered]
         rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
         blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, MAX_PAIRS))
-    print_result(given.form, result.to_text, lambda: blocks)
-    for path in written:
-        note(f"Written: {plain(str(path))}", err=given.form == "json")
-    ctx.exit(status)
+    finish(ctx, given, result, lambda: blocks, write, STATUS[result.verdict])

@@ -66,7 +66,7 @@ def check_command(ctx: click.Context, given: Any) -> None:
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= MAX_CHARACTERS}
     found = dataclasses.replace(found, options={**found.options, **texts})
     write = (lambda: [found.save(written)]) if written is not None else list
-    finish(ctx, given, found, lambda: checked.check_blocks(found), write)
+    finish(ctx, given, found, lambda: checked.check_blocks(found), write, found.exit_status)
 
 
 def _known_failures(texts: Sequence[str]) -> dict[str, str]:

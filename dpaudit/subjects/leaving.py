@@ -165,31 +165,6 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     if moment == float("inf"):
         yield
         return
-    with quiet_ends(), _limited(moment, end):
-        yield
-
-
-@contextlib.contextmanager
-def quiet_ends() -> Iterator[None]:
-    """Say nothing of an error of this package that ends a call in a generator which Python is closing just then.
-
-    Python cannot raise it there, and would print it. Whoever ends a call remembers that it is over.
-    """
-    before = sys.unraisablehook
-
-    def unraisable(found: Any) -> None:
-        if not found.exc_type.__module__.startswith("dpaudit."):
-            before(found)
-
-    sys.unraisablehook = unraisable
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
-@contextlib.contextmanager
-def _limited(moment: float, end: Callable[[], object]) -> Iterator[None]:
     limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
     limit = _Limit(moment, end)
     is_main = threading.current_thread() is threading.main_thread()
@@ -197,6 +172,7 @@ def _limited(moment: float, end: Callable[[], object]) -> Iterator[None]:
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
+        before, sys.unraisablehook = sys.unraisablehook, functools.partial(_unraisable, sys.unraisablehook)
         try:
             _set_alarm(limits)
             yield
@@ -204,10 +180,17 @@ def _limited(moment: float, end: Callable[[], object]) -> Iterator[None]:
             limit.was_used = False
             raise
         finally:
+            sys.unraisablehook = before
             limits.pop()
             _set_alarm(limits)
             if limit.was_used:  # whatever the program has made of it
                 end()
+
+
+def _unraisable(before: Callable[[Any], object], found: Any) -> None:
+    """Say nothing of an end of a call that Python cannot raise, as it closes a generator: the call is known as over."""
+    if not found.exc_type.__module__.startswith("dpaudit."):
+        before(found)
 
 
 def _set_alarm(limits: list[_Limit]) -> None:
