@@ -161,7 +161,7 @@ class Judgement(Saved):
 
 
 def advice(verdict: Verdict, by: By, places: tuple[str, ...], why: str, is_listed: bool, is_guessed: bool) -> str:
-    """What to do next; `why` is the reason why nothing is proved, empty where something is or no reason is known."""
+    """Next thing to do; `why` is the reason why nothing is proved, empty where something is or no reason is known."""
     if verdict == "refuted":
         where = f" at {', '.join(places)}" if places else ""
         return f"Mend the function{where}, then run the command below again."

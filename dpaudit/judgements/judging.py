@@ -509,7 +509,7 @@ class _Judging:
     # What is said.
 
     def _so_far(self) -> str:
-        """What is known of a judgement that is interrupted, in some sentences."""
+        """State of a judgement that is interrupted, in some sentences."""
         runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
         said = [f"Nothing is decided yet, after {self.limit - self.left:.3g} s and {runs:,} runs (seed {self.seed})."]
         if kept := sum(bool(self._kept_by(pair)) for pair in self.pairs):

@@ -153,7 +153,7 @@ class _Certifying:
     explorations: list[Exploration] = dataclasses.field(default_factory=list)
 
     def so_far(self) -> str:
-        """Where a certificate stands that is interrupted, in a sentence."""
+        """State of a certificate that is interrupted, as a sentence."""
         runs = self.explorations[0].runner.runs if self.explorations else self.runs
         left = max((one.left for one in self.explorations), default=Fraction(1))
         return f"Nothing is certified yet: after {runs:,} runs a mass of {float(left):.3g} was left of an input."

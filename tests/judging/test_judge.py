@@ -305,6 +305,8 @@ def test_a_metric_claim_is_refuted_where_its_budget_is_not_tiny():
     [
         ({"domain": BOX, "pairs": [(0, 1)]}, "one way, got domain and pairs"),
         ({"domain": {"kind": "box"}}, "kind of a domain must be one of"),
+        ({"domain": {"kind": "vectr"}}, "got 'vectr'. Did you mean 'vector'"),
+        ({"examples": []}, "examples must be at least one input, got none"),
         *(
             ({"pairs": [(0, 1)], "seconds": value}, f"seconds must be a finite number above 0, got {said}")
             for value, said in ((0.0, "0.0"), (-1, "-1"), (math.inf, "inf"), (math.nan, "nan"), ("10", "'10'"))
