@@ -259,7 +259,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             fitted, past = fit_with_scores(learner, matrix, labels)
             line = fitted if isinstance(fitted, Logistic) and len(fitted.columns) == 1 else None
             evidence = line.evidence if line else log_likelihood(scipy.special.expit(past), labels)
-            if line is None:  # one column's score has the order of the column, whose trees are fitted already
+            if line is None:  # of one column's numbers trees are fitted already
                 clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin
