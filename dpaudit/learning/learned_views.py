@@ -181,9 +181,10 @@ class MeanDifference(Linear):
         scaled = self._scaled(matrix)
         z = scaled._features(matrix)
         scaled = dataclasses.replace(scaled, centre=scaled.centre + scaled.spread * z.mean(axis=0))
+        z = scaled._features(matrix)  # what it will read: soft signs about another centre are not these less their mean
         deviation = z.std(axis=0)
         deviation[deviation == 0.0] = 1.0
-        z = (z - z.mean(axis=0)) / deviation
+        z /= deviation
         signs = 2.0 * labels - 1.0
         signs -= signs.mean()
         total, scores = signs @ z, np.empty(len(z))
