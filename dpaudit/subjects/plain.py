@@ -33,7 +33,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import AS_THEY_ARE, STANDARD, attributes_of, own
-from dpaudit.subjects.residual import KEPT_KINDS, MOMENTS, Forms, Known, held, is_named, leaves, speaks
+from dpaudit.subjects.residual import KEPT_KINDS, MOMENTS, Forms, Known, held, is_clock_time, is_named, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
@@ -169,6 +169,14 @@ class PlainWriter:
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
             beside = {"state": self.plain(value.value, depth + 1)}
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
+        if isinstance(value, MOMENTS) and self.left == math.inf and not TRAVERSAL.level and is_clock_time(value):
+            where = type(self), depth
+            return TRAVERSAL.forms.reading(value, where, lambda: self._looked_into(value, depth))
+        return self._looked_into(value, depth)
+
+    def _looked_into(self, value: Any, depth: int) -> Any:
+        """Plain data of an object whose class is not known."""
+        kind: Any = type(value)
         if id(value) in TRAVERSAL.objects:  # else what refers to itself twice would be gone through 2^40 times
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
         if id(value) in TRAVERSAL.seen:

@@ -103,6 +103,11 @@ def speaks(kind: Any) -> bool:
     return not own or getattr(kind, "__getstate__", None) is not getattr(object, "__getstate__", None)
 
 
+def is_clock_time(value: Any) -> bool:
+    """Tell whether a moment or duration is of pandas and has no zone: its bytes hold all that is read of it."""
+    return type(value).__module__.partition(".")[0] == "pandas" and getattr(value, "tzinfo", None) is None
+
+
 class Known:
     """Record of what was read of an object: numbers, texts and bytes at any depth, by value.
 
@@ -200,6 +205,16 @@ class Forms:
 
     def __init__(self) -> None:
         self.known: dict[Any, tuple[frozenset[Any], dict[frozenset[Any], Any]]] = {}
+        self.moments: dict[Any, Any] = {}
+
+    def reading(self, value: Any, where: Any, work_out: Callable[[], Any]) -> Any:
+        """What is read of a moment, which its bytes hold all of: a table may have the same dates each time."""
+        key = where, type(value), pickle.dumps(value, PROTOCOL)
+        if key not in self.moments:
+            if len(self.moments) >= MAX_FORMS:
+                self.moments.clear()
+            self.moments[key] = work_out()
+        return self.moments[key]
 
     def residual(self, value: Any, known: Known, where: Any, work_out: Callable[[], tuple[Any, bool]]) -> Any:
         """Residual of an object of which this is known, less that; `work_out` says too if it may be remembered."""

@@ -256,6 +256,7 @@ def test_what_is_asked_of_an_output_is_part_of_its_form(monkeypatch):
         lambda rng: pd.DataFrame({"x": rng.normal(size=2)}, pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])),
         lambda rng: pd.Series(rng.normal(size=3), ["a", "b", "c"], name="s"),
         lambda rng: {"t": pd.DataFrame({"x": rng.normal(size=2)})},
+        lambda rng: pd.DataFrame({"day": pd.date_range("2026-01-01", periods=7), "x": rng.normal(size=7)}),
     ],
 )
 def test_the_residual_of_a_form_is_worked_out_once(make, monkeypatch):
