@@ -163,15 +163,11 @@ def size_of(value: Any) -> int:
     while left:
         one = left.pop()
         total += one.nbytes + 112 if isinstance(one, np.ndarray) else sys.getsizeof(one)
-        parts: Collection[Any] = ()
-        if isinstance(one, dict):
-            parts = [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
+        parts: Collection[Any] = [*one.keys(), *one.values()] if isinstance(one, dict) else ()
+        if isinstance(one, list | tuple | set | frozenset):
             parts = one
-        elif isinstance(one, Opaque):
-            parts = one.text, one.state
-        elif isinstance(one, Failed):
-            parts = one.message, one.traceback
+        elif isinstance(one, Opaque | Failed):
+            parts = (one.text, one.state) if isinstance(one, Opaque) else (one.message, one.traceback)
         if AS_THEY_ARE.issuperset(map(type, parts)):  # the usual case, faster
             total += sum(map(sys.getsizeof, parts))
         else:

@@ -171,7 +171,7 @@ class PlainWriter:
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
         if isinstance(value, MOMENTS) and self.left == math.inf and not TRAVERSAL.level and is_clock_time(value):
             where = type(self), depth
-            return TRAVERSAL.forms.reading(value, where, lambda: self._looked_into(value, depth))
+            return TRAVERSAL.forms.moment(value, where, lambda: self._looked_into(value, depth))
         return self._looked_into(value, depth)
 
     def _looked_into(self, value: Any, depth: int) -> Any:
@@ -209,15 +209,14 @@ class PlainWriter:
         beside: dict[str, Any] = {} if is_object else {"class": kind.__qualname__}
         is_whole = is_object and found.state is not None and not speaks(kind)
         is_whole = is_whole and all(one is object or one.__flags__ & OF_HEAP for one in kind.__mro__)
+        rest = None
         if TRAVERSAL.level:
             TRAVERSAL.seen[id(value)] = value
             rest = None if is_whole else self._held(value, depth)
-        elif is_whole:
-            rest = None
-        elif self.left == math.inf and is_handed_over and len(TRAVERSAL.objects) == 1:
+        elif is_handed_over and self.left == math.inf and len(TRAVERSAL.objects) == 1:
             where = type(self), depth
             rest = TRAVERSAL.forms.residual(value, Known(found), where, lambda: self._told(value, depth))
-        else:
+        elif not is_whole:
             left = self.left
             rest = Known(found).less(self._held(value, depth))  # what was known does not cross
             self.spend_instead(left, rest)

@@ -197,43 +197,42 @@ class Forms:
 
     In these bytes, the form of an object, arrays whose numbers all were read stand without them: so tables with the
     same names and types are of one form. A residual is worked out once for each form, and for which of the leaves that
-    were looked for in it were read.
+    were looked for in it were read. (Where a dictionary in it has the names of the one that was read it is not kept.)
 
     Validity: what is remembered is a function of the form, so that no output shows in what is read of another. Objects
     are not remembered where more than pickle's own bytes was looked at, such as the items of a class that makes them.
     """
 
     def __init__(self) -> None:
-        self.known: dict[Any, tuple[frozenset[Any], dict[frozenset[Any], Any]]] = {}
-        self.moments: dict[Any, Any] = {}
+        self.asked: dict[Any, frozenset[Any]] = {}  # by form, the leaves that were looked for
+        self.known: dict[Any, Any] = {}
 
-    def reading(self, value: Any, where: Any, work_out: Callable[[], Any]) -> Any:
+    def moment(self, value: Any, where: Any, work_out: Callable[[], Any]) -> Any:
         """What is read of a moment, which its bytes hold all of: a table may have the same dates each time."""
         key = where, type(value), pickle.dumps(value, PROTOCOL)
-        if key not in self.moments:
-            if len(self.moments) >= MAX_FORMS:
-                self.moments.clear()
-            self.moments[key] = work_out()
-        return self.moments[key]
+        return self.known[key] if key in self.known else self._remembered(key, work_out())
 
     def residual(self, value: Any, known: Known, where: Any, work_out: Callable[[], tuple[Any, bool]]) -> Any:
         """Residual of an object of which this is known, less that; `work_out` says too if it may be remembered."""
-        form = form_of(value, known)
+        form = where, type(value), (content := form_of(value, known))
+        if form in self.asked and (key := (form, self.asked[form] & known.leaves)) in self.known:
+            return self.known[key]
         known.asked.clear()
-        key = where, type(value), form
-        asked, found = self.known.get(key, (frozenset[Any](), {}))
-        answers = asked & known.leaves if asked else asked
-        if answers in found:
-            return found[answers]
         rest, is_told = work_out()
         rest = known.less(rest)
-        asked = asked or frozenset(known.asked)
+        asked = self.asked.get(form, frozenset(known.asked))
         answers = asked & known.leaves
-        if form and len(form) <= MAX_FORM and is_told and not any(type(one) is frozenset for one in answers):
-            if len(self.known) >= MAX_FORMS:
-                self.known.clear()
-            self.known.setdefault(key, (asked, {}))[1][answers] = rest
+        if content and len(content) <= MAX_FORM and is_told and not any(type(one) is frozenset for one in answers):
+            self._remembered((form, answers), rest)
+            self.asked[form] = asked
         return rest
+
+    def _remembered(self, key: Any, found: Any) -> Any:
+        if len(self.known) >= MAX_FORMS:
+            self.asked.clear()
+            self.known.clear()
+        self.known[key] = found
+        return found
 
 
 def form_of(value: Any, known: Known) -> bytes | None:
