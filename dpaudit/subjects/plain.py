@@ -225,12 +225,12 @@ class PlainWriter:
         return noted(found, beside)
 
     def _told(self, value: Any, depth: int) -> tuple[Any, bool]:
-        """What an object holds, and whether all of that is what pickle writes of it."""
+        """Residual of an object, not less what is known, and whether all of it is what pickle writes."""
         TRAVERSAL.is_told = not isinstance(value, BaseException)
         return self._held(value, depth), TRAVERSAL.is_told
 
     def _held(self, value: Any, depth: int) -> Any:
-        """What an object holds beside its items, as plain data."""
+        """Residual of an object as plain data, not less what is known."""
         rest = held(value)
         if rest is None:
             return None

@@ -208,7 +208,7 @@ class Forms:
         self.known: dict[Any, Any] = {}
 
     def moment(self, value: Any, where: Any, work_out: Callable[[], Any]) -> Any:
-        """What is read of a moment, which its bytes hold all of: a table may have the same dates each time."""
+        """Reading of a moment, which its bytes hold all of: a table may have the same dates each time."""
         key = where, type(value), pickle.dumps(value, PROTOCOL)
         return self.known[key] if key in self.known else self._remembered(key, work_out())
 
