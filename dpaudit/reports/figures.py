@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpaudit.reports import wording
 from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Drawing, Figure, Mark, Plot, Scale, Series, Table, path, swatch, tag
+from dpaudit.reports.drawing import Axis, Drawing, Figure, Plot, Scale, Series, Table, path, swatch, tag
 from dpaudit.reports.wording import (
     at_least,
     clean,
@@ -180,7 +181,7 @@ def matrix(
             body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
         return Drawing(tuple(body), page, margin + side + 6.0, description)
 
-    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+    box: dict[str, Any] = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
     legend = [
         (swatch(tag("rect", style=f"fill:#{r:02x}{g:02x}{b:02x}", **box)), name)
         for name, (r, g, b) in GREYS.items()
@@ -391,7 +392,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
             series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
-    def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+    def words(x_axis: Axis, y_axis: Axis) -> list[Markup]:
         start = x_axis.start
         caption = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
         named = [
@@ -470,7 +471,7 @@ def _line_class(finding: Finding, top: float) -> str:
     return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
 
 
-def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:
+def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Markup]:
     """Dots at the places, and names of those of the worst pairs, as far as they cover no other name."""
     at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
     marks = [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
@@ -539,7 +540,7 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
-def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
+def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
     """The number of each bar, a sign where the truth may be larger, and the name of the line."""
     marks = [tag("text", "promised", x=x(1.0), y=y.end - 9.0, text_anchor="middle", cls="callout")]
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
