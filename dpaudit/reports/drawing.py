@@ -1,4 +1,4 @@
-"""Drawing figures as SVG: elements, axes with gutters, frames with ticks and labels, plots of curves.
+"""Drawing figures as SVG: elements, axes, frames with ticks and labels, plots of curves.
 
 Conventions: one unit is one CSS pixel, y grows downwards; colours and fonts are classes that the page defines. Text is
 escaped.
@@ -21,7 +21,7 @@ WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a 
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
-GUTTER = 20.0  # beside a scale, for what it cannot hold
+CLOSE = 14.0  # a label of a tick nearer to that of an end would touch it
 N_ROWS = 13  # points of the curves that their table shows
 TICK = 6.6  # the width of a character of a tick label, at most
 
@@ -82,8 +82,8 @@ def swatch(*body: Markup) -> Drawing:
 class Scale:
     """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends.
 
-    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `below` and `above` are the
-    widths of gutters for what the scale cannot hold.
+    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `ends` are labels of the two
+    ends, where values that the scale cannot hold lie there: "0" and "∞".
     """
 
     label: str
@@ -92,64 +92,37 @@ class Scale:
     is_log: bool = False
     counts: bool = False
     names: tuple[str, ...] = ()
-    below: float = 0.0
-    above: float = 0.0
+    ends: tuple[str, str] = ("", "")
 
     @classmethod
     def log(cls, label: str, values: Iterable[float]) -> Scale:
-        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+        """A logarithmic scale for values >= 0, whose ends stand apart where too small and infinite ones lie there."""
         given = [value for value in values if not math.isnan(value)]
-        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+        finite = [value for value in given if 1e-300 < value < 1e300] or [1.0]  # beyond, a margin is no double
         high = max(finite)
         low = max(min(finite), high * 1e-4)
         room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
-        return cls(label, low / room, high * room, True, below=below, above=above)
-
-    def axis(self, start: float, end: float) -> Axis:
-        """The axis from one coordinate to another, its gutters included."""
-        sign = 1.0 if end > start else -1.0
-        first, last = start + sign * self.below, end - sign * self.above
-        return Axis(self, first, last)
-
-    def held(self, value: float) -> float:
-        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
-        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
-        return min(max(value, low), high)
+        has_small, has_large = any(value < low for value in given), any(value > high for value in given)
+        low, high = low / room ** (1 + has_small), high * room ** (1 + has_large)
+        return cls(label, low, high, True, ends=("0" * has_small, "∞" * has_large))
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """A scale from its `low` at the coordinate `start` to its `high` at `end`, its gutters beyond them.
-
-    Values below `low` fall into the gutter before `start`, infinite ones into the gutter after `end`.
-    """
+    """A scale from its `low` at the coordinate `start` to its `high` at `end`."""
 
     scale: Scale
     start: float
     end: float
 
-    @property
-    def sign(self) -> float:
-        """1 where coordinates grow with values, else -1."""
-        return 1.0 if self.end > self.start else -1.0
-
     def __call__(self, value: float) -> float:
         scale = self.scale
-        if math.isnan(value) or value < scale.low:
-            return self.start - self.sign * scale.below / 2.0
-        if value > scale.high:
-            return self.end + self.sign * scale.above / 2.0
+        value = scale.low if math.isnan(value) else min(max(value, scale.low), scale.high)
         if scale.is_log:
             share = math.log(value / scale.low) / math.log(scale.high / scale.low)
         else:
             share = (value - scale.low) / (scale.high - scale.low)
         return self.start + share * (self.end - self.start)
-
-    def edge(self, value: float) -> float:
-        """The coordinate of a value, of what is beyond the scale the outer end of the gutter."""
-        ends = self.start - self.sign * self.scale.below, self.end + self.sign * self.scale.above
-        return ends[0] if value < self.scale.low else ends[1] if value > self.scale.high else self(value)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Coordinates and labels of at most about `most` round values."""
@@ -161,7 +134,9 @@ class Axis:
             values = _log_ticks(scale.low, scale.high, most)
         else:
             values = _linear_ticks(scale.low, scale.high, most, 1.0 if scale.counts else 0.0)
-        return [(self(value), number_text(float(value), 3)) for value in values]
+        ends = [end for end in zip((self.start, self.end), scale.ends, strict=True) if end[1]]
+        found = [(self(value), number_text(float(value), 3)) for value in values]
+        return [*ends, *(one for one in found if all(abs(one[0] - at) >= CLOSE for at, _ in ends))]
 
 
 def _linear_ticks(low: float, high: float, most: int, least_step: float) -> list[float]:
@@ -194,15 +169,12 @@ def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Marku
 
 def frame(x: Axis, y: Axis, width: float) -> tuple[Markup, list[Markup], list[Markup]]:
     """The ground of a plot, then its grid with ticks and labels, and names of rows; y runs upwards from its start."""
-    left, right = x.start - x.scale.below, x.end + x.scale.above
-    bottom, top = y.start + y.scale.below, y.end - y.scale.above
+    left, right, bottom, top = x.start, x.end, y.start, y.end
     ground = tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")
     body: list[Markup] = []
     names: list[Markup] = []
     is_wide = width > 500
     for at, label in x.ticks(9 if is_wide else 5):
-        if x.scale.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
-            continue
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         place, anchor = (at, "middle") if at + TICK * len(label) / 2 < width else (width - 1.0, "end")
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
@@ -215,14 +187,6 @@ def frame(x: Axis, y: Axis, width: float) -> tuple[Markup, list[Markup], list[Ma
         else:
             body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
             body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    for axis, at, label in ((y, y.start + y.scale.below / 2, "0"), (y, y.end - y.scale.above / 2, "∞")):
-        if (axis.scale.below if label == "0" else axis.scale.above) > 0.0:
-            edge = axis.start if label == "0" else axis.end
-            body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
-            body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    if x.scale.below > 0.0:
-        body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
-        body.append(tag("text", "0", x=x.start - x.scale.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
     body += caption(x.scale.label, (left + right) / 2, bottom + 36.0, width)
     if y.scale.label:
         at = (top + bottom) / 2
@@ -306,7 +270,7 @@ class Series:
 
     `cls` is the class of its style, of "marks" their verdict; `label` its text in the legend
     (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks, and
-    `text` writes a height in a table. An "area" goes on into the gutters, and lies below the grid.
+    `text` writes a height in a table. An "area" lies below the grid.
     """
 
     cls: str
@@ -337,7 +301,7 @@ class Plot:
         """The drawing of a width."""
         place = 0 if width > 500 else 1
         height, (left, right, above, below) = self.heights[place], self.margins[place]
-        x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
+        x, y = Axis(self.x, left, width - right), Axis(self.y, height - below, above)
         ground, body, names = frame(x, y, width)
         under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
         over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
@@ -345,11 +309,10 @@ class Plot:
         return Drawing(marks, width, height, description)
 
     def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Markup]:
+        places = [(x(a), y(b)) for a, b in one.points if not math.isnan(b)]
         if one.kind == "area":
-            yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
-            return
-        places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-        if one.kind == "box":
+            yield path(places, one.cls, one.title, is_closed=True)
+        elif one.kind == "box":
             (x0, y0), (x1, y1) = places
             sizes: dict[str, Any] = {"width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
             yield tag("rect", title=one.title, x=min(x0, x1), y=min(y0, y1), **sizes, cls=one.cls)

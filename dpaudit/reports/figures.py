@@ -546,7 +546,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
         low, middle, cls = bar.low or 0.0, y(place), f"figure-number {bar.verdict}"
         if bar.verdict == "violated" and bar.high is None:
-            ends = [min(x(min(low, x.scale.high)) + k, x.end - 6.0) for k in (3.0, 9.0)]
+            ends = [min(x(low) + k, x.end - 6.0) for k in (3.0, 9.0)]
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
         text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:
