@@ -98,13 +98,8 @@ def palette(dark: bool = False) -> list[tuple[int, int, int]]:
         if dark
         else ((104, 148, 196), (232, 240, 247), (252, 218, 200), (160, 12, 28))
     )
-    found = []
-    for start, end in ((low, low_mid), (high_mid, high)):
-        for step in range(STEPS):
-            share = step / (STEPS - 1)
-            red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
-            found.append((red, green, blue))
-    return found
+    steps = [np.linspace(*ends, STEPS) for ends in ((low, low_mid), (high_mid, high))]
+    return [(red, green, blue) for red, green, blue in np.vstack(steps).round().astype(int).tolist()]
 
 
 def palette_css(dark: bool) -> str:
