@@ -14,7 +14,7 @@ from typing import Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.cases import cases
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Judged, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
 from dpaudit.reports.words import filled, form
 from dpaudit.results.model import AuditResult, to_json
@@ -35,7 +35,7 @@ def render(dossier: Dossier) -> str:
             named[word].append(f"{case.subject_name}: {case.name}")
     result = next((word for word, of in RESULTS.items() if named[word] or dossier.verdict in of), "passed")
     files = [entry for source in dossier.sources for entry in (_file(source), _settings(source))]
-    files += [_file(one) for one in dossier.attachments if one.judged is not None]
+    files += map(_file, dossier.judged)
     facts = {"result": result.upper(), "configuration": files, "subjects": _subjects(dossier)}
     return json_text(filled("intoto.statement", **facts, **named))
 
@@ -51,7 +51,7 @@ def _subjects(dossier: Dossier) -> list[dict[str, Any]]:
     return [filled("intoto.subject", name=name, fingerprint=mark) for name, mark in dict.fromkeys(named)]
 
 
-def _file(one: Source | Attachment) -> dict[str, Any]:
+def _file(one: Source | Judged) -> dict[str, Any]:
     """A saved result by its digest, which may be keyed."""
     digest, keyed = ("", one.digest) if one.is_keyed else (one.digest, "")
     found: dict[str, Any] = filled("intoto.file", name=clean(one.name, 200), digest=digest, keyed=keyed, content="")
