@@ -73,18 +73,14 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
     """Say what tests found, how sure they are, and what they cannot tell."""
     if not lines:
         return "No audit was run."
-    texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
-    more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
-    limits = said("label.limits", probability=alarm_text(dossier))
-    return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"
+    texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines]
+    return f"{_some(texts)} {said('label.limits', probability=alarm_text(dossier))}"
 
 
 def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
     lines = [line for line in ranked(dossier) if line.kind == "errors"]
-    if not lines:
-        return _declared("Measured accuracy", item.declared)
-    texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines[:SHOWN]]
-    return ("Measured accuracy", "measured", clean(_joined(texts), MAX_CHARACTERS))
+    texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines]
+    return ("Measured accuracy", "measured", _some(texts)) if lines else _declared("Measured accuracy", item.declared)
 
 
 def head(dossier: Dossier) -> str:
