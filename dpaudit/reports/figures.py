@@ -247,13 +247,12 @@ def scatter(result: AuditResult) -> Figure | None:
     if one_budget:
         x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
         across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
-        over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
-        limit.append((x.high, edge))
+        limit = [(x.low, edge), (x.high, edge)]
     else:
         x, across = Scale.log(budget, promised), promised
         low, high = max(x.low, y.low), min(x.high, y.high)
         limit = [(low, low), (high, high)]
-        over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
+    over = [(0.0, limit[0][1]), *limit, (math.inf, math.inf), (0.0, math.inf)]
     series = [Series("over", over, "over budget", "area"), Series("limit", limit, "lower bound = budget")]
     places = list(zip(across, lowers, strict=True))
     radius = 4.0 if len(ranked) <= 100 else 2.6
@@ -294,12 +293,11 @@ def wealth(result: AuditResult) -> Figure | None:
     if others:
         series[0] = dataclasses.replace(series[0], label=f"the other {plural(len(others), 'pair')}")
     series.append(Series("edge", [(x.low, 0.0), (x.high, 0.0)]))
-    finite = [one for one in (levels[0], levels[-1]) if math.isfinite(one)]
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
     caption = f"threshold log(1 / share of the error rate): {level}{several}"
-    for k, one in enumerate(dict.fromkeys(finite)):
+    for k, one in enumerate(dict.fromkeys((levels[0], levels[-1]))):
         series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
