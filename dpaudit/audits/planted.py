@@ -50,10 +50,12 @@ def plant(run: AuditRun) -> dict[int, Power]:
     plants = _Plants(run, hardest, planting, known)
     is_findable = math.isfinite(known.detectable)
     if not is_findable or not any(form.is_expected for form in plants.forms):
-        needed = samples_for(games[hardest], options.mode, known, lambda power: math.isfinite(power.detectable))
         rare = f"outputs of total probability {number_text(known.event_mass)}"
-        few = f"{options.samples:,} samples are too few to find one in {rare}" + f", {needed:,} would do" * bool(needed)
-        why = f"no event has {rare}" if is_findable else few
+        why = f"no event has {rare}"
+        if not is_findable:
+            needed = samples_for(games[hardest], options.mode, known, lambda power: math.isfinite(power.detectable))
+            why = f"{options.samples:,} samples are too few to find one in {rare}"
+            why += "" if needed is None else f", {needed:,} would do"
         said = f"No leak was planted into the outputs: {why}. The table of the power is the general one."
         run.beside.append(SideFinding("planted_power", "not_applicable", said))
         return powers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -42,12 +41,12 @@ def certify_command(ctx: click.Context, given: Any) -> None:
     from dpaudit.reports import wording
     from dpaudit.reports.attachments import certified_row
     from dpaudit.reports.document import Block, Paragraph, Table
-    from dpaudit.results.saving import check_folder
+    from dpaudit.results.saving import check_file
     from dpaudit.symbolic.certificate import VERDICTS, short_fraction
     from dpaudit.symbolic.certifying import certify
 
     if given.out is not None:
-        check_folder("out", Path(given.out).parent)
+        check_file("out", given.out)
     with subject_output():
         subject, pairs = given_subject(given, given.claim)
         options = {name: getattr(given, name) for name in ("seconds", "rounding", "face")}

@@ -49,7 +49,7 @@ def judge_command(ctx: click.Context, given: Any) -> None:
 
     from dpaudit.judgements.judging import judge
     from dpaudit.reports import wording
-    from dpaudit.results.saving import check_folder
+    from dpaudit.results.saving import check_file
     from dpaudit.subjects.targets import resolve_target
 
     stated = {name: value for name in ("domain", "examples", "pairs") if (value := getattr(given, name))}
@@ -57,7 +57,7 @@ def judge_command(ctx: click.Context, given: Any) -> None:
         raise UsageError(f"inputs must be given in one way, got --{' and --'.join(stated)}.")
     out = given.out
     if out is not None:
-        check_folder("out", Path(out).parent)
+        check_file("out", out)
     with subject_output():
         inputs: dict[str, Any] = {}
         if given.domain is not None:

@@ -26,7 +26,6 @@ Verdict = Literal["refuted", "proved", "not_refuted", "inconclusive", "error"]
 VERDICTS: tuple[Verdict, ...] = ("refuted", "proved", "not_refuted", "inconclusive", "error")
 By = Literal["recorded noise", "certificate", "statistics", ""]
 EXIT_STATUS: Mapping[str, int] = {"refuted": 1, "proved": 0, "not_refuted": 0, "inconclusive": 5, "error": 3}
-KEPT = "kept between"  # in a reason: then an audit can say nothing either, however large it is
 OF_TIME = re.compile(r"\bmore (time|seconds)\b")  # in a reason: more of it may have the claim proved
 MAX_PAIR = 300  # characters of a pair that is written into a command
 
@@ -168,8 +167,9 @@ def advice(verdict: Verdict, by: By, places: tuple[str, ...], why: str, is_liste
     if verdict == "error":
         return "Mend what the function raises or returns, then judge it again."
     if why and OF_REAL_LAW not in why and not OF_TIME.search(why):
-        larger = "" if KEPT in why else " For a larger audit give more time (--seconds)."
-        return f"For a proof change this, which more time does not: {why}.{larger}"
+        return (
+            f"For a proof change this, which more time does not: {why}. For a larger audit give more time (--seconds)."
+        )
     if verdict == "inconclusive":
         return "Give more time (--seconds), or a function that returns many outputs a call (size)."
     if is_guessed:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import time
 import types
@@ -95,7 +96,7 @@ class Shares:
         0.3  # of all of the time: what the least audit may take beyond it, rather than none; then none is made
     )
     end: float = 1.4  # of all of the time, after which a call that goes on is broken off: no audit has so long ones
-    least_time: float = 1.0  # seconds of which these are shares at least: a judgement of a quick call takes 0.1
+    least_time: float = 3.0  # seconds of which these two are at least: a first audit may take one on a busy machine
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
     timed_batch: int = 100  # outputs of one call, of a function that gives many
@@ -134,7 +135,8 @@ def judge(
         The pairs to judge, in the place of either. Without any of the three they are the mechanism's own pairs, or
         guessed from its default value or type hint; the judgement says what was guessed.
     seconds : float
-        Positive: about how long it may take. A call is broken off at 1.4 times that, compiled code as it comes back.
+        Positive: about how long it may take. A call is broken off at 1.4 times that, of 3 s at least, compiled code as
+        it comes back.
     seed : int, optional
         Non-negative; one is drawn and kept by default.
     rng : int or Generator or SeedSequence, optional
@@ -212,6 +214,9 @@ class _Judging:
         self.certificate: Certificate | None = None
         self.recorded: dict[str, RecordedPair] = {}
         self.result: AuditResult | None = None
+        self.refuted: functools.partial[Judgement] | None = (
+            None  # what is decided already, while its pair is made small
+        )
         self.rate = ERROR_RATE
 
     @property
@@ -227,7 +232,8 @@ class _Judging:
             with until(min(now + (1.0 + SHARES.over) * least, end)), interrupted(end, _end):
                 return self._run()
         except OutOfTimeError:
-            return self._judgement("inconclusive", "", "The time was over before anything was decided.")
+            over = "The time was over before anything was decided."
+            return self._judgement("inconclusive", "", over) if self.refuted is None else self.refuted()
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(self._so_far())
             raise
@@ -285,11 +291,14 @@ class _Judging:
             found = self.noise_free.proof(pair)
             self.recorded[pair.id] = found
             if found.grade == "proved":
-                pair, found = self._smaller(pair, found)
-                said = found.statement.split(", ", 1)[-1] if found.statement.startswith("declared") else found.statement
-                known: dict[str, Any] = {"pair": pair, "loss": found.loss, "places": found.places}
-                return self._judgement("refuted", "recorded noise", _sentence(said), **known)
+                self.refuted = functools.partial(self._refuted_by_record, pair, found)
+                return self._refuted_by_record(*self._smaller(pair, found))
         return None
+
+    def _refuted_by_record(self, pair: Pair, found: RecordedPair) -> Judgement:
+        said = found.statement.split(", ", 1)[-1] if found.statement.startswith("declared") else found.statement
+        known: dict[str, Any] = {"pair": pair, "loss": found.loss, "places": found.places}
+        return self._judgement("refuted", "recorded noise", _sentence(said), **known)
 
     def _smaller(self, pair: Pair, found: RecordedPair) -> tuple[Pair, RecordedPair]:
         """A pair that is proved to break the claim, made small while it does."""
@@ -387,13 +396,12 @@ class _Judging:
             return None
         few, self.rate = list(pairs[:1]), HELD_RATE
         try:
-            samples = self._samples(few, SHARES.held_samples)
+            self.result = audit(
+                self.subject, self.claim, few, samples=self._samples(few, SHARES.held_samples),
+                confidence=1.0 - HELD_RATE, seed=self.seed, floating_point=False, severity=False,
+            )  # fmt: skip
         except OutOfTimeError:
             return None
-        self.result = audit(
-            self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
-            floating_point=False, severity=False,
-        )  # fmt: skip
         found = self._of_audit(self.result)  # which counts its runs
         return found if self.result.verdict in ("violated", "error") else None
 
@@ -404,6 +412,8 @@ class _Judging:
         try:
             self.result = self._audited(pairs)
         except OutOfTimeError:
+            if self.refuted is not None:
+                raise
             return self._judgement("inconclusive", "", f"The {max(self.left, 0.0):.2g} s that are left allow no audit.")
         return self._of_audit(self.result)
 
@@ -421,7 +431,13 @@ class _Judging:
         self.runs += found.samples
         samples = self._samples(found.pairs, SHARES.samples, found.seconds / max(found.samples, 1))
         known: Any = types.SimpleNamespace(choose_pairs=lambda *_: found, domain_for=search.domain_for)  # made already
-        return audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
+
+        def note(result: AuditResult) -> None:
+            self.result = result
+            if result.verdict == "violated":
+                self.refuted = functools.partial(self._of_audit, result)
+
+        return audit_and_shrink(self.subject, self.claim, known, samples=samples, on_audit=note, **options)
 
     def _kept_or(self, found: Judgement, pairs: Sequence[Pair]) -> Judgement:
         """Finding of an audit; where it settles nothing, the pairs found without draws that keep the claim."""
@@ -498,7 +514,7 @@ class _Judging:
 
     def _suspects(self, pair: Pair) -> tuple[str, ...]:
         """The lines at which the recorded runs of a pair differ: nothing is proved of them."""
-        if self.noise_free is None:
+        if self.noise_free is None or self.left < -SHARES.over * self.limit:
             return ()
         self.noise_free.recorder.deadline = time.monotonic() + SHARES.shrink * self.limit
         try:
@@ -511,7 +527,10 @@ class _Judging:
     def _so_far(self) -> str:
         """State of a judgement that is interrupted, in some sentences."""
         runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
-        said = [f"Nothing is decided yet, after {self.limit - self.left:.3g} s and {runs:,} runs (seed {self.seed})."]
+        of_them = f"{self.limit - self.left:.3g} s and {runs:,} runs, those of an audit apart (seed {self.seed})"
+        if self.refuted is not None:
+            return f"Refuted, after {of_them}: {self.refuted().statement}"
+        said = [f"Nothing is decided yet, after {of_them}."]
         if kept := sum(bool(self._kept_by(pair)) for pair in self.pairs):
             said.append(f"Of {counted_pairs(len(self.pairs))} {kept:,} keep the claim by proof, before real runs.")
         if why := self._why_unproved():
@@ -543,6 +562,8 @@ class _Judging:
         is_open = (by == "statistics" and verdict != "refuted") or (verdict == "inconclusive" and not next_step)
         why = self._why_unproved() if is_open else ""
         statement += f" Nothing of it is proved: {why}." * bool(why)
+        if self.result is None and by in ("certificate", "recorded noise") and verdict != "refuted":
+            statement += " There was no time to hold this against real runs."
         if self.result is not None:
             details["audit"] = self.result.to_dict()
             if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim

@@ -98,6 +98,19 @@ def check_folder(argument: str, folder: Path) -> None:
     raise UsageError(f"{text} {str(folder)!r} ({reason}{place}).")
 
 
+def check_file(argument: str, given: str | Path) -> None:
+    """`UsageError` if no file of this name can be written."""
+    path = Path(given)
+    try:
+        is_file = bool(str(given)) and bool(path.name) and not path.is_dir()
+    except (OSError, ValueError) as error:  # a name that is too long, or has a null character
+        said = getattr(error, "strerror", None) or error
+        raise UsageError(f"{argument} must be a file that can be written, got {str(given)!r:.200} ({said}).") from error
+    if not is_file:
+        raise UsageError(f"{argument} must be a file that can be written, got {str(given)!r}.")
+    check_folder(argument, path.parent)
+
+
 MAX_LINE = 100  # characters of JSON: what is longer and holds lists or objects has a line for each of its members
 
 

@@ -125,11 +125,13 @@ def audit_and_shrink(
     *,
     confidence: float = 0.95,
     seed: int | None = None,
+    on_audit: Callable[[AuditResult], None] = lambda _: None,
     **options: Any,
 ) -> AuditResult:
     """`dpaudit.audit` of the pairs of a search, and the side finding "shrunk_pair" where one of them is violated.
 
     `confidence` is of the audit and of the finding about the small pair together; `options` are those of the audit.
+    `on_audit` is called with its result before a pair is made smaller, which a limit of time may break off.
     """
     root = root_of(seed)
     subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
@@ -137,6 +139,7 @@ def audit_and_shrink(
     check_order_is_given(promise, MADE_SMALLER)  # before the audit, not behind it
     alpha = 1.0 - confidence
     result = audit(subject, claim, search, confidence=1.0 - (1.0 - SHARE) * alpha, seed=root, **options)
+    on_audit(result)
     broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
     if broken is None:
         return result

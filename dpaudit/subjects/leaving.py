@@ -172,7 +172,8 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
-        before, sys.unraisablehook = sys.unraisablehook, functools.partial(_unraisable, sys.unraisablehook)
+        before = sys.unraisablehook
+        silent = sys.unraisablehook = functools.partial(_unraisable, before)
         try:
             _set_alarm(limits)
             yield
@@ -180,7 +181,8 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
             limit.was_used = False
             raise
         finally:
-            sys.unraisablehook = before
+            if sys.unraisablehook is silent:  # a call may have set another one
+                sys.unraisablehook = before
             limits.pop()
             _set_alarm(limits)
             if limit.was_used:  # whatever the program has made of it

@@ -96,7 +96,7 @@ def located(failed: Failed, error: BaseException) -> Failed:
 
 
 def is_users(file: str) -> bool:
-    """Tell whether a file is the user's own: of no library, nor of dpaudit."""
+    """Tell whether a file is the user's own: of no library, nor of dpaudit, and no source of compiled code."""
     return not file.startswith(NOT_USERS) and not file.endswith(".pyx")  # compiled code names its source from elsewhere
 
 

@@ -117,6 +117,12 @@ def test_of_too_few_samples_the_number_that_would_do_is_said():
     assert audited(power="quick", samples=needed).findings[0].power.is_planted
 
 
+def test_of_a_budget_that_no_number_of_samples_reaches_no_number_is_said():
+    few = audited(claim="eps=25", power="quick", samples=400)
+    (said,) = (one.summary for one in few.side_findings if one.kind == "planted_power")
+    assert "400 samples are too few" in said and "would do" not in said
+
+
 def test_a_map_has_rows_of_other_masses(quick):
     result = quick["sequential"]
     power = result.findings[0].power

@@ -380,9 +380,42 @@ def test_the_next_step_follows_from_why_nothing_is_proved(why, said):
     assert said in advice("inconclusive", "", (), why, False, False)
 
 
-def test_more_time_is_no_advice_where_draws_depend_on_each_other():
+def test_a_larger_audit_is_advice_also_where_calls_keep_something():
     why = "a run changes the global count: something is kept between runs"
-    assert "--seconds" not in advice("inconclusive", "statistics", (), why, False, False)
+    assert "larger audit" in advice("inconclusive", "statistics", (), why, False, False)
+
+
+def out_of_time(*_, **__):
+    raise OutOfTimeError
+
+
+def test_a_refutation_stands_where_the_time_ends_while_its_pair_is_made_small(monkeypatch):
+    def text(x, rng):  # no record follows it
+        return f"{round(sum(x) + rng.laplace(scale=0.2), 1)}"
+
+    monkeypatch.setattr("dpaudit.search.shrinking.shrink", out_of_time)
+    found = judge(text, "eps=1", domain=BOX, **QUICK)
+    assert (found.verdict, found.by) == ("refuted", "statistics") and found.pair is not None
+    monkeypatch.setattr(judging, "make_smaller", out_of_time)
+    found = judge(spread, "eps=1", domain=BOX, **QUICK)
+    assert (found.verdict, found.by, found.loss) == ("refuted", "recorded noise", pytest.approx(2.0))
+
+
+def test_an_interrupt_while_a_pair_is_made_small_says_what_was_refuted(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judging, "make_smaller", stop)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        judge(spread, "eps=1", domain=BOX, **QUICK)
+    assert "Refuted, after" in raised.value.__notes__[0]
+
+
+def test_a_proof_stands_where_no_time_is_left_to_hold_it_and_says_so(monkeypatch):
+    monkeypatch.setattr(judging, "audit", out_of_time)
+    found = judge(response, "eps=1.1", pairs=[(0, 1)], **QUICK)
+    assert (found.verdict, found.by) == ("proved", "certificate")
+    assert "no time to hold this against real runs" in found.statement
 
 
 def test_the_runs_that_a_proof_is_held_against_are_counted():

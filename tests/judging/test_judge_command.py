@@ -75,6 +75,15 @@ def test_a_folder_that_is_made_for_a_file_is_said(run):
 
 
 @pytest.mark.parametrize("command", ["judge", "certify"])
+@pytest.mark.parametrize("name", ["", "n" * 300])
+def test_a_name_of_no_file_is_refused_before_the_first_call(run, project, command, name):
+    words = [command, "code_under_judgement.py:touches", "--claim", "eps=1", "--pairs", "0,1", "--out", name]
+    found = CliRunner().invoke(main, words)
+    assert (found.exit_code, found.stdout) == (2, "") and "out must be a file that can be written" in found.stderr
+    assert not (project / "touched").exists()
+
+
+@pytest.mark.parametrize("command", ["judge", "certify"])
 def test_a_place_that_cannot_be_written_is_refused_before_the_first_call(run, project, command):
     (project / "afile").write_text("")
     words = [command, "code_under_judgement.py:touches", "--claim", "eps=1", "--pairs", "0,1", "--out", "afile/j.json"]
@@ -87,7 +96,9 @@ def test_what_was_known_is_said_where_a_command_is_interrupted(run):
     found = run("stops", "--pairs", "[0],[1]")
     assert found.exit_code == 130
     assert re.search(
-        r"Interrupted\..*\nNothing is decided yet, after .* s and \d+ runs \(seed 7\)\.", found.stderr, re.S
+        r"Interrupted\..*\nNothing is decided yet, after .* s and \d+ runs, those of an audit apart \(seed 7\)\.",
+        found.stderr,
+        re.S,
     )
     words = ["--claim", "eps=1", "--pairs", "[0],[1]", "--seed", "7", "--only", "input_unchanged,claim_audit"]
     found = CliRunner().invoke(main, ["check", "code_under_judgement.py:stops", *words])

@@ -12,7 +12,14 @@ from scipy.special import expit
 
 import dpaudit
 from dpaudit.features.views import View
-from dpaudit.learning.learned_views import LearnedView, Logistic, MeanDifference, Neighbours, fit_with_scores
+from dpaudit.learning.learned_views import (
+    LearnedView,
+    Logistic,
+    MeanDifference,
+    Neighbours,
+    fit_with_scores,
+    learners,
+)
 from dpaudit.learning.rank_tree import log_likelihood
 from dpaudit.results.codec import reader_of
 
@@ -70,6 +77,22 @@ def test_out_of_fold_scores_of_skewed_columns_are_about_where_the_fitted_score_i
     fitted, scores = fit_with_scores(learner, np.exp(1.5 * matrix), labels)
     # Both are centred alike: the mean of a score beside that of the others moves a tree's edges, whatever the label.
     assert abs(np.mean(fitted(np.exp(1.5 * matrix))) - np.mean(scores)) < 0.1 * np.std(scores)
+
+
+def test_a_regression_of_columns_that_share_noise_finds_what_is_left_of_it():
+    rng = np.random.default_rng(4)
+    labels = rng.permutation(np.arange(200) % 2)
+    matrix = rng.normal(size=(200, 1)) * np.ones(30) + 0.05 * rng.normal(size=(200, 30))
+    matrix[:, 0] += 0.2 * labels
+    fitted = Logistic("differences", tuple(range(30))).fit(matrix, labels)
+    # The evidence falls a little from the largest ridge to the next, and rises by tens of nats after it.
+    assert fitted.evidence > 20.0
+
+
+def test_of_one_column_squares_and_steep_signs_are_regressed_too():
+    matrix, _ = rows(columns=1)
+    names = {learner.name for learner in learners(matrix, 1, [])}
+    assert {"logistic regression of steep signs", "logistic regression with squares"} <= names
 
 
 def test_squares_tell_two_scales_of_one_column_apart():
