@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.audits import planning, time_limits
+from dpaudit.audits import planning, stages, time_limits
 from dpaudit.cli import main
 from dpaudit.errors import OutOfTimeError, UsageError
+from dpaudit.inference.bound_search import just_above
 from dpaudit.subjects import leaving
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
@@ -141,6 +142,16 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     result = dpaudit.audit_within(6.0, broken, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
     assert result.verdict == "violated" and "how bad" in time_limit_of(result)
     assert time_limit_of(dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
+
+
+def test_what_has_no_time_is_listed_and_a_violation_without_its_stage_has_no_bound_of_its_own(monkeypatch):
+    """Validity: the audit's own bound, where the stage had no time, would be a second chance to be wrong."""
+    with leaving.within(6.0):
+        sound = dpaudit.audit(Slowing(monkeypatch, at=2.3), "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)
+    assert sound.floating_point.message == stages.OUT_OF_TIME and "out: the low bits." in time_limit_of(sound)
+    monkeypatch.setattr(stages, "is_time_over", lambda: True)
+    broken = dpaudit.audit(Slowing(monkeypatch, shift=9.0), "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
+    assert broken.findings[0].parameter_lower == just_above(1.0) and "how bad" in time_limit_of(broken)
 
 
 def test_an_audit_in_fixed_mode_is_planned_with_a_margin_and_says_when_it_could_not_end(monkeypatch):

@@ -39,7 +39,7 @@ from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.draws import Draws
 from dpaudit.campaign.witness_game import Asked, WitnessGame
-from dpaudit.errors import SubjectError
+from dpaudit.errors import OutOfTimeError, SubjectError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
 from dpaudit.inference.exact import ExactTest
@@ -122,6 +122,8 @@ def examine(
     try:
         game.start()
         game.round()
+    except OutOfTimeError:
+        raise
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", game.runs, len(candidates))
     pairs = game.found
