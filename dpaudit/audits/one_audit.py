@@ -39,7 +39,7 @@ def planned_games(run: AuditRun) -> GamePlan:
 
 
 def header(run: AuditRun) -> dict[str, Any]:
-    """Identity of an audit in its checkpoint: all that its draws and its result depend on."""
+    """Identity of an audit in its checkpoint: all that its draws, verdict and bounds depend on (so not `grey_box`)."""
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
     more = f" and {len(chosen) - IDS_SHOWN:,} more" if len(chosen) > IDS_SHOWN else ""

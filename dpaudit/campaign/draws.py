@@ -1,7 +1,7 @@
 """The draws of a campaign: taken round by round, in chunks, counted once, and shown to fits only when a round is over.
 
-Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs; of larger outcomes fewer are kept, the first
-ones, and `dropped` says how many were not. Counts are of all outcomes.
+Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs, but for the first `FIRST_DRAWS` of each. Of
+larger outcomes fewer are kept, the first ones, and `dropped` says how many were not. Counts are of all outcomes.
 
 Validity. What `take` gives back counts a round whose plan was fixed before its first draw. Until the round is released
 no fit can see its outcomes: `joined` refuses. Which outcomes are kept goes by their places alone.

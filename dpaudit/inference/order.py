@@ -78,7 +78,7 @@ BATCHES = 32  # small ones, drawn to ask what a batch shares
 # Outcomes of each at most: Laplace noise of which a call shares half as much as each output has of its own is found in
 # 17, 97 and 100% of 32 batches of 16, 32 and 64.
 MAX_BATCH = 64
-MAX_SHARE = 0.06  # of the runs on one input: all of them at most
+MAX_SHARE = 0.06  # of `samples`: all small batches together at most, but for those behind a violation
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 # Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of

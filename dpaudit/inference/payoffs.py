@@ -46,7 +46,7 @@ from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 class PayoffSizes:
     """The bets of a portfolio, and how its weights are found."""
 
-    # Epsilons of lines: 0, and about half as much again from one to the next.
+    # Epsilons of lines: 0; each next one is twice as large up to 0.2, then about half as large again.
     anchors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
     caps: int = 20  # of the stakes of one order, even in their logarithm
     clips: tuple[float, ...] = (1.5, 2.5, 5.0, 12.0)  # largest predicted ratios of a Renyi bet

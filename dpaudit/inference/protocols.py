@@ -9,7 +9,8 @@ of `tests/implementations.py` to:
   the game calls before the draws that are counted on them, and never by these draws.
 * **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
   most `level`.
-* **One object.** `is_rejected` *is* `lower` above the budget, once that was asked for: before, it may be too mild.
+* **One object.** `is_rejected` says that `lower`, as far as it was computed, is above the budget. So it may come late,
+  until `lower` is asked for, but never says more than `lower`.
 """
 
 from __future__ import annotations
