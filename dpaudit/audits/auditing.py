@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.compatibility import check_compatibility
-from dpaudit.audits.one_audit import header, played
+from dpaudit.audits.one_audit import header, play_audit
 from dpaudit.audits.options import Options, Running
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
@@ -31,10 +31,10 @@ from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import fresh_seed
 from dpaudit.running.worker_pool import WorkerPool
+from dpaudit.subjects.call_limits import same_folder
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation
-from dpaudit.subjects.leaving import same_folder
 from dpaudit.subjects.programs import contained
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
@@ -289,7 +289,7 @@ def _audited(
             if worker_pool.checkpoint is not None and worker_pool.checkpoint.beside is not None:
                 subject.go_on_from(worker_pool.checkpoint.beside)
         with same_folder() as left:
-            result = played(run)
+            result = play_audit(run)
         finished = not run.cut  # what was cut as the time was over can be gone on from
     except SubjectError as error:
         finished = error is worker_pool.noted_error  # it would end there again

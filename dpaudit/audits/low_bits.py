@@ -46,7 +46,7 @@ from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
-from dpaudit.inference.tasks import Draw
+from dpaudit.inference.tasks import Drawer
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
@@ -104,7 +104,7 @@ def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingP
 def examine(
     candidates: Sequence[Candidate],
     draws: int,
-    draw: Draw,
+    draw: Drawer,
     coin: Callable[[int], np.random.Generator],
     error_rate: float = SIZES.error_rate,
 ) -> FloatingPointFinding:
@@ -206,7 +206,7 @@ class LowBitGame(WitnessGame):
         self,
         chosen: Sequence[Candidate],
         draws: int,
-        draw: Draw,
+        draw: Drawer,
         coin: Callable[[int], np.random.Generator],
         error_rate: float,
     ) -> None:
@@ -252,7 +252,7 @@ def count_again(
     pair: Candidate,
     rule: LowBitRule,
     labelled: int,
-    draw: Draw,
+    draw: Drawer,
     coin: np.random.Generator,
     error_rate: float,
 ) -> FloatingPointPair:
@@ -282,7 +282,7 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     return float(shares[found[0]]) if len(found) else math.inf
 
 
-def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
+def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Drawer:
     """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
     return lambda tasks: [task.result_on(draw(task.round, task.input, task.chunk, task.size)) for task in tasks]

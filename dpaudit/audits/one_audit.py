@@ -60,7 +60,7 @@ def header(run: AuditRun) -> dict[str, Any]:
     }
 
 
-def played(run: AuditRun) -> AuditResult:
+def play_audit(run: AuditRun) -> AuditResult:
     """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
     how = planned_games(run)
     if how.mode != run.options.mode:

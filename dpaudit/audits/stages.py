@@ -36,8 +36,8 @@ from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.running import streams
 from dpaudit.running.label_games import ask_batches
 from dpaudit.running.streams import stream
+from dpaudit.subjects.call_limits import is_time_over
 from dpaudit.subjects.isolation import IsolatedSubject
-from dpaudit.subjects.leaving import is_time_over
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 NOT_BEHIND_VIOLATION = (
@@ -358,7 +358,7 @@ STAGES = (*EVIDENCE, *BESIDE)
 def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
     """Play the stages that an audit asks for, in their order; those that cannot run say why.
 
-    Where the time is over (`dpaudit.subjects.leaving`) those are left out that draw much, and it is said of them.
+    Where the time is over (`dpaudit.subjects.call_limits`) those are left out that draw much, and it is said of them.
     """
     for stage in stages:
         if not stage.is_asked(run):

@@ -27,7 +27,7 @@ from dpaudit.inference.order import (
     change_of,
     dependence_hint,
 )
-from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request, Task, TaskResult
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
@@ -64,7 +64,7 @@ class Draws:
     for at a time; by default as many as memory allows.
     """
 
-    def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
+    def __init__(self, draw: Drawer, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
         self.draw, self.round, self.runs = draw, first, 0  # the round that comes next, and all draws so far
         self.kept: dict[int, list[Outcomes]] = {}  # what fits may see of each input
         self.later: dict[int, LaterOutcomes] = {}  # a few of later draws, for their order alone

@@ -35,7 +35,7 @@ from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pools import Pool, Read, hints_of
 from dpaudit.inference.remarks import keys_of, not_read, remarks
-from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request
 from dpaudit.privacy.claims import Claim
 
 # Shares of all draws at which a fixed test's pilot may end, where rules were never wrong; draws that a share must have.
@@ -80,7 +80,7 @@ class LabelGame(Campaign):
         samples: int,
         error_rate: float,
         mode: Mode,
-        draw: Draw,
+        draw: Drawer,
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),

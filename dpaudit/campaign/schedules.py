@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.inference.pair_game import PairGame
 
 Mode = Literal["sequential", "adaptive", "fixed"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets; before a fixed test, where fits see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}

@@ -176,8 +176,8 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     """
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.results.model import EXIT_STATUS
+    from dpaudit.subjects.call_limits import until
     from dpaudit.subjects.isolation import as_isolation
-    from dpaudit.subjects.leaving import until
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
     config, seconds = read_config(), given.seconds

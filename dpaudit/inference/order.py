@@ -64,7 +64,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.independence import COLUMNS as COLUMNS
 from dpaudit.inference.independence import Flags, columns_of, features, log_binomial
-from dpaudit.inference.tasks import Draw, Task
+from dpaudit.inference.tasks import Drawer, Task
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Ended
 
@@ -186,7 +186,7 @@ def runs_in_one_call(most: int | None) -> int:
 
 
 def in_small_batches(
-    draw: Draw, samples: int, most: int | None = None, is_violated: bool = False
+    draw: Drawer, samples: int, most: int | None = None, is_violated: bool = False
 ) -> tuple[Change | None, int]:
     """Exchangeability test on `BATCHES` small batches of an input, and their runs: a small share of `samples`.
 
@@ -214,7 +214,7 @@ def in_small_batches(
     return clearest if clearest.p_value <= RATE else None, len(outcomes)
 
 
-def _drawn(draw: Draw, round_: int, sizes: Sequence[int]) -> Outcomes:
+def _drawn(draw: Drawer, round_: int, sizes: Sequence[int]) -> Outcomes:
     """The outcomes of batches of these sizes; none where a call raises."""
     try:
         drawn = draw([Task(0, round_, k, 0, size, (), size) for k, size in enumerate(sizes)])
