@@ -161,8 +161,7 @@ def audit(
         True half of those that remain of `samples`, by default at most that half, four times as many as the verdict
         took but at least 2,000. Where half is below 2,000 both take 2,000, or all that remain, and none below 50
         (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is hardly above the
-        budget. Not in fixed mode, whose bound has all draws already, nor of pools, all-pairs tables and stores. With
-        True up to 2,000 pairs have games of their own, whatever that takes.
+        budget. Not in fixed mode, whose bound has all draws already, nor of pools, all-pairs tables and stores.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input, but see `monotone`; 2,000 of a subject that is called once a draw):

@@ -5,12 +5,11 @@ the others are counted in the bins of its probability, and the band is that of t
 thresholds of the bins, and so at all type I errors, together.
 
 Validity. The pair is chosen from what the audit saw, and the stage reads streams that nothing else reads. How many
-draws it takes depends on options, on batches or calls, and on a `log_density`. So given the audit, the pair and the
-score, the values on the second part of the draws are independent samples of two fixed laws, and the band is wrong
-somewhere with probability at most its level. That level is `BAND_SHARE` of the error rate of the call
-(`dpaudit.audits.options`); the pairs and their bounds have the rest. By the union bound the whole call is wrong with
-probability at most its error rate, the band included. Where the stage gives no band, its share is lost: to give it back
-would depend on what was seen.
+draws it takes depends on options and subject alone. So given the audit, the pair and the score, the values on the
+second part of the draws are independent samples of two fixed laws, and the band is wrong somewhere with probability at
+most its level. That level is `BAND_SHARE` of the error rate of the call (`dpaudit.audits.options`); the pairs and their
+bounds have the rest. By the union bound the whole call is wrong with probability at most its error rate, the band
+included. Where the stage gives no band, its share is lost: to give it back would depend on what was seen.
 
 Rate. The thresholds between bins are fixed before the draws. At each of the T of them the number of draws below it is
 binomial, on either side; its four Clopper-Pearson limits, two a side, fail with probability at most level / (4 T) each.

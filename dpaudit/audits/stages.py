@@ -128,13 +128,10 @@ class SeverityStage(Stage):
 
 
 class Dependence(Stage):
-    """Dependence between draws: small batches of one input, where the audit's own outcomes show none.
-
-    `inference.order` has the tests. The finding, and its rate, are of the audit's own outcomes too (`order_finding`).
-    """
+    """Dependence between draws: small batches of one input, where the audit's own outcomes show none."""
 
     purposes = (streams.BATCH_DRAWS,)
-    own_rate = IN_SMALL_BATCHES * RATE
+    own_rate = IN_SMALL_BATCHES * RATE  # the finding says what the audit's own outcomes show too, at a rate for both
 
     def run(self, run: AuditRun) -> None:
         said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said

@@ -109,9 +109,8 @@ MAX_BROKEN = 3  # messages of pairs that broke
 @click.option(
     "--severity/--no-severity",
     default=None,
-    help="Draws after a violation, for a bound that says how bad it is: half of what remains of the samples, or 2,000 "
-    "if half is fewer, as far as so many remain; or none.  [default: four times as many as the verdict took, at least "
-    "2,000, and never more than that]",
+    help="Draws after a violation, for a bound that says how bad it is: half of what remains of the samples, at least "
+    "2,000 if so many remain; or none.  [default: four times as many as the verdict took, within the same limits]",
 )
 @click.option(
     "--band/--no-band",

@@ -9,8 +9,7 @@ of `tests/implementations.py` to:
   the game calls before the draws that are counted on them, and never by these draws.
 * **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
   most `level`.
-* **One object.** `is_rejected` says that `lower`, as far as it was computed, is above the budget. So it may come late,
-  until `lower` is asked for, but never says more than `lower`.
+* **One object.** `is_rejected` says that `lower`, as far as it was computed, is above the budget: late, never early.
 """
 
 from __future__ import annotations
