@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 else:
     RngLike = object
 
+# Names that the command line, other functions and other libraries have for options.
+OTHER_NAMES: Mapping[str, Sequence[str]] = {
+    "generator": ("face",), "search": ("domain", "pairs"), "epsilon": ("claim",), "delta": ("claim",),
+    "timeout": ("seconds",), "random_state": ("seed",), "data": ("examples", "pairs"),
+}  # fmt: skip
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 MODES = ("sequential", "adaptive", "fixed")
@@ -75,10 +81,12 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> did_you_mean("sample", ["mode", "samples"])
-    " Did you mean 'samples'?"
+    >>> did_you_mean("sample", ["mode", "samples"]), did_you_mean("generator", ["seconds", "face"])
+    (" Did you mean 'samples'?", " Did you mean 'face'?")
     """
-    near = difflib.get_close_matches(str(name), list(known), 1)
+    names = list(known)
+    elsewhere = [one for one in OTHER_NAMES.get(str(name), ()) if one in names]
+    near = elsewhere or difflib.get_close_matches(str(name), names, 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
@@ -160,7 +168,7 @@ def _jobs(name: str, value: Any) -> None:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "samples": lambda name, value: whole_number(name, value, "an integer of at least 10", 10),
     "mode": functools.partial(check_among, known=MODES),
-    "seconds": lambda name, value: number(name, value, "above 0", lambda v: 0.0 < v < float("inf")),
+    "seconds": lambda name, value: number(name, value, "a finite number above 0", lambda v: 0.0 < v < float("inf")),
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
     "power": functools.partial(check_among, known=EFFORTS),

@@ -54,14 +54,16 @@ class ProgramError(SubjectError):
 class OutOfTimeError(SubjectError):
     """The time of an audit is over (`--seconds`) before it could look at what it drew (status 3)."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        given = "a limit that was" if seconds is None else f"{seconds:.6g} s, which were"
         super().__init__(
-            "the time must be enough for a first look at the outcomes, got a limit that was over before it. Take more "
-            "seconds; an audit in sequential mode looks after every round."
+            f"the time must be enough for a first look at the outcomes, got {given} over before it. Take more seconds; "
+            "an audit in sequential mode looks after every round."
         )
 
-    def __reduce__(self) -> tuple[type[OutOfTimeError], tuple[()]]:
-        return OutOfTimeError, ()
+    def __reduce__(self) -> tuple[type[OutOfTimeError], tuple[float | None]]:
+        return OutOfTimeError, (self.seconds,)
 
 
 class DpauditFloatingPointWarning(UserWarning):

@@ -20,10 +20,12 @@ import math
 from collections.abc import Mapping
 
 from dpaudit.audits.audit_run import AuditRun
-from dpaudit.audits.power import MASSES, power_of
+from dpaudit.audits.power import MASSES, power_of, samples_for
 from dpaudit.campaign.planting import SIZES, PlantedForm, Planting, Seen, labelled_of, mass_of
+from dpaudit.privacy.claims import number_text
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
+from dpaudit.results.side_findings import SideFinding
 from dpaudit.running.streams import PLANTS, stream
 
 # Plants of a cell, which is a form, a mass and a loss: of 10 that are all found, the power is above .74 with 95%
@@ -46,7 +48,14 @@ def plant(run: AuditRun) -> dict[int, Power]:
     seen = Seen.of(run.shown(games[hardest]))
     planting = Planting(seen, games[hardest].claim, games[hardest].level, options.mode)
     plants = _Plants(run, hardest, planting, known)
-    if not math.isfinite(known.detectable) or not any(form.is_expected for form in plants.forms):
+    is_findable = math.isfinite(known.detectable)
+    if not is_findable or not any(form.is_expected for form in plants.forms):
+        needed = samples_for(games[hardest], options.mode, known, lambda power: math.isfinite(power.detectable))
+        rare = f"outputs of total probability {number_text(known.event_mass)}"
+        few = f"{options.samples:,} samples are too few to find one in {rare}" + f", {needed:,} would do" * bool(needed)
+        why = f"no event has {rare}" if is_findable else few
+        said = f"No leak was planted into the outputs: {why}. The table of the power is the general one."
+        run.beside.append(SideFinding("planted_power", "not_applicable", said))
         return powers
     planted = plants.power()
     powers[hardest] = planted
@@ -100,7 +109,7 @@ class _Plants:
             own = [self._stated(key) for key in self.cells if key[:2] == (form.name, mass)]
             cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
             facts = form.name, math.inf if found is None else found, cell.found, cell.plants, form.is_expected
-            learned.append(LearnedLoss(*facts, cell.event_mass * (cell.event_mass != mass)))
+            learned.append(LearnedLoss(*facts, None if cell.event_mass == mass else cell.event_mass))
         for other_mass in MASSES if self.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():

@@ -41,16 +41,21 @@ def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: floa
             if math.isinf(found[-1][1]):
                 break
 
-    def suffices(samples: int) -> bool:
-        schedule = schedule_of(mode, samples, 1, 2)
-        draws = schedule.planned - schedule.pilot
-        alone = game_before_draws(game.claim, draws, mode, game.level)
-        return power_of(alone, power.event_mass).suffices(inconclusive_factor)
-
     needed = None
     if not power.suffices(inconclusive_factor) and not power.is_planted:
-        needed = least_size(round_sizes(1, 9 * 10**8), suffices)
+        needed = samples_for(game, mode, power, lambda found: found.suffices(inconclusive_factor))
     return dataclasses.replace(power, by_mass=tuple(found), samples_needed=needed)
+
+
+def samples_for(game: PairGame, mode: Mode, power: Power, is_enough: Callable[[Power], bool]) -> int | None:
+    """Samples of one digit by which the pair, alone, has a power that is enough; None where not even 9 * 10^8 do."""
+
+    def suffices(samples: int) -> bool:
+        schedule = schedule_of(mode, samples, 1, 2)
+        alone = game_before_draws(game.claim, schedule.planned - schedule.pilot, mode, game.level)
+        return is_enough(power_of(alone, power.event_mass))
+
+    return least_size(round_sizes(1, 9 * 10**8), suffices)
 
 
 def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:

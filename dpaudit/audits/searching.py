@@ -157,6 +157,8 @@ class Search:
         if not isinstance(self.examples, Iterable) or isinstance(self.examples, str | bytes):
             raise UsageError(f"examples must be a list of inputs, got {short_form(self.examples)}.")
         known = list(self.examples)
+        if not known:
+            raise UsageError("examples must be at least one input, got none.")
         on = getattr(claim, "on", None)
         if on == "inputs":  # a metric gives any two inputs a budget
             return ListedDomain(tuple(known))

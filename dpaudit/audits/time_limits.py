@@ -119,8 +119,11 @@ def audit_within(
         listed = Sought(listed, seconds, mechanism, claim, options)
     else:
         check_time(seconds, mechanism, claim, listed, **options)
-    with within(seconds - (time.monotonic() - started)):
-        return audit(mechanism, claim, listed, **options)
+    try:
+        with within(seconds - (time.monotonic() - started)):
+            return audit(mechanism, claim, listed, **options)
+    except OutOfTimeError:
+        raise OutOfTimeError(seconds) from None
 
 
 @dataclasses.dataclass

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import print_result, subject_output
+from dpaudit.cli.group import command, shared
+from dpaudit.cli.outputs import finish, subject_output
 from dpaudit.cli.subjects import given_subject
 
 COLUMNS = ("pair", "verdict", "claimed", "ε at least", "ε at most", "δ", "mass left")  # of `attachments.COLUMNS`
@@ -41,15 +42,17 @@ def certify_command(ctx: click.Context, given: Any) -> None:
     from dpaudit.reports import wording
     from dpaudit.reports.attachments import certified_row
     from dpaudit.reports.document import Block, Paragraph, Table
+    from dpaudit.results.saving import check_folder
     from dpaudit.symbolic.certificate import VERDICTS, short_fraction
     from dpaudit.symbolic.certifying import certify
 
+    if given.out is not None:
+        check_folder("out", Path(given.out).parent)
     with subject_output():
         subject, pairs = given_subject(given, given.claim)
         options = {name: getattr(given, name) for name in ("seconds", "rounding", "face")}
         result = certify(subject, given.claim, pairs, **options)
-    if given.out is not None:
-        result.save(given.out)
+    write = (lambda: [result.save(given.out)]) if given.out is not None else list
     blocks: list[Block] = [Paragraph(wording.clean(result.summary(), 900))]
     if not result.refusal:
         ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
@@ -57,7 +60,4 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         cells = [certified_row(pair) for pair in ordered]
         rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
         blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, MAX_PAIRS))
-    print_result(given.form, result.to_text, lambda: blocks)
-    if given.out is not None:
-        note(f"Written: {plain(given.out)}", err=given.form == "json")
-    ctx.exit(STATUS[result.verdict])
+    finish(ctx, given, result, lambda: blocks, write, STATUS[result.verdict])

@@ -35,6 +35,7 @@ def check_command(ctx: click.Context, given: Any) -> None:
     else the instance made without arguments). A check that does not apply is skipped, with the reason. Exit status as
     of `audit`: 1 if a check fails, 5 if one is inconclusive.
     """
+    from dpaudit.conformance.result import CheckRecord
     from dpaudit.conformance.running import check
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.reports import check as checked
@@ -52,14 +53,20 @@ def check_command(ctx: click.Context, given: Any) -> None:
     with subject_output():
         pairs = given_pairs(given.pairs)
         only = formats(given.only) if given.only is not None else None
-        options = {name: getattr(given, name) for name in ("target", "samples", "error_rate", "seed")}
+        options: dict[str, Any] = {name: getattr(given, name) for name in ("target", "samples", "error_rate", "seed")}
         known = _known_failures(given.xfail)
-        found = check(load_target(given.target), promise, pairs, only=only, expected_failures=known, **options)
+        done: list[CheckRecord] = []
+        options["on_check"] = done.append
+        try:
+            found = check(load_target(given.target), promise, pairs, only=only, expected_failures=known, **options)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(f"Checks by then: {', '.join(f'{one.name} {one.status}' for one in done) or 'none'}.")
+            raise
     stated = {"claim": given.claim, "pairs": given.pairs}
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= MAX_CHARACTERS}
     found = dataclasses.replace(found, options={**found.options, **texts})
     write = (lambda: [found.save(written)]) if written is not None else list
-    finish(ctx, given, found, lambda: checked.check_blocks(found), write)
+    finish(ctx, given, found, lambda: checked.check_blocks(found), write, found.exit_status)
 
 
 def _known_failures(texts: Sequence[str]) -> dict[str, str]:

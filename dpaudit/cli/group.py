@@ -100,7 +100,8 @@ class Commands(click.Group):
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
         except (KeyboardInterrupt, click.Abort) as interrupt:
-            say(f"Interrupted.{where_it_hung(interrupt)}")
+            known = [plain(text) for text in getattr(interrupt, "__notes__", ())]  # by whoever was at work
+            say("\n".join([f"Interrupted.{where_it_hung(interrupt)}", *known]))
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
@@ -130,7 +131,14 @@ def command(
         )  # fmt: skip
         @click.pass_context
         def run(ctx: click.Context, /, **given: Any) -> None:
-            function(ctx, types.SimpleNamespace(**given))
+            from dpaudit.results.saving import NEW_FOLDERS
+
+            NEW_FOLDERS.clear()
+            try:
+                function(ctx, types.SimpleNamespace(**given))
+            finally:
+                for folder in NEW_FOLDERS:  # the name may be misspelt
+                    note(f"Note: the folder {plain(str(folder))} was not there, and was made.")
 
         run.__doc__ = function.__doc__
         vars(run)["__click_params__"] += vars(function).get("__click_params__", [])

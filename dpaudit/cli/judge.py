@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dpaudit.cli.group import command, note, plain, shared
-from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.outputs import output_console, subject_output, written_or_reported
 from dpaudit.cli.searching import read_domain, read_example, read_list
 from dpaudit.cli.subjects import check_complete
 from dpaudit.errors import UsageError
@@ -48,11 +49,15 @@ def judge_command(ctx: click.Context, given: Any) -> None:
 
     from dpaudit.judgements.judging import judge
     from dpaudit.reports import wording
+    from dpaudit.results.saving import check_folder
     from dpaudit.subjects.targets import resolve_target
 
     stated = {name: value for name in ("domain", "examples", "pairs") if (value := getattr(given, name))}
     if len(stated) > 1:
         raise UsageError(f"inputs must be given in one way, got --{' and --'.join(stated)}.")
+    out = given.out
+    if out is not None:
+        check_folder("out", Path(out).parent)
     with subject_output():
         inputs: dict[str, Any] = {}
         if given.domain is not None:
@@ -65,9 +70,8 @@ def judge_command(ctx: click.Context, given: Any) -> None:
         subject = resolve_target(given.target)
         check_complete(subject, given.claim, ())
         result = judge(subject, given.claim, seconds=given.seconds, seed=given.seed, **inputs)
-    out = given.out
-    if out is not None:
-        result.save(out)
+    write = (lambda: [result.save(out)]) if out is not None else list
+    written, status = written_or_reported(ctx, write, result.exit_status)
     if given.as_json:
         click.echo(result.to_text(), nl=False)
     else:
@@ -76,15 +80,13 @@ def judge_command(ctx: click.Context, given: Any) -> None:
             console.print(Text(wording.clean(line, 1_200)), soft_wrap=True)
         if out is None and STAND_IN in result.replay():
             console.print(Text(f"(Save it with --out {STAND_IN}, which holds the inputs of the pair.)"))
-        if out is not None:
-            note(f"Written: {plain(out)}", err=False)
-    ctx.exit(result.exit_status)
+        for path in written:
+            note(f"Written: {plain(str(path))}", err=False)
+    ctx.exit(status)
 
 
 def _pairs(text: str) -> Any:
     """The pairs of a text, or the one of a saved judgement."""
-    from pathlib import Path
-
     from dpaudit.files import read_json
     from dpaudit.judgements.judgement import SCHEMA, load_judgement
     from dpaudit.subjects.targets import resolve_pairs

@@ -155,10 +155,10 @@ def print_result(form: str, text: Callable[[], str], blocks: Callable[[], Iterab
 
 
 def finish(
-    ctx: click.Context, given: Any, result: Any, blocks: Callable[[], Iterable[Block]], write: Writes
+    ctx: click.Context, given: Any, result: Any, blocks: Callable[[], Iterable[Block]], write: Writes, status: int
 ) -> NoReturn:
     """Write a result, print it as `--format` asks, say what was written, and end with its exit status."""
-    written, status = written_or_reported(ctx, write, result.exit_status)
+    written, status = written_or_reported(ctx, write, status)
     print_result(given.form, result.to_text, blocks)
     for path in written:
         note(f"Written: {path}", err=given.form == "json")

@@ -88,7 +88,7 @@ def report_command(ctx: click.Context, given: Any) -> None:
     if not results:
         raise click.UsageError("Missing argument 'RESULT...'.")
     from dpaudit.reports.difference import difference
-    from dpaudit.reports.dossier import Dossier, kind_of, subject_of
+    from dpaudit.reports.dossier import Dossier, Judged, kind_of, subject_of
     from dpaudit.reports.reading import read_dossier
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
@@ -129,11 +129,11 @@ def report_command(ctx: click.Context, given: Any) -> None:
         described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
         shown.append((written, kind, source.name, described))
     for one in dossier.attachments:
-        if one.judged is None:
+        if not isinstance(one, Judged):
             note(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.")
         else:
             alone = Dossier((), is_redacted=dossier.is_redacted, attachments=(one,))
-            shown.append((alone, one.kind, one.name, one.judged.subject))
+            shown.append((alone, one.kind, one.name, one.subject))
     where = places(folder, [subject_of(subject) for *_, subject in shown])
     in_place = list(zip(shown, where, strict=True))
     for (result, stem, name, _), place in in_place[len(dossier.sources) :] + in_place[: len(dossier.sources)]:

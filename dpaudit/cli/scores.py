@@ -87,7 +87,7 @@ def scores_command(ctx: click.Context, given: Any) -> None:
     else:
         result = audit_scores(given.scores_in, given.scores_out, given.claim, **options)
     write = functools.partial(write_reports, result, folder, asked, "scores")
-    finish(ctx, given, result, lambda: scores.brief(result), write)
+    finish(ctx, given, result, lambda: scores.brief(result), write, result.exit_status)
 
 
 def _from_training(given: Any, options: dict[str, Any]) -> ScoresResult:

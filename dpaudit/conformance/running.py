@@ -125,8 +125,7 @@ def _described(subjects: Subjects, name: str) -> dict[str, Any]:
         outputs = case.draw(case.inputs[0], 2, "first look")
         read_outputs(outputs, 2)
         if all_failed(outputs):
-            raised = f"{outputs[0].kind}: {outputs[0].message}".removesuffix(".")
-            raise SubjectError(f"{case.subject.name} must return an output, got {raised}.")
+            raise SubjectError(f"{case.subject.name} must return an output, got {outputs[0].described}.")
     return described
 
 

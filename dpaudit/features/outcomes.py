@@ -26,7 +26,7 @@ import itertools
 import math
 import numbers
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -40,7 +40,7 @@ from dpaudit.features.unread import LIMITS
 from dpaudit.features.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
-from dpaudit.subjects.foreign import OWN, attributes_of, own
+from dpaudit.subjects.foreign import AS_THEY_ARE, OWN, attributes_of, own
 from dpaudit.subjects.plain import AT_ADDRESS, Seen, seen
 
 AS_IT_IS = OWN - {np.ndarray, np.float64}  # Python's own
@@ -163,14 +163,15 @@ def size_of(value: Any) -> int:
     while left:
         one = left.pop()
         total += one.nbytes + 112 if isinstance(one, np.ndarray) else sys.getsizeof(one)
-        if isinstance(one, Mapping):
-            left += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
-            left += one
-        elif isinstance(one, Opaque):
-            left += [one.text, one.state]
-        elif isinstance(one, Failed):
-            left += [one.message, one.traceback]
+        parts: Collection[Any] = [*one.keys(), *one.values()] if isinstance(one, dict) else ()
+        if isinstance(one, list | tuple | set | frozenset):
+            parts = one
+        elif isinstance(one, Opaque | Failed):
+            parts = (one.text, one.state) if isinstance(one, Opaque) else (one.message, one.traceback)
+        if AS_THEY_ARE.issuperset(map(type, parts)):  # the usual case, faster
+            total += sum(map(sys.getsizeof, parts))
+        else:
+            left += parts
     return total
 
 

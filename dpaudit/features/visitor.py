@@ -18,6 +18,7 @@ and of the wanted columns: every decision here looks at one value, never at the 
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import pickle
 from collections import Counter
@@ -298,9 +299,18 @@ def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth
     inside = f"{path} beside"
     if noted and sink.opens(inside, path):
         beside = [values[k].beside for k in noted]
-        if sink.paths is None and 1 < len(noted) == len(values) and len(set(map(pickle.dumps, beside))) == 1:
+        if sink.paths is None and 1 < len(noted) == len(values) and len(set(map(_bytes_of, beside))) == 1:
             return
         _items_of_mappings(sink, beside, rows[noted], inside, depth + 1)
+
+
+def _bytes_of(beside: Mapping[str, Any]) -> bytes:
+    """Bytes that equal notes share, whether or not their parts are one object: those of a worker are copies."""
+    content = io.BytesIO()
+    writer = pickle.Pickler(content)
+    writer.fast = True
+    writer.dump(beside)
+    return content.getvalue()
 
 
 def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, depth: int) -> None:

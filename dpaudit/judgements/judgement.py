@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,12 +19,15 @@ from dpaudit.reports.replay_command import is_readable
 from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import Saved, read_saved
+from dpaudit.symbolic.tracing import OF_REAL_LAW
 
 SCHEMA = "dpaudit.judgement/1"
 Verdict = Literal["refuted", "proved", "not_refuted", "inconclusive", "error"]
 VERDICTS: tuple[Verdict, ...] = ("refuted", "proved", "not_refuted", "inconclusive", "error")
 By = Literal["recorded noise", "certificate", "statistics", ""]
 EXIT_STATUS: Mapping[str, int] = {"refuted": 1, "proved": 0, "not_refuted": 0, "inconclusive": 5, "error": 3}
+KEPT = "kept between"  # in a reason: then an audit can say nothing either, however large it is
+OF_TIME = re.compile(r"\bmore (time|seconds)\b")  # in a reason: more of it may have the claim proved
 MAX_PAIR = 300  # characters of a pair that is written into a command
 
 
@@ -154,6 +158,27 @@ class Judgement(Saved):
         x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
         pair = Pair(x, x_prime, found.pair_id, inputs["x_id"], inputs["x_prime_id"])
         return dataclasses.replace(found, pair=pair)
+
+
+def advice(verdict: Verdict, by: By, places: tuple[str, ...], why: str, is_listed: bool, is_guessed: bool) -> str:
+    """Next thing to do; `why` is the reason why nothing is proved, empty where something is or no reason is known."""
+    if verdict == "refuted":
+        where = f" at {', '.join(places)}" if places else ""
+        return f"Mend the function{where}, then run the command below again."
+    if verdict == "error":
+        return "Mend what the function raises or returns, then judge it again."
+    if why and OF_REAL_LAW not in why and not OF_TIME.search(why):
+        larger = "" if KEPT in why else " For a larger audit give more time (--seconds)."
+        return f"For a proof change this, which more time does not: {why}.{larger}"
+    if verdict == "inconclusive":
+        return "Give more time (--seconds), or a function that returns many outputs a call (size)."
+    if is_guessed:
+        return "State the inputs with --domain, as they were guessed."
+    if verdict == "proved":
+        return "State a domain, if other inputs can occur." if is_listed else "Nothing, for these inputs."
+    if by == "statistics":
+        return "Give more time (--seconds) to find smaller leaks, or examples of your data with --examples."
+    return "Give examples of your own data with --examples, if they differ from what was tried."
 
 
 def load_judgement(path: str | os.PathLike[str]) -> Judgement:

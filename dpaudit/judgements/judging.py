@@ -19,8 +19,7 @@ so that a right proof is seldom given up). Let F be all that steps 1 to
 `CERTIFICATE_RUNS`. Pairs, and whether there is an audit, are functions of F; the audit's draws and coins (`DRAWS`,
 `COINS`) are independent of F. So P(a pair that keeps its claim is called violated | F) <= ERROR_RATE whatever F is, and
 so is the average over F. A proof has no draws, and its error rate is 0. How much time is left, and so how many samples
-the audit may take, depends on the clock and not on the audit's draws. (The runs of step 3 are those of the one audit,
-where there is one.)
+the audit may take, depends on the clock and not on the audit's draws. (Those of step 3 are those of the one audit.)
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.climbing import Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
@@ -41,8 +40,8 @@ from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
-from dpaudit.judgements.judgement import By, Judgement, Verdict
-from dpaudit.privacy.claims import Claim, number
+from dpaudit.judgements.judgement import By, Judgement, Verdict, advice
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
 from dpaudit.reports import wording
@@ -92,9 +91,11 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 60  # of an audit: as many show eps = 2 broken where each output tells its input
-    end: float = 2.0  # of all of the time, after which a call that goes on is broken off
-    least_end: float = 5.0  # seconds before which no call is broken off
-    over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
+    over: float = (
+        0.3  # of all of the time: what the least audit may take beyond it, rather than none; then none is made
+    )
+    end: float = 1.4  # of all of the time, after which a call that goes on is broken off: no audit has so long ones
+    least_time: float = 1.0  # seconds of which these are shares at least: a judgement of a quick call takes 0.1
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
     timed_batch: int = 100  # outputs of one call, of a function that gives many
@@ -133,7 +134,7 @@ def judge(
         The pairs to judge, in the place of either. Without any of the three they are the mechanism's own pairs, or
         guessed from its default value or type hint; the judgement says what was guessed.
     seconds : float
-        Positive: about how long it may take.
+        Positive: about how long it may take. A call is broken off at 1.4 times that, compiled code as it comes back.
     seed : int, optional
         Non-negative; one is drawn and kept by default.
     rng : int or Generator or SeedSequence, optional
@@ -159,7 +160,7 @@ def judge(
     ('refuted', 'recorded noise', 2.0)
     """
     started = time.perf_counter()
-    limit = number("seconds", seconds, "positive", lambda value: 0.0 < value < math.inf)
+    check_options(seconds=seconds)
     seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
@@ -176,7 +177,7 @@ def judge(
         domain, examples, guessed = guess.domain, None, guess.text
     search = None if pairs is not None else Search(domain, examples)
     listed = None if pairs is None else as_pairs(pairs)
-    return _Judging(subject, promise, search, listed, guessed, limit, root_of(seed), started).run()
+    return _Judging(subject, promise, search, listed, guessed, float(seconds), root_of(seed), started).run()
 
 
 def _end() -> None:
@@ -204,6 +205,7 @@ class _Judging:
     def __post_init__(self) -> None:
         self.domain = None if self.search is None else self.search.domain_for(self.claim)
         self.is_whole = self.search is None
+        self.pairs: Sequence[Pair] = ()
         self.depends = Dependence(self.subject.mechanism)  # Validity: as it is given, before any call
         self.climbed: Climb | None = None
         self.noise_free: NoiseFree | None = None
@@ -220,16 +222,19 @@ class _Judging:
     def run(self) -> Judgement:
         """The steps of the module, up to the first that decides."""
         try:
-            end = time.monotonic() + max(SHARES.end * self.left, SHARES.least_end)
-            with until(end), interrupted(end, _end):  # a program may catch what breaks it off: no outcome is that
+            now, least = time.monotonic(), max(self.left, SHARES.least_time)
+            end = now + SHARES.end * least  # a program may catch what breaks it off: no outcome is that
+            with until(min(now + (1.0 + SHARES.over) * least, end)), interrupted(end, _end):
                 return self._run()
         except OutOfTimeError:
-            statement = "The time was over before anything was decided."
-            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
+            return self._judgement("inconclusive", "", "The time was over before anything was decided.")
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(self._so_far())
+            raise
 
     def _run(self) -> Judgement:
         try:
-            pairs = self._look()
+            pairs = self.pairs = self._look()
             found = self._by_recording(pairs) or self._by_certificate(pairs)
             if found is not None:
                 return found
@@ -389,7 +394,8 @@ class _Judging:
             self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
             floating_point=False, severity=False,
         )  # fmt: skip
-        return self._of_audit(self.result) if self.result.verdict in ("violated", "error") else None
+        found = self._of_audit(self.result)  # which counts its runs
+        return found if self.result.verdict in ("violated", "error") else None
 
     # Step 4.
 
@@ -398,8 +404,7 @@ class _Judging:
         try:
             self.result = self._audited(pairs)
         except OutOfTimeError:
-            statement = f"The {max(self.left, 0.0):.2g} s that are left allow no audit."
-            return self._judgement("inconclusive", "", f"{statement} {self._why_unproved()}")
+            return self._judgement("inconclusive", "", f"The {max(self.left, 0.0):.2g} s that are left allow no audit.")
         return self._of_audit(self.result)
 
     def _audited(self, pairs: Sequence[Pair]) -> AuditResult:
@@ -458,8 +463,10 @@ class _Judging:
     def _seconds_a_run(self, x: Any) -> float:
         """The time of one run, of some on this input."""
         size = SHARES.timed_batch if self.subject.is_vectorised else SHARES.timed
+        left = max(self.left, 0.0) + SHARES.over * self.limit
         begun = time.perf_counter()
-        with contextlib.suppress(CallError):  # an input that is not taken says little of the time
+        # Calls that take longer leave no time for the least audit. An input that is not taken says little of the time.
+        with contextlib.suppress(CallError), within(left * size / (2.0 * SHARES.least_samples)):
             if x is not None:
                 self.subject.sample(x, size, stream(self.seed, PLAN_DRAWS, 0))
                 self.runs += size
@@ -501,14 +508,24 @@ class _Judging:
 
     # What is said.
 
+    def _so_far(self) -> str:
+        """State of a judgement that is interrupted, in some sentences."""
+        runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
+        said = [f"Nothing is decided yet, after {self.limit - self.left:.3g} s and {runs:,} runs (seed {self.seed})."]
+        if kept := sum(bool(self._kept_by(pair)) for pair in self.pairs):
+            said.append(f"Of {counted_pairs(len(self.pairs))} {kept:,} keep the claim by proof, before real runs.")
+        if why := self._why_unproved():
+            said.append(f"Nothing of it is proved: {why}.")
+        return " ".join(said)
+
     def _why_unproved(self) -> str:
-        """Sentence why neither a certificate nor a record says what is lost; empty where none was made."""
+        """Reason why neither a certificate nor a record says what is lost; empty where none was made."""
         pairs = () if self.certificate is None else self.certificate.pairs
         certified = [pair.reason for pair in pairs if pair.verdict == "open"]
         recorded = [why for found in self.recorded.values() if (why := found.impurity or found.unproved)]
         of_real_law = [reason for reason in certified if OF_REAL_LAW in reason]
         why = next(iter([*(one for one in certified if one not in of_real_law), *recorded, *of_real_law]), "")
-        return f"Nothing of it is proved: {why.rstrip('.')}." if why else ""
+        return why.removeprefix("undecided, because ").rstrip(".")
 
     def _judgement(
         self,
@@ -523,10 +540,11 @@ class _Judging:
     ) -> Judgement:
         recorded = self.noise_free.runs if self.noise_free is not None else 0
         details: dict[str, Any] = {}
+        is_open = (by == "statistics" and verdict != "refuted") or (verdict == "inconclusive" and not next_step)
+        why = self._why_unproved() if is_open else ""
+        statement += f" Nothing of it is proved: {why}." * bool(why)
         if self.result is not None:
             details["audit"] = self.result.to_dict()
-            if by == "statistics" and verdict != "refuted" and (why := self._why_unproved()):
-                statement = f"{statement} {why}"
             if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
                 statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:
@@ -556,7 +574,7 @@ class _Judging:
             loss=loss,
             error_rate=self.rate if by == "statistics" else 0.0,
             guessed=self.guessed,
-            next_step=next_step or self._next(verdict, by, places),
+            next_step=next_step or advice(verdict, by, places, why, self.search is None, bool(self.guessed)),
             seed=self.seed,
             runs=self.runs + recorded,
             seconds=time.perf_counter() - self.started,
@@ -580,19 +598,3 @@ class _Judging:
         cut = ", which the limit of time cut short" * (self.climbed is not None and self.climbed.is_cut)
         count = f"{self.climbed.tried:,} pairs were tried without sampling{cut}. " if self.climbed is not None else ""
         return f"{count}{place_sentence(domain)}"
-
-    def _next(self, verdict: Verdict, by: By, places: tuple[str, ...]) -> str:
-        if verdict == "refuted":
-            where = f" at {', '.join(places)}" if places else ""
-            return f"Mend the function{where}, then run the command below again."
-        if verdict == "error":
-            return "Mend what the function raises or returns, then judge it again."
-        if verdict == "inconclusive":
-            return "Give more time (--seconds), or a function that returns many outputs a call (size)."
-        if self.guessed:
-            return "State the inputs with --domain, as they were guessed."
-        if verdict == "proved":
-            return "State a domain, if other inputs can occur." if self.search is None else "Nothing, for these inputs."
-        if by == "statistics":
-            return "Give more time (--seconds) to find smaller leaks, or examples of your data with --examples."
-        return "Give examples of your own data with --examples, if they differ from what was tried."

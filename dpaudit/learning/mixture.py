@@ -66,7 +66,7 @@ STRUCTURES = ("trees", "trees and learned views", "shifted")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Clue:
-    """A view that a fit found to tell much: its values of the draws of the fit (of a learned view, out of fold)."""
+    """A view that a fit looks at: its values of the draws of the fit (of a learned view, out of fold)."""
 
     view: View | LearnedView
     cost: float
@@ -189,7 +189,7 @@ class Mixture:
         return found + 0.5 * left
 
     def strongest(self) -> Part | None:
-        """The part of the largest weight among those with trees; None where nothing but the fair coin is left."""
+        """The part of the second structure of the largest weight; None where nothing but the fair coin is left."""
         return max(self.parts, key=lambda part: part.weight, default=None)
 
     @property
@@ -259,7 +259,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             fitted, past = fit_with_scores(learner, matrix, labels)
             line = fitted if isinstance(fitted, Logistic) and len(fitted.columns) == 1 else None
             evidence = line.evidence if line else log_likelihood(scipy.special.expit(past), labels)
-            if line is None:  # one column's score has the order of the column, whose trees are fitted already
+            if line is None:  # of one column's numbers trees are fitted already
                 clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin
@@ -294,7 +294,7 @@ def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int
 
 
 def _trees(clues: Sequence[Clue], matrix: FloatArray, labels: Labels) -> tuple[Forest, list[Model]]:
-    """A pruned tree on each clue, and the cells that all share."""
+    """A pruned tree on each clue, and the cells of all of them."""
     of_clues = [(one.values, swaps_of(one.view, matrix)) for one in clues]
     forest = Forest([Ordered.of(values, labels if swaps is None else labels ^ swaps) for values, swaps in of_clues])
     grown = pruned_trees(forest)

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import (
     MISSING,
     compared,
@@ -23,7 +20,7 @@ from dpaudit.reports.wording import (
     status_word,
 )
 from dpaudit.reports.words import said
-from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable, PairRow
+from dpaudit.results.all_pairs_table import AllPairsTable, PairRow
 from dpaudit.results.model import VERDICTS, AuditResult
 
 MIN_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
@@ -89,34 +86,11 @@ def blocks(result: AuditResult) -> list[Block]:
         Paragraph(sentence(result)),
         Table("All pairs", ("verdict", "pairs", "share"), tuple(counts(table))),
     ]
-    found += [matrix_image(table, result.ratio_lower)] if table.asked else []
+    matrix = figures.heatmap(result) if table.asked else None
+    found += [matrix] if matrix is not None else []
     if len(result.findings) < table.asked:  # else the chapter of pairs has them all
         worst = table.worst(WORST)
         marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
         title = "Pairs, the gravest verdicts first"
         found.append(Table(title, columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("all_pairs.p_value"), "note")]
-
-
-def matrix_image(table: AllPairsTable, largest: float) -> Figure:
-    """Lower bound over budget of every two inputs, as one matrix in the order of the inputs, with the largest ratio."""
-    ratios = table.ratio_matrix()
-    top, count = figures.top_ratio(ratios.ravel().tolist()), len(table.ids)
-    steps = np.full(ratios.shape, figures.GREY["not audited"], dtype=np.uint8)
-    both = (table.first, table.second), (table.second, table.first)
-    for i, j in both:
-        steps[i, j] = figures.GREY["no ratio (budget 0, or no answer)"]
-    known = ~np.isnan(ratios)
-    steps[known] = [figures.ratio_step(one, top) for one in ratios[known].tolist()]
-    np.fill_diagonal(steps, figures.GREY["same input"])
-    skipped = table.verdict == NOT_ASKED
-    for i, j in both:
-        steps[i[skipped], j[skipped]] = figures.GREY["not asked (infinite budget)"]
-    violated = np.flatnonzero(table.verdict == 0)
-    pairs = list(zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True))
-    outlined = ", each outlined" if 0 < len(violated) <= figures.OUTLINED else ""
-    facts = {"violated": f"{plural(len(violated), 'pair')} violated{outlined}", "count": count, "top": top}
-    facts["largest"] = compared(largest, 1.0)[0]  # of the result: a saved table has bounds of five digits
-    description, note = said("all_pairs.matrix", **facts), said("all_pairs.matrix_note", **facts)
-    title = "Lower bound over budget, every two inputs"
-    return figures.matrix("all-pairs-matrix", title, table.ids, steps, pairs, top, description, note, Table("", (), ()))

@@ -91,16 +91,15 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
 
 
-def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
+def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Judged:
     """A certificate with its row and its chapter."""
-    judged = _of_certificate(result)
-    subject = clean(subject_of(judged.subject), 80)
+    line = _of_certificate(result)
     facts = [
-        ("Claim", judged.line.promised),
+        ("Claim", line.promised),
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
         ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
     ]
-    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
+    blocks: list[Block] = [Paragraph(line.sentence), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
     marks, rows = [VERDICTS[pair.verdict] for pair in order], [tuple(certified_row(pair).values()) for pair in order]
     blocks.append(Table.first("What is proved, pair by pair", COLUMNS, rows, MAX_ROWS, marks))
@@ -109,11 +108,11 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     if reasons:
         blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(reasons)))
     blocks.append(Paragraph("Losses are in nats. Nothing is proved of a pair that is not listed.", "note"))
-    title = f"{subject}: a certificate"
-    return Attachment(name, digest, "certificate", title, tuple(blocks), judged, result, is_keyed)
+    title = f"{clean(subject_of(result.subject), 80)}: a certificate"
+    return Judged(name, digest, "certificate", title, tuple(blocks), line, result.subject, 0.0, result, is_keyed)
 
 
-def _of_certificate(result: Certificate) -> Judged:
+def _of_certificate(result: Certificate) -> Line:
     count, verdict = len(result.pairs), result.verdict
     number = sum(pair.verdict == verdict for pair in result.pairs)
     asked = [pair for pair in result.pairs if math.isfinite(pair.claimed)]
@@ -138,13 +137,12 @@ def _of_certificate(result: Certificate) -> Judged:
         high, sure = math.inf, said("row.proof_open_sure")
         if result.refusal:
             measured = sentence = clean(said("row.proof_refused", refusal=result.refusal), 400)
-    line = Line(
+    return Line(
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
         word=word, sentence=sentence, settles=said("settling.proof") if key == "open" else "",
         tested=said("row.tested_proof", pairs=plural(count, "pair"), inputs=plural(result.inputs, "input")),
     )  # fmt: skip
-    return Judged(result.subject, line, 0.0)
 
 
 def over(value: float, promised: float) -> float:

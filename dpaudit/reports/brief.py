@@ -180,35 +180,26 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
 def replay_blocks(outcome: Replay) -> list[Paragraph]:
     """The outcome of a replay in words: the headline first."""
     guesses = outcome.correct + outcome.wrong
-    share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
+    which = "confirmed" if outcome.confirmed else "dependent" if outcome.dependence else "open"
+    mark = {"confirmed": "violated", "dependent": "inconclusive", "open": "not_refuted"}[which]
     lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
-    name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
-    confidence = wording.sure_text(outcome.confidence)
-    if outcome.confirmed:
-        headline, mark = "Confirmed: the witness breaks the promise on fresh draws", "violated"
-        reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."
-    elif outcome.dependence:
-        headline, mark = "Not confirmed: the draws depend on each other", "inconclusive"
-        reading = f"No bound is given; {budget} was promised."
-    else:
-        headline, mark = "Not confirmed: these draws alone do not break the promise", "not_refuted"
-        reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
+    facts = {
+        "name": wording.symbol(outcome.parameter),
+        "lower": wording.at_least(lower) if outcome.confirmed else lower,
+        "unit": wording.unit(outcome.parameter),
+        "sure": wording.sure_text(outcome.confidence),
+        "budget": budget,
+        "share": f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else "",
+        "silent": plural(outcome.abstained, "draw"),
+        "guesses": guesses,
+        "outcome": outcome,
+    }
     rows = [
-        f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
-        f"Rule: {wording.clean(outcome.description, 400)}",
-        said(
-            "replayed.counts",
-            outcome=outcome,
-            guesses=guesses,
-            share=share,
-            reading=reading,
-            silent=wording.plural(outcome.abstained, "draw"),
-        ),
+        said("replayed.pair", pair=clean(outcome.pair), claim=clean(outcome.claim), seed=outcome.seed),
+        f"Rule: {clean(outcome.description, 400)}",
+        said("replayed.counts", **facts, reading=said(f"replayed.{which}_reading", **facts)),
+        outcome.dependence,
+        said("replayed.alone") if outcome.pool is not None else "",
+        "" if guesses else said("replayed.nothing"),
     ]
-    if outcome.dependence:
-        rows.append(outcome.dependence)
-    if outcome.pool is not None:
-        rows.append("The rule was learned on several pairs of this shift; here it was asked of this pair alone.")
-    if not guesses:
-        rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
-    return [Paragraph(f"{headline}.", mark=mark), *map(Paragraph, rows)]
+    return [Paragraph(said(f"replayed.{which}"), mark=mark), *(Paragraph(text) for text in rows if text)]

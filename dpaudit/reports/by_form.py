@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
@@ -93,11 +93,15 @@ def blocks(result: AuditResult) -> list[Block]:
     if (found := learned(result)) is None:
         return []
     pair, power = found
-    lines, columns = rows_of(power), (FORM, f"loss found in {_in_ten(power.probability)} audits (nats)", RATIO)
+    lines = rows_of(power)
     if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
         return []
     note = Paragraph(caption(pair, power, result.mode == "fixed"), "note")
-    return [Table("By form, and by how rare the outputs are", columns, lines), note]
+    return [Table("By form, and by how rare the outputs are", _columns(power), lines), note]
+
+
+def _columns(power: Power) -> tuple[str, str, str]:
+    return FORM, f"loss found in {_in_ten(power.probability)} audits (nats)", RATIO
 
 
 def _in_ten(probability: float) -> str:
@@ -127,8 +131,7 @@ def mass_figure(result: AuditResult) -> Figure | None:
     description = said("figure.mass", often=wording.percent_text(power.probability))
     known = power.at_budget > 0.0
     losses = [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known
-    known_at, planted = dict(power.by_mass), [dict(curve) for curve in [*curves.values()][1:]]
-    masses = sorted(set(known_at).union(*planted), reverse=True)
+    masses = [mass for curve in (power.by_mass, *curves.values()) for mass, _ in curve]
     x, y = Scale.log(PROBABILITY, masses), Scale.log("loss (nats)", losses)
     series = []
     if power.blind_mass is not None:
@@ -138,9 +141,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
         series.append(Series("limit", [(x.low, power.at_budget), (x.high, power.at_budget)], allowed))
     for k, (form, curve) in enumerate(curves.items()):
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
-    rows = tuple((wording.number_text(mass), *_cells([known_at, *planted], mass)) for mass in masses)
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
-    data = Table("", ("probability of the outputs", *curves), rows)
+    data = Table("", _columns(power), rows_of(power))
     return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
 
 
@@ -155,9 +157,3 @@ def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:
             of_form = found.setdefault(cell.form, {})
             of_form[cell.event_mass] = min(cell.loss, of_form.get(cell.event_mass, math.inf))
     return {f"planted: {form}": sorted(losses.items(), reverse=True) for form, losses in found.items()}
-
-
-def _cells(found: Sequence[Mapping[float, float]], mass: float) -> list[str]:
-    """Losses of events of this mass: "none" where no loss shows, and nothing where none was tried."""
-    losses = [one.get(mass, math.nan) for one in found]
-    return [NONE if math.isinf(loss) else wording.number_text(loss) for loss in losses]

@@ -59,8 +59,8 @@ def document_of(result: Any, profile: str = "plain", path: str = "") -> Document
         sources = (dataclasses.replace(dossier.sources[0], name=path),)
         dossier = dataclasses.replace(dossier, sources=sources)
     page = build(dossier, with_items=profile == "compliance")
-    alone = dossier.attachments[0].result if len(dossier.attachments) == 1 and not dossier.sources else None
-    if isinstance(alone, ScoresResult):  # whose bound is more telling than a count of one result
+    alone = dossier.judged[0].result if len(dossier.attachments) == len(dossier.judged) == 1 else None
+    if isinstance(alone, ScoresResult) and not dossier.sources:  # whose bound is more telling than a count of one
         return dataclasses.replace(page, headline=scores.headline(alone))
     return page
 
@@ -194,9 +194,7 @@ def _provenance(dossier: Dossier) -> Section:
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(status_of(result))
         digests.append((name, source.digest))
-    for one in dossier.attachments:
-        if one.judged is not None:
-            digests.append((clean(one.name, 120), one.digest))
+    digests += [(clean(one.name, 120), one.digest) for one in dossier.judged]
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
     made = Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))
     blocks: list[Block] = [
@@ -226,7 +224,7 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
 
 
 def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
-    results = [*dossier.results, *(one.result for one in dossier.attachments if one.result is not None)]
+    results = [*dossier.results, *(one.result for one in dossier.judged)]
     found = [
         (clean(str(k), 40), clean(str(v), 80)) for one in results for k, v in vars(one).get("environment", {}).items()
     ]

@@ -103,25 +103,11 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True)
-class Judged:
-    """Statement of a certificate or an audit of scores on one promise.
-
-    `subject` is as results keep it (`name`, `target`, `fingerprint`); `error_rate` is the probability of a false alarm,
-    at most: 0 of a proof.
-    """
-
-    subject: Mapping[str, Any]
-    line: Line
-    error_rate: float
-
-
-@dataclasses.dataclass(frozen=True)
 class Attachment:
     """A file that is reported beside the results.
 
     `name` is the path as the caller wrote it, `digest` the SHA-256 of the file, `kind` a word, and `blocks` what the
-    report says of it under `title`. Where it judges a promise, `judged` says how, and `result` is what it holds;
-    `is_keyed` says that a secret key went into the digest (`dpaudit.reports.redaction`).
+    report says of it under `title`.
     """
 
     name: str
@@ -129,8 +115,21 @@ class Attachment:
     kind: str
     title: str
     blocks: tuple[Block, ...]
-    judged: Judged | None = None
-    result: Certificate | ScoresResult | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged(Attachment):
+    """A certificate or an audit of scores, which judges a promise: what it says of it is `line`.
+
+    `subject` is as results keep it (`name`, `target`, `fingerprint`); `error_rate` is the probability of a false alarm,
+    at most: 0 of a proof. `result` is what the file holds; `is_keyed` says that a secret key went into the digest
+    (`dpaudit.reports.redaction`).
+    """
+
+    line: Line
+    subject: Mapping[str, Any]
+    error_rate: float
+    result: Certificate | ScoresResult
     is_keyed: bool = False
 
 
@@ -211,8 +210,8 @@ class Dossier:
 
     @property
     def judged(self) -> tuple[Judged, ...]:
-        """Say what certificates and audits of scores among the attachments say."""
-        return tuple(one.judged for one in self.attachments if one.judged is not None)
+        """The certificates and audits of scores among the attachments."""
+        return tuple(one for one in self.attachments if isinstance(one, Judged))
 
     @property
     def verdict(self) -> Verdict:

@@ -1,4 +1,4 @@
-"""Drawing figures as SVG: elements, axes with gutters, frames with ticks and labels, plots of curves.
+"""Drawing figures as SVG: elements, axes, frames with ticks and labels, plots of curves.
 
 Conventions: one unit is one CSS pixel, y grows downwards; colours and fonts are classes that the page defines. Text is
 escaped.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,66 +21,40 @@ WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a 
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
-GUTTER = 20.0  # beside a scale, for what it cannot hold
+CLOSE = 14.0  # a label of a tick nearer to that of an end would touch it
 N_ROWS = 13  # points of the curves that their table shows
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
-@dataclasses.dataclass(frozen=True)
-class Corners:
-    """A broken line, or the outline of an area where it is closed."""
+def tag(name: str, says: str = "", /, *, title: str = "", turned: bool = False, **at: Any) -> Markup:
+    """One element with its attributes: `cls` stands for class, an underscore for a hyphen; `turned` reads upwards.
 
-    places: tuple[tuple[float, float], ...]
-    is_closed: bool = False
-
-    def __str__(self) -> str:
-        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in self.places) + "z" * self.is_closed
-
-
-@dataclasses.dataclass(frozen=True)
-class Mark:
-    """One element of a drawing: `says` is its text, `title` what a pointer shows, `turned` that it reads upwards.
-
-    `at` has its other attributes: coordinates, sizes, and the class of its style as "class".
+    `title` is what a pointer shows; of another element `says` is the text.
     """
-
-    name: str
-    at: Mapping[str, Any]
-    says: str = ""
-    title: str = ""
-    turned: bool = False
-
-    def __html__(self) -> str:
-        at = dict(self.at)
-        if self.turned:
-            at["transform"] = f"rotate(-90 {at['x']:.1f} {at['y']:.1f})"
-        shown = {key: f"{one:.1f}".removesuffix(".0") if isinstance(one, float) else one for key, one in at.items()}
-        parts = [Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in shown.items()]
-        inner = Markup("<title>{}</title>").format(self.title) if self.title else escape(self.says)
-        end = Markup(">{}</{}>").format(inner, self.name) if inner else Markup("/>")
-        return Markup("<{}{}{}").format(self.name, Markup("").join(parts), end)
+    if turned:
+        at["transform"] = f"rotate(-90 {at['x']:.1f} {at['y']:.1f})"
+    shown = {key: f"{one:.1f}".removesuffix(".0") if isinstance(one, float) else one for key, one in at.items()}
+    names = ("class" if key == "cls" else key.replace("_", "-") for key in shown)
+    parts = [Markup(' {}="{}"').format(key, value) for key, value in zip(names, shown.values(), strict=True)]
+    inner = Markup("<title>{}</title>").format(title) if title else escape(says)
+    end = Markup(">{}</{}>").format(inner, name) if inner else Markup("/>")
+    return Markup("<{}{}{}").format(name, Markup("").join(parts), end)
 
 
-def tag(name: str, says: str = "", /, **at: Any) -> Mark:
-    """One element, by its attributes and those of `Mark`; `cls` stands for class, an underscore for a hyphen."""
-    title, turned = at.pop("title", ""), at.pop("turned", False)
-    return Mark(name, {"class" if key == "cls" else key: value for key, value in at.items()}, says, title, turned)
-
-
-def path(places: Iterable[tuple[float, float]], cls: str, title: str = "", is_closed: bool = False) -> Mark:
+def path(places: Iterable[tuple[float, float]], cls: str, title: str = "", is_closed: bool = False) -> Markup:
     """A broken line through these places, or a closed one."""
-    return tag("path", d=Corners(tuple(places), is_closed), cls=cls, title=title)
+    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    return tag("path", d=f"M{corners}{'z' * is_closed}", cls=cls, title=title)
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """Marks on a canvas; without a description it stands beside a text that says the same."""
+    """Elements of SVG on a canvas; without a description it stands beside a text that says the same."""
 
-    body: tuple[Mark, ...]
+    body: tuple[Markup, ...]
     width: float
     height: float
     description: str = ""
-    style: Markup = dataclasses.field(default_factory=Markup)
 
     def __html__(self) -> str:
         cls = "fit" if self.width <= NARROW else ""  # a wider one would be too small to read: it scrolls
@@ -90,10 +64,16 @@ class Drawing:
         head = Markup('<svg{} viewBox="0 0 {} {}" width="{}" height="{}" {}>')
         named = Markup(' class="{}"').format(cls) if cls else ""
         opened = head.format(named, *size, *size, role if self.description else Markup('aria-hidden="true"'))
-        return Markup("").join([opened, self.style, *self.body, Markup("</svg>")])
+        return Markup("").join([opened, *self.body, Markup("</svg>")])
+
+    def file(self, style: str) -> str:
+        """The drawing as a file of its own, with its styles."""
+        styles = Markup("<style>{}</style>").format(Markup(style))
+        whole = str(dataclasses.replace(self, body=(styles, *self.body)).__html__())
+        return whole.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
-def swatch(*body: Mark) -> Drawing:
+def swatch(*body: Markup) -> Drawing:
     """A sample of what a legend explains."""
     return Drawing(body, 22.0, 14.0)
 
@@ -102,8 +82,8 @@ def swatch(*body: Mark) -> Drawing:
 class Scale:
     """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends.
 
-    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `below` and `above` are the
-    widths of gutters for what the scale cannot hold.
+    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `ends` are labels of the two
+    ends, where values that the scale cannot hold lie there: "0" and "∞".
     """
 
     label: str
@@ -112,64 +92,37 @@ class Scale:
     is_log: bool = False
     counts: bool = False
     names: tuple[str, ...] = ()
-    below: float = 0.0
-    above: float = 0.0
+    ends: tuple[str, str] = ("", "")
 
     @classmethod
     def log(cls, label: str, values: Iterable[float]) -> Scale:
-        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+        """A logarithmic scale for values >= 0, whose ends stand apart where too small and infinite ones lie there."""
         given = [value for value in values if not math.isnan(value)]
-        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+        finite = [value for value in given if 1e-300 < value < 1e300] or [1.0]  # beyond, a margin is no double
         high = max(finite)
         low = max(min(finite), high * 1e-4)
         room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
-        return cls(label, low / room, high * room, True, below=below, above=above)
-
-    def axis(self, start: float, end: float) -> Axis:
-        """The axis from one coordinate to another, its gutters included."""
-        sign = 1.0 if end > start else -1.0
-        first, last = start + sign * self.below, end - sign * self.above
-        return Axis(self, first, last)
-
-    def held(self, value: float) -> float:
-        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
-        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
-        return min(max(value, low), high)
+        has_small, has_large = any(value < low for value in given), any(value > high for value in given)
+        low, high = low / room ** (1 + has_small), high * room ** (1 + has_large)
+        return cls(label, low, high, True, ends=("0" * has_small, "∞" * has_large))
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """A scale from its `low` at the coordinate `start` to its `high` at `end`, its gutters beyond them.
-
-    Values below `low` fall into the gutter before `start`, infinite ones into the gutter after `end`.
-    """
+    """A scale from its `low` at the coordinate `start` to its `high` at `end`."""
 
     scale: Scale
     start: float
     end: float
 
-    @property
-    def sign(self) -> float:
-        """1 where coordinates grow with values, else -1."""
-        return 1.0 if self.end > self.start else -1.0
-
     def __call__(self, value: float) -> float:
         scale = self.scale
-        if math.isnan(value) or value < scale.low:
-            return self.start - self.sign * scale.below / 2.0
-        if value > scale.high:
-            return self.end + self.sign * scale.above / 2.0
+        value = scale.low if math.isnan(value) else min(max(value, scale.low), scale.high)
         if scale.is_log:
             share = math.log(value / scale.low) / math.log(scale.high / scale.low)
         else:
             share = (value - scale.low) / (scale.high - scale.low)
         return self.start + share * (self.end - self.start)
-
-    def edge(self, value: float) -> float:
-        """The coordinate of a value, of what is beyond the scale the outer end of the gutter."""
-        ends = self.start - self.sign * self.scale.below, self.end + self.sign * self.scale.above
-        return ends[0] if value < self.scale.low else ends[1] if value > self.scale.high else self(value)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Coordinates and labels of at most about `most` round values."""
@@ -181,7 +134,9 @@ class Axis:
             values = _log_ticks(scale.low, scale.high, most)
         else:
             values = _linear_ticks(scale.low, scale.high, most, 1.0 if scale.counts else 0.0)
-        return [(self(value), number_text(float(value), 3)) for value in values]
+        ends = [end for end in zip((self.start, self.end), scale.ends, strict=True) if end[1]]
+        found = [(self(value), number_text(float(value), 3)) for value in values]
+        return [*ends, *(one for one in found if all(abs(one[0] - at) >= CLOSE for at, _ in ends))]
 
 
 def _linear_ticks(low: float, high: float, most: int, least_step: float) -> list[float]:
@@ -200,7 +155,7 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return values[:: math.ceil(len(values) / most)]
 
 
-def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
+def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Markup:
     """The mark of a verdict at a place."""
     d, cls = 1.3 * r, f"mark {verdict}"
     if verdict == "violated":
@@ -212,45 +167,37 @@ def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
     return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
-def frame(x: Axis, y: Axis, width: float) -> list[Mark]:
-    """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
-    left, right = x.start - x.scale.below, x.end + x.scale.above
-    bottom, top = y.start + y.scale.below, y.end - y.scale.above
-    body, is_wide = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")], width > 500
+def frame(x: Axis, y: Axis, width: float) -> tuple[Markup, list[Markup], list[Markup]]:
+    """The ground of a plot, then its grid with ticks and labels, and names of rows; y runs upwards from its start."""
+    left, right, bottom, top = x.start, x.end, y.start, y.end
+    ground = tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")
+    body: list[Markup] = []
+    names: list[Markup] = []
+    is_wide = width > 500
     for at, label in x.ticks(9 if is_wide else 5):
-        if x.scale.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
-            continue
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         place, anchor = (at, "middle") if at + TICK * len(label) / 2 < width else (width - 1.0, "end")
         body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
-    for at, label in y.ticks(max(7, len(y.scale.names))):
+    for at, label in (tick for tick in y.ticks(max(7, len(y.scale.names))) if tick[1]):
         if y.scale.names and not is_wide:  # a name stands above its row
-            body.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 14.0, cls="name"))
+            names.append(tag("text", clean(label, int((right - left) / LETTER)), x=left + 4.0, y=at - 14.0, cls="name"))
         elif y.scale.names:
             name = clean(label, int((left - 10.0) / LETTER))
             body.append(tag("text", name, x=left - 8.0, y=at + 4.0, text_anchor="end", cls="name"))
         else:
             body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
             body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    for axis, at, label in ((y, y.start + y.scale.below / 2, "0"), (y, y.end - y.scale.above / 2, "∞")):
-        if (axis.scale.below if label == "0" else axis.scale.above) > 0.0:
-            edge = axis.start if label == "0" else axis.end
-            body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
-            body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    if x.scale.below > 0.0:
-        body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
-        body.append(tag("text", "0", x=x.start - x.scale.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
     body += caption(x.scale.label, (left + right) / 2, bottom + 36.0, width)
-    body.append(
-        tag("text", y.scale.label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label")
-    )
-    return [mark for mark in body if mark.name != "text" or mark.says]
+    if y.scale.label:
+        at = (top + bottom) / 2
+        body.append(tag("text", y.scale.label, turned=True, x=13.0, y=at, text_anchor="middle", cls="label"))
+    return ground, body, names
 
 
-def caption(text: str, x: float, y: float, width: float) -> list[Mark]:
+def caption(text: str, x: float, y: float, width: float) -> list[Markup]:
     """A text below a drawing of this width, centred at x: in two lines where it would be cut."""
     most = int(2.0 * min(x, width - x) / LETTER)
-    lines = textwrap.wrap(text, most, max_lines=2, placeholder="…") or [""]
+    lines = textwrap.wrap(text, most, max_lines=2, placeholder="…")
     return [
         tag("text", line, x=x, y=y + 13.0 * (k - (len(lines) - 1) / 2.0), text_anchor="middle", cls="label")
         for k, line in enumerate(lines)
@@ -323,7 +270,7 @@ class Series:
 
     `cls` is the class of its style, of "marks" their verdict; `label` its text in the legend
     (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks, and
-    `text` writes a height in a table. An "area" goes on into the gutters, and lies below the grid.
+    `text` writes a height in a table. An "area" lies below the grid.
     """
 
     cls: str
@@ -347,31 +294,28 @@ class Plot:
     y: Scale
     series: tuple[Series, ...]
     heights: tuple[float, float] = HEIGHTS
-    further: Callable[[Axis, Axis], Sequence[Mark]] = lambda x, y: ()
+    further: Callable[[Axis, Axis], Sequence[Markup]] = lambda x, y: ()
     margins: tuple[tuple[float, float, float, float], tuple[float, float, float, float]] = (MARGINS, MARGINS)
 
     def __call__(self, width: float, description: str) -> Drawing:
         """The drawing of a width."""
         place = 0 if width > 500 else 1
         height, (left, right, above, below) = self.heights[place], self.margins[place]
-        x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
-        body = frame(x, y, width)
+        x, y = Axis(self.x, left, width - right), Axis(self.y, height - below, above)
+        ground, body, names = frame(x, y, width)
         under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
         over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
-        names = [mark for mark in body if place and mark.at["class"] == "name"]  # above their rows: nothing hides them
-        ground = [mark for mark in body[1:] if mark not in names]
-        marks = (body[0], *under, *ground, *over, *names, *self.further(x, y))
+        marks = (ground, *under, *body, *over, *names, *self.further(x, y))  # nothing hides names above their rows
         return Drawing(marks, width, height, description)
 
-    def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
+    def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Markup]:
+        places = [(x(a), y(b)) for a, b in one.points if not math.isnan(b)]
         if one.kind == "area":
-            yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
-            return
-        places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-        if one.kind == "box":
+            yield path(places, one.cls, one.title, is_closed=True)
+        elif one.kind == "box":
             (x0, y0), (x1, y1) = places
-            box = {"x": min(x0, x1), "y": min(y0, y1), "width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
-            yield tag("rect", title=one.title, **box, cls=one.cls)
+            sizes: dict[str, Any] = {"width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
+            yield tag("rect", title=one.title, x=min(x0, x1), y=min(y0, y1), **sizes, cls=one.cls)
         elif one.kind == "marks":
             titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
             yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpaudit.reports import wording
 from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Drawing, Figure, Mark, Plot, Scale, Series, Table, path, swatch, tag
+from dpaudit.reports.drawing import Axis, Drawing, Figure, Plot, Scale, Series, Table, path, swatch, tag
 from dpaudit.reports.wording import (
     at_least,
     clean,
@@ -39,7 +40,8 @@ from dpaudit.reports.wording import (
     upper_text,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
+from dpaudit.results.all_pairs_table import NOT_ASKED
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Verdict
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
@@ -97,13 +99,8 @@ def palette(dark: bool = False) -> list[tuple[int, int, int]]:
         if dark
         else ((104, 148, 196), (232, 240, 247), (252, 218, 200), (160, 12, 28))
     )
-    found = []
-    for start, end in ((low, low_mid), (high_mid, high)):
-        for step in range(STEPS):
-            share = step / (STEPS - 1)
-            red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
-            found.append((red, green, blue))
-    return found
+    steps = [np.linspace(*ends, STEPS) for ends in ((low, low_mid), (high_mid, high))]
+    return [(red, green, blue) for red, green, blue in np.vstack(steps).round().astype(int).tolist()]
 
 
 def palette_css(dark: bool) -> str:
@@ -113,57 +110,53 @@ def palette_css(dark: bool) -> str:
 
 
 def heatmap(result: AuditResult) -> Figure | None:
-    """Lower bound over budget for every pair, as a matrix of inputs; None where the pairs form no readable matrix."""
-    places: dict[str, int] = {}
-    for finding in result.findings:
-        ends = [places.setdefault(name, len(places)) for name in (finding.x_id, finding.x_prime_id)]
-        if len(places) > MATRIX_INPUTS[1] or ends[0] == ends[1]:
-            return None
-    # The id of a pair joins the names of its inputs, unless the caller gave another.
-    halves = [name.split("|") for name in result.not_asked]
-    skipped = [[places.setdefault(half, len(places)) for half in pair] for pair in halves if len(pair) == 2]
-    count, top = len(places), top_ratio(finding.ratio_lower for finding in result.findings)
-    steps = np.full((count, count), GREY["not audited"], dtype=np.uint8)
-    cells = {}
-    for i, j in skipped:
-        steps[i, j] = steps[j, i] = GREY["not asked (infinite budget)"]
-    for finding in reversed(result.ranked()):  # the worst pair of two inputs last
-        i, j = places[finding.x_id], places[finding.x_prime_id]
-        steps[i, j] = steps[j, i] = _step(finding, top)
-        cells[max(i, j), min(i, j)] = finding
-    np.fill_diagonal(steps, GREY["same input"])
-    filled = np.count_nonzero(np.tril(steps != GREY["not audited"], -1))
-    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1] or filled < MATRIX_DENSITY * count * (count - 1) / 2:
+    """Lower bound over budget of every two inputs, as a matrix; None where single pairs form none that is readable."""
+    names, cells = _cells(result)
+    count, top = len(names), top_ratio(ratio for _, _, ratio, _ in cells)
+    worst = {(max(i, j), min(i, j)): (ratio, verdict) for i, j, ratio, verdict in cells}
+    is_filled = len(worst) >= MATRIX_DENSITY * count * (count - 1) / 2
+    is_readable = MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1] and is_filled and all(i != j for i, j in worst)
+    if result.universe is None and not is_readable:
         return None
-    violated = [place for place, cell in cells.items() if cell.verdict == "violated"]
-    facts = {"cells": plural(len(cells), "cell"), "violated": len(violated), "skipped": filled - len(cells)}
-    largest = compared(result.ratio_lower, 1.0)[0]
-    description = said("figure.matrix", count=count, largest=largest, **facts)
-    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(cells) < len(result.findings) else "")
-    title = "Lower bound over budget, pair by pair"
-    return matrix("matrix", title, list(places), steps, violated, top, description, note, _pair_data(result))
+    steps = np.full((count, count), GREY["not audited"], dtype=np.uint8)
+    for (i, j), (ratio, verdict) in worst.items():
+        none = GREY["not asked (infinite budget)" if verdict is None else "no ratio (budget 0, or no answer)"]
+        steps[i, j] = steps[j, i] = none if math.isnan(ratio) else ratio_step(ratio, top)
+    np.fill_diagonal(steps, GREY["same input"])
+    violated = [place for place, (_, verdict) in worst.items() if verdict == "violated"]
+    skipped = sum(verdict is None for _, verdict in worst.values())
+    facts = {"cells": plural(len(worst) - skipped, "cell"), "skipped": skipped, "count": count, "top": top}
+    largest = compared(result.ratio_lower, 1.0)[0]  # of the result: a saved table has bounds of five digits
+    description = said("figure.matrix", violated=plural(len(violated), "pair"), largest=largest, **facts)
+    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(worst) < len(cells) else "")
+    data = _pair_data(result) if result.universe is None else Table("", (), ())  # which the page has above
+    return _matrix(names, steps, violated if len(violated) <= OUTLINED else [], top, description, note, data)
 
 
-def _step(finding: Finding, top: float) -> int:
-    ratio = finding.ratio_lower
-    is_known = ratio is not None and not math.isnan(ratio) and finding.verdict != "error"
-    return ratio_step(float(ratio or 0.0), top) if is_known else GREY["no ratio (budget 0, or no answer)"]
+def _cells(result: AuditResult) -> tuple[list[str], list[tuple[int, int, float, Verdict | None]]]:
+    """Inputs, and of the pairs between them places, ratio (NaN: none) and verdict (None: not asked), the worst last."""
+    if (table := result.universe) is not None:
+        order = [*np.flatnonzero(table.verdict == NOT_ASKED).tolist(), *reversed(table.order().tolist())]
+        columns = (column[order].tolist() for column in (table.first, table.second, table.ratio_lower, table.verdict))
+        verdicts = {NOT_ASKED: None, **dict(enumerate(VERDICTS))}
+        return list(table.ids), [(i, j, ratio, verdicts[code]) for i, j, ratio, code in zip(*columns, strict=True)]
+    # The id of a pair joins the names of its inputs, unless the caller gave another.
+    halves = [half for half in (name.split("|") for name in result.not_asked) if len(half) == 2]
+    named = itertools.chain(*((one.x_id, one.x_prime_id) for one in result.findings), *halves)
+    places = {name: place for place, name in enumerate(dict.fromkeys(named))}
+    cells: list[tuple[int, int, float, Verdict | None]] = [(places[a], places[b], math.nan, None) for a, b in halves]
+    for one in reversed(result.ranked()):
+        ratio = math.nan if one.ratio_lower is None or one.verdict == "error" else float(one.ratio_lower)
+        cells.append((places[one.x_id], places[one.x_prime_id], ratio, one.verdict))
+    return list(places), cells
 
 
-def matrix(
-    id: str,
-    title: str,
-    names: Sequence[str],
-    steps: NDArray[np.uint8],
-    violated: Sequence[tuple[int, int]],
-    top: float,
-    description: str,
-    note: str,
-    data: Table,
-) -> Figure:
-    """A symmetric matrix of colour steps and greys, in which violated cells are outlined if they are few."""
+def _matrix(
+    names: Sequence[str], steps: NDArray[np.uint8], outlined: Sequence[tuple[int, int]], top: float,
+    description: str, note: str, data: Table,
+) -> Figure:  # fmt: skip
+    """A symmetric matrix of colour steps and greys, in which some cells are outlined."""
     count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
-    outlined = [place for i, j in violated for place in ((i, j), (j, i))] if len(violated) <= OUTLINED else []
 
     def draw(page: float) -> Drawing:
         margin, is_wide = (134.0, True) if page > 500 else (88.0, False)
@@ -171,7 +164,7 @@ def matrix(
         left, cell = (page - side + margin) / 2.0 if is_wide else margin, side / count
         body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]
         size = max(cell, 8.0)
-        for i, j in outlined:
+        for i, j in [*outlined, *(place[::-1] for place in outlined)]:
             x, y = left + (j + 0.5) * cell - size / 2.0, margin + (i + 0.5) * cell - size / 2.0
             body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
         for k in range(0, count, max(1, math.ceil(11.0 / cell))):
@@ -180,7 +173,7 @@ def matrix(
             body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
         return Drawing(tuple(body), page, margin + side + 6.0, description)
 
-    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+    box: dict[str, Any] = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
     legend = [
         (swatch(tag("rect", style=f"fill:#{r:02x}{g:02x}{b:02x}", **box)), name)
         for name, (r, g, b) in GREYS.items()
@@ -188,7 +181,8 @@ def matrix(
     ]
     if outlined:
         legend.insert(0, (swatch(tag("rect", cls="outline", **box)), "violated"))
-    return Figure(id, title, description, note, draw, tuple(legend), data, draw_scale(top), is_image=True)
+    title = "Lower bound over budget, pair by pair"
+    return Figure("matrix", title, description, note, draw, tuple(legend), data, draw_scale(top), is_image=True)
 
 
 def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
@@ -253,13 +247,12 @@ def scatter(result: AuditResult) -> Figure | None:
     if one_budget:
         x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
         across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
-        over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
-        limit.append((x.high, edge))
+        limit = [(x.low, edge), (x.high, edge)]
     else:
         x, across = Scale.log(budget, promised), promised
         low, high = max(x.low, y.low), min(x.high, y.high)
         limit = [(low, low), (high, high)]
-        over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
+    over = [(0.0, limit[0][1]), *limit, (math.inf, math.inf), (0.0, math.inf)]
     series = [Series("over", over, "over budget", "area"), Series("limit", limit, "lower bound = budget")]
     places = list(zip(across, lowers, strict=True))
     radius = 4.0 if len(ranked) <= 100 else 2.6
@@ -300,12 +293,11 @@ def wealth(result: AuditResult) -> Figure | None:
     if others:
         series[0] = dataclasses.replace(series[0], label=f"the other {plural(len(others), 'pair')}")
     series.append(Series("edge", [(x.low, 0.0), (x.high, 0.0)]))
-    finite = [one for one in (levels[0], levels[-1]) if math.isfinite(one)]
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
     caption = f"threshold log(1 / share of the error rate): {level}{several}"
-    for k, one in enumerate(dict.fromkeys(finite)):
+    for k, one in enumerate(dict.fromkeys((levels[0], levels[-1]))):
         series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
@@ -391,7 +383,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
             series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
-    def words(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+    def words(x_axis: Axis, y_axis: Axis) -> list[Markup]:
         start = x_axis.start
         caption = (f"{name}: {count}" for name, count in zip(shown, known, strict=True))
         named = [
@@ -470,7 +462,7 @@ def _line_class(finding: Finding, top: float) -> str:
     return f"pair {'broken ' * (finding.verdict == 'violated')}{colour}"
 
 
-def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Mark]:
+def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[Markup]:
     """Dots at the places, and names of those of the worst pairs, as far as they cover no other name."""
     at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
     marks = [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
@@ -539,13 +531,13 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
-def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:
+def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
     """The number of each bar, a sign where the truth may be larger, and the name of the line."""
     marks = [tag("text", "promised", x=x(1.0), y=y.end - 9.0, text_anchor="middle", cls="callout")]
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
         low, middle, cls = bar.low or 0.0, y(place), f"figure-number {bar.verdict}"
         if bar.verdict == "violated" and bar.high is None:
-            ends = [min(x(min(low, x.scale.high)) + k, x.end - 6.0) for k in (3.0, 9.0)]
+            ends = [min(x(low) + k, x.end - 6.0) for k in (3.0, 9.0)]
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
         text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:

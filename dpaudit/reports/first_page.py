@@ -26,7 +26,6 @@ COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm
 SUBJECTS = 3  # named, of those that a sentence is about
 LINES = 20  # that run a finding again
 PAIRS = 3  # violated pairs of a result with such a line
-NOTHING = "no broken promise found"
 
 
 def blocks(dossier: Dossier, to_sign: bool = True) -> tuple[Block, ...]:
@@ -107,43 +106,30 @@ def title(dossier: Dossier, width: int = 100) -> str:
 
 def headline(dossier: Dossier) -> str:
     """The verdict over all results, in one line; it counts the rows of page one."""
-    lines = ranked(dossier)
-    count = plural(len(lines), "result")
-    broken, unsettled = sum(line.is_broken for line in lines), sum(line.verdict == "inconclusive" for line in lines)
-    without = sum(line.verdict == "error" for line in lines)
-    if dossier.verdict == "not_refuted":
-        is_proof = bool(lines) and all(line.kind == "proof" for line in lines)
-        return f"Proved for the pairs that are listed, in {count}" if is_proof else f"Not refuted: {NOTHING} in {count}"
-    rest = [f"{unsettled:,} not settled"] if unsettled else []
-    if dossier.verdict == "inconclusive":
-        return f"Inconclusive: {unsettled:,} of {count} not settled"
-    if dossier.verdict == "error":
-        return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
-    rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]
+    lines, verdict = ranked(dossier), dossier.verdict
+    broken = sum(line.is_broken for line in lines)
+    unsettled, without = (sum(line.verdict == one for line in lines) for one in ("inconclusive", "error"))
     records = [record for one in dossier.checks for record in one.records]
     failed = [clean(record.name, 60) for record in records if record.status == "violated"]
     checks = f"{len(failed):,} of {plural(len(records), 'check')}"
-    if broken:
-        failures = [f"{checks} failed"] if failed else []
-        return "; ".join([f"Violated: a promise is broken in {broken:,} of {count}", *failures, *rest])
-    return "; ".join(
-        [
-            f"Checks failed: {checks} ({some(list(dict.fromkeys(failed)), SUBJECTS)})",
-            _claim_text(dossier),
-            *rest,
-        ]
-    )
+    is_proof = verdict == "not_refuted" and bool(lines) and all(line.kind == "proof" for line in lines)
+    which = "proved" if is_proof else "checks" if verdict == "violated" and not broken else verdict
+    facts = {"count": plural(len(lines), "result"), "broken": broken, "open": unsettled, "without": without}
+    names = some(list(dict.fromkeys(failed)), SUBJECTS)
+    claim = said(f"summary.claim_{_claim_state(dossier)}")
+    parts = [said(f"summary.{which}", **facts, checks=checks, names=names, claim=claim)]
+    parts += [f"{checks} failed"] if which == "violated" and failed else []
+    parts += [f"{without:,} broke before an answer"] if verdict == "violated" and without else []
+    parts += [f"{unsettled:,} not settled"] if verdict in ("violated", "error") and unsettled else []
+    return "; ".join(parts)
 
 
-def _claim_text(dossier: Dossier) -> str:
+def _claim_state(dossier: Dossier) -> str:
     """Say how the privacy claims stand of which none is violated."""
     found: set[str] = {result.verdict for result in dossier.audits} | {one.line.verdict for one in dossier.judged}
     found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
-    if "xfail" in found:
-        return "the privacy claim is a known failure"
-    if not found.isdisjoint(("error", "inconclusive")):
-        return "the privacy claim itself could not be fully judged"
-    return f"the privacy claim itself was {'not refuted' if 'not_refuted' in found else 'not audited'}"
+    is_open = not found.isdisjoint(("error", "inconclusive"))
+    return "known" if "xfail" in found else "open" if is_open else "kept" if "not_refuted" in found else "unaudited"
 
 
 def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:

@@ -17,7 +17,7 @@ from dpaudit.extensions import extensions, names
 if TYPE_CHECKING:
     from dpaudit.reports.dossier import Dossier
 
-NO_REPORTLAB = "format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'."
+NO_TYPST = "format pdf must have typst installed, got none. Use pip install 'dpaudit[pdf]'."
 GROUP = "dpaudit.report_formats"  # the entry-point group of other formats
 
 
@@ -101,8 +101,8 @@ def check_format(format: str) -> None:
         from dpaudit.reports.wording import date_text
 
         date_text()
-    if format == "pdf" and importlib.util.find_spec("reportlab") is None:
-        raise UsageError(NO_REPORTLAB)
+    if format == "pdf" and importlib.util.find_spec("typst") is None:
+        raise UsageError(NO_TYPST)
 
 
 def check_formats(argument: str, formats: Sequence[str]) -> None:

@@ -22,11 +22,11 @@ from dpaudit.files import read_toml
 from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Figure, Plot, Scale, Series
-from dpaudit.reports.figures import TOP
+from dpaudit.reports.drawing import Figure
+from dpaudit.reports.figures import INTERVALS, plot_of
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
-from dpaudit.reports.wording import at_least, clean, compared, date_text, plural, status_word, upper_text
+from dpaudit.reports.wording import clean, compared, date_text, plural, status_word, upper_text
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
@@ -304,32 +304,15 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
 
 def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
-    measured = [point for point in course if point.line.low is not None]
+    measured = [point for point in course if point.line.low is not None][-INTERVALS:]
     if not measured:
         return None
     broken = sum(point.line.verdict == "violated" for point in measured)
     facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
-    description = said("figure.history", **facts)
-    lows = [float(point.line.low or 0.0) for point in measured]
-    ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
-    x = Scale("", 0.5, len(measured) + 0.5, names=tuple(clean(point.release.name, 12) for point in measured))
-    y = Scale("times what was promised", 0.0, min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends))))
-    places = list(enumerate(lows, 1))
-    series = [Series("over", [(x.low, 1.0), (x.high, y.high)], kind="box")]
-    series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the promise"))
-    for (place, low), point in zip(places, measured, strict=True):
-        if (blind := point.line.blind) is not None and point.line.verdict != "violated":
-            corners = [(place - 0.06, low), (place + 0.06, max(low, blind))]
-            series.append(Series("blind-band", corners, "not proven, and not excluded", "box"))
-    series.append(Series("curve other", places))
-    for verdict in VERDICTS:
-        of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
-        if of:
-            word = status_word(verdict)
-            labelled = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
-            titles = [f"{label}: {low} times what was promised, {word}" for label, low in labelled]
-            series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
-    data = Table("", ("release", *MEASURED), tuple(_row(point) for point in measured))
-    plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
-    title, note = "Proven loss over the promise, release by release", said("figure.history_note")
-    return plot.figure(f"{prefix}-history", title, description, note, data)
+    bars = [
+        dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
+        for one in measured
+    ]
+    data = Table("", ("release", *MEASURED), tuple(map(_row, measured)))
+    title, note = "Proven loss over the promise, release by release", said("figure.promises_note")
+    return plot_of(bars).figure(f"{prefix}-history", title, said("figure.history", **facts), note, data)

@@ -12,9 +12,8 @@ import hashlib
 import json
 from typing import Any
 
-from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.cases import cases
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Judged, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
 from dpaudit.reports.words import filled, form
 from dpaudit.results.model import AuditResult, to_json
@@ -23,6 +22,10 @@ from dpaudit.results.saving import json_text
 STATEMENT, PREDICATE = (form("intoto.statement")[name] for name in ("_type", "predicateType"))
 PAIRS_NAMED = 10  # of which a statement has the names
 SIGNED_ON = "dpauditSignedOn"  # when a statement was signed, a field beside those of the predicate
+SETTINGS = {  # of a kind of result, beside those that all have
+    "audit": ("confidence", "mode", "options"), "check": ("error_rate", "samples"),
+    "utility": ("confidence", "bounds", "options"),
+}  # fmt: skip
 # Statuses of cases by what the predicate calls them, the gravest first.
 RESULTS = {"failed": ("violated", "error"), "warned": ("inconclusive", "warning", "xfail"), "passed": ("not_refuted",)}
 
@@ -35,7 +38,7 @@ def render(dossier: Dossier) -> str:
             named[word].append(f"{case.subject_name}: {case.name}")
     result = next((word for word, of in RESULTS.items() if named[word] or dossier.verdict in of), "passed")
     files = [entry for source in dossier.sources for entry in (_file(source), _settings(source))]
-    files += [_file(one) for one in dossier.attachments if one.judged is not None]
+    files += map(_file, dossier.judged)
     facts = {"result": result.upper(), "configuration": files, "subjects": _subjects(dossier)}
     return json_text(filled("intoto.statement", **facts, **named))
 
@@ -51,7 +54,7 @@ def _subjects(dossier: Dossier) -> list[dict[str, Any]]:
     return [filled("intoto.subject", name=name, fingerprint=mark) for name, mark in dict.fromkeys(named)]
 
 
-def _file(one: Source | Attachment) -> dict[str, Any]:
+def _file(one: Source | Judged) -> dict[str, Any]:
     """A saved result by its digest, which may be keyed."""
     digest, keyed = ("", one.digest) if one.is_keyed else (one.digest, "")
     found: dict[str, Any] = filled("intoto.file", name=clean(one.name, 200), digest=digest, keyed=keyed, content="")
@@ -75,11 +78,7 @@ def settings_of(result: Result) -> dict[str, Any]:
     ]
     asked = {"subjects": subjects, "claim": getattr(result, "claim", None), "pairs": _pairs(result)}
     common = {"kind": kind_of(result), "seed": result.seed, "environment": result.environment, **asked}
-    if isinstance(result, AuditResult):
-        return {**common, "confidence": result.confidence, "mode": result.mode, "options": result.options}
-    if isinstance(result, CheckResult):
-        return {**common, "error_rate": result.error_rate, "samples": result.samples}
-    return {**common, "confidence": result.confidence, "bounds": list(result.bounds), "options": result.options}
+    return {**common, **{name: getattr(result, name) for name in SETTINGS[kind_of(result)]}}
 
 
 def _pairs(result: Result) -> dict[str, Any] | None:

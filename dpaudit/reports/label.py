@@ -17,7 +17,7 @@ from dpaudit.environment import __version__
 from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
-from dpaudit.reports.drawing import Drawing, Mark, tag
+from dpaudit.reports.drawing import Drawing, tag
 from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
@@ -73,18 +73,14 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
     """Say what tests found, how sure they are, and what they cannot tell."""
     if not lines:
         return "No audit was run."
-    texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
-    more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
-    limits = said("label.limits", probability=alarm_text(dossier))
-    return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"
+    texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines]
+    return f"{_some(texts)} {said('label.limits', probability=alarm_text(dossier))}"
 
 
 def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
     lines = [line for line in ranked(dossier) if line.kind == "errors"]
-    if not lines:
-        return _declared("Measured accuracy", item.declared)
-    texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines[:SHOWN]]
-    return ("Measured accuracy", "measured", clean(_joined(texts), MAX_CHARACTERS))
+    texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines]
+    return ("Measured accuracy", "measured", _some(texts)) if lines else _declared("Measured accuracy", item.declared)
 
 
 def head(dossier: Dossier) -> str:
@@ -105,7 +101,7 @@ def render_page(dossier: Dossier) -> str:
 
 def render_drawing(dossier: Dossier) -> str:
     """The label as one SVG file with its own colours, for a page or a README."""
-    body: list[Mark] = []
+    body: list[Markup] = []
     y = 40.0
     body.append(tag("text", f"Privacy label: {clean(title(dossier), 60)}", x=18.0, y=y, cls="title"))
     for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
@@ -127,6 +123,5 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    style = Markup("<style>{}</style>").format(Markup((TEMPLATES / "label.css").read_text("utf-8")))
-    drawn = str(Drawing((frame, *body), WIDTH, height, f"Privacy label: {title(dossier)}", style).__html__())
-    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    drawn = Drawing((frame, *body), WIDTH, height, f"Privacy label: {title(dossier)}")
+    return drawn.file((TEMPLATES / "label.css").read_text("utf-8")) + "\n"

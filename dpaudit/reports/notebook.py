@@ -56,14 +56,13 @@ class Picture:
         room = tuple(18.0 * place for place in range(len(self.figure.legend)))
         legend = [
             Markup('<g transform="translate(48 {})">{}</g>').format(drawn.height + 8.0 + at, shown)
-            + Markup(tag("text", text, x=78.0, y=drawn.height + 19.0 + at, cls="label"))
+            + tag("text", text, x=78.0, y=drawn.height + 19.0 + at, cls="label")
             for at, (shown, text) in zip(room, self.figure.legend, strict=True)
         ]
-        head = Markup('<style>{}</style><rect width="100%" height="100%" style="fill:var(--page)"/>').format(style())
+        ground = tag("rect", width="100%", height="100%", style="fill:var(--page)")
         height = drawn.height + 18.0 * (len(room) + 1)
-        whole = Drawing(drawn.body, drawn.width, height, self.title, head + Markup("").join(legend))
-        opened = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
-        return str(whole.__html__()).replace("<svg ", opened, 1)
+        whole = Drawing((ground, *drawn.body, *legend), drawn.width, height, self.title)
+        return whole.file(f"{style()}svg{{font-family:sans-serif}}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture as SVG; `UsageError` for another suffix, and as `write_whole` raises."""

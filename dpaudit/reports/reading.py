@@ -21,7 +21,7 @@ from dpaudit.files import opened, read_bytes
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import certificate_attachment, plan_attachment, session_attachment, side_attachment
 from dpaudit.reports.deployment import Deployment
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source
+from dpaudit.reports.dossier import Attachment, Dossier, Judged, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import store_document
 from dpaudit.reports.scores import scores_attachment
@@ -81,7 +81,7 @@ def read_dossier(
         given[content] = name
         sources += found
         attachments += beside
-    if not sources and not any(one.judged for one in attachments):
+    if not sources and not any(isinstance(one, Judged) for one in attachments):
         got = "none" if not read else "only what judges no promise"
         raise UsageError(f"results must be at least one file with a result, got {got}.")
     return Dossier(tuple(sources), deployment, attachments=tuple(attachments))

@@ -8,7 +8,7 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.reports import cases, first_page
 from dpaudit.reports.answers import answers, together
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
+from dpaudit.reports.dossier import Dossier, Judged, Result, Source, kind_of
 from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import ranked
 from dpaudit.results.codec import to_json
@@ -36,7 +36,7 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "is_redacted": dossier.is_redacted,
         "cases": cases.counts(dossier),
         "results": [_file(one, kind_of(one.result), one.result) for one in dossier.sources],
-        "attachments": [_file(one, one.kind, one.result) for one in dossier.attachments if one.result is not None],
+        "attachments": [_file(one, one.kind, one.result) for one in dossier.judged],
     }
 
 
@@ -46,7 +46,7 @@ def _fields(one: Any, *unsaid: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in unsaid}
 
 
-def _file(one: Source | Attachment, kind: str, result: Saved) -> dict[str, Any]:
+def _file(one: Source | Judged, kind: str, result: Saved) -> dict[str, Any]:
     """A saved result with its digest."""
     facts = {"name": one.name, "kind": kind, "digest": one.digest, "digest_is_keyed": one.is_keyed}
     return {**facts, "result": result.to_dict()}

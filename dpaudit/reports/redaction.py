@@ -36,7 +36,7 @@ import numpy as np
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reports.attachments import certificate_attachment
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
+from dpaudit.reports.dossier import Dossier, Judged, Result, Source, kind_of
 from dpaudit.reports.scores import scores_attachment
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import (
@@ -93,7 +93,7 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     if deployment is not None:
         source_name = deployment.source.replace("\\", "/").rpartition("/")[2]
         deployment = dataclasses.replace(deployment, source=source_name, coordinates={})
-    beside = [mask.attachment(place, one) for place, one in enumerate(dossier.attachments, 1) if one.result is not None]
+    beside = [mask.attachment(place, one) for place, one in enumerate(dossier.judged, 1)]
     return Dossier(tuple(sources), deployment, is_redacted=True, attachments=tuple(beside))
 
 
@@ -138,14 +138,12 @@ class _Mask:
             changed[name] = self.of(own) if rule is None or own is None else rule(self, value, own)
         return dataclasses.replace(value, **changed)
 
-    def attachment(self, place: int, one: Attachment) -> Attachment:
+    def attachment(self, place: int, one: Judged) -> Judged:
         """A certificate or an audit of scores, with its rows and its chapter made anew from what is left."""
         name, digest = f"a{place}-{one.kind}.json", self.digest(json.dumps(one.digest).encode("ascii"), 64)
         if isinstance(one.result, Certificate):
             return certificate_attachment(name, digest, self.of(one.result), is_keyed=True)
-        if isinstance(one.result, ScoresResult):
-            return scores_attachment(name, digest, self.of(one.result), is_keyed=True)
-        raise TypeError(f"no redaction is known of {one.kind!r}")
+        return scores_attachment(name, digest, self.of(one.result), is_keyed=True)
 
 
 def _be(value: Any) -> Rule:

@@ -49,7 +49,7 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
         missing.append("it does not hold the inputs of this pair")
     if missing:
         return _from_python(result, pair, path, low_bits, missing, is_held)
-    line = f"dpaudit replay {shlex.quote(path)} --pair {_quoted(pair)} --target {_word(str(result.subject['target']))}"
+    line = f"dpaudit replay {shlex.quote(path)} --pair {_word(pair)} --target {_word(str(result.subject['target']))}"
     line += f" --claim {_word(claim)}" if needs_claim else ""
     line += " --floating-point" if low_bits else ""
     return Again(line + (f" --pairs {_word(pairs)}" if pairs else ""))
@@ -123,11 +123,8 @@ def is_readable(claim: str) -> bool:
 
 
 def _word(text: str) -> str:
-    return shlex.quote(text) if text.isprintable() else _quoted(text)
-
-
-def _quoted(text: str) -> str:
+    """A word of a command line; what cannot be printed is written as the escapes of a shell."""
     if text.isprintable():
-        return "'" + text.replace("'", "'\"'\"'") + "'"
+        return shlex.quote(text)
     shown = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"$'{printable(shown)}'"

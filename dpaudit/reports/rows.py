@@ -128,7 +128,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
         return said("row.missed_any", searched=searched), math.inf, found
     sizes = [] if blind is None else [said("row.of_limits", times=wording.upper_text(blind, 3))]
     sizes += [said("row.of_zero", loss=wording.nats_text(nats))] if nats > 0.0 else []
-    masses = [powers[0].event_mass, *(one.event_mass for power in powers for one in power.learned)]
+    masses = [powers[0].event_mass, *(one.event_mass or 0.0 for power in powers for one in power.learned)]
     facts = {"size": " and ".join(sizes), "rare": percent_text(max(masses))}
     if found is None:
         return said("row.missed_known", **facts), blind, None

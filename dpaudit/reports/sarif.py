@@ -78,14 +78,14 @@ def anchor_of(subject: Mapping[str, Any], root: Path | None = None) -> Anchor:
     base = Path.cwd() if root is None else root
     stated = str(subject.get("location") or "")
     path, _, line = stated.rpartition(":")
-    if path and line.isascii() and line.isdigit() and int(line) > 0 and _is_inside(path):
-        return Anchor(_uri(path), int(line))
+    if line.isascii() and line.isdigit() and int(line) > 0 and (uri := _uri(path)):
+        return Anchor(uri, int(line))
     target = str(subject.get("target") or "")
     place, colon, attribute = target.rpartition(":")
     if colon and place:
         for file in _files(place):
-            if _is_inside(file) and (base / file).is_file():
-                return Anchor(_uri(file), _line(base / file, attribute))
+            if (uri := _uri(file)) and (base / file).is_file():
+                return Anchor(uri, _line(base / file, attribute))
     return Anchor(CONFIGURATION, _section(base / CONFIGURATION))
 
 
@@ -97,17 +97,12 @@ def _files(place: str) -> list[str]:
     return [f"{folder}{path}{ending}" for folder in ("", "src/") for ending in (".py", "/__init__.py")]
 
 
-def _is_inside(path: str) -> bool:
-    """Tell whether a path is relative and stays below the folder it starts from."""
-    pure = PurePosixPath(path.replace("\\", "/"))
-    if not pure.parts or pure.is_absolute() or ".." in pure.parts:
-        return False
-    return ":" not in path and "\0" not in path
-
-
 def _uri(path: str) -> str:
-    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part != "."]
-    return "/".join(quote(part, errors="replace") for part in parts)
+    """A path as a relative reference; empty where it does not stay below the folder that it starts from."""
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or ":" in path or "\0" in path:
+        return ""
+    return "/".join(quote(part, errors="replace") for part in pure.parts if part != ".")
 
 
 def _line(file: Path, attribute: str) -> int:

@@ -10,7 +10,7 @@ from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
-from dpaudit.reports.dossier import Attachment, Dossier, Judged, Line, digest_of
+from dpaudit.reports.dossier import Dossier, Judged, Line, digest_of
 from dpaudit.reports.wording import (
     at_least,
     clean,
@@ -92,26 +92,25 @@ def scores_dossier(result: ScoresResult, name: str = "scores.json") -> Dossier:
     return Dossier((), attachments=(scores_attachment(name, digest_of(result), result),))
 
 
-def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
+def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Judged:
     """An audit of scores with its row and its chapter; the course of a keyed, redacted one is left out."""
-    judged = _of_scores(name, result)
-    rows = facts(result)
+    subject = "canaries of " + os.path.basename(name.replace("\\", "/"))
+    line, rows = _of_scores(subject, result), facts(result)
     if is_keyed:
         rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
     shown = tuple((clean(key), clean(text, 400)) for key, text in rows)
-    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(shown)]
+    blocks: list[Block] = [Paragraph(line.sentence), Facts(shown)]
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
     assumed = tuple((clean(text, 400),) for text in result.assumptions)
     blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
     blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
-    title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
-    return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
+    title, rate = f"{clean(subject, 80)}: an audit of scores", 1.0 - result.confidence
+    return Judged(name, digest, "scores", title, tuple(blocks), line, {"name": subject}, rate, result, is_keyed)
 
 
-def _of_scores(name: str, result: ScoresResult) -> Judged:
-    base = os.path.basename(name.replace("\\", "/"))
+def _of_scores(subject: str, result: ScoresResult) -> Line:
     sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
     lower, budget = compared(found.parameter_lower, result.budget)
     own = upper_text(found.parameter_ceiling)
@@ -123,13 +122,12 @@ def _of_scores(name: str, result: ScoresResult) -> Judged:
     of = said("row.scores_independent", name=sign) if found is not result else sign
     named = {"lower": lower, "budget": budget, "claim": claim}
     low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
-    line = Line(
-        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, sure_text(result.confidence),
+    return Line(
+        clean(subject, 60), "scores", claim, measured, result.verdict, sure_text(result.confidence),
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
         settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
     )  # fmt: skip
-    return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)
 
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:

@@ -34,7 +34,7 @@ DECISION_KEYS = ("decision", "conditions")  # of one mechanism
 def results_digest(dossier: Dossier) -> str:
     """SHA-256 over the digests of the results, whatever their order: what a sign-off is bound to."""
     digests = [source.digest for source in dossier.sources]
-    digests += [one.digest for one in dossier.attachments if one.judged is not None]
+    digests += [one.digest for one in dossier.judged]
     text = "\n".join(sorted(digests))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import Form, to_json
 from dpaudit.results.verdicts import VERDICTS, Verdict, check_verdict, gravest
 
 NOT_ASKED = -1
@@ -50,7 +51,7 @@ class PairRow:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class AllPairsTable:
+class AllPairsTable(Form):
     """All pairs of a table.
 
     Attributes
@@ -86,7 +87,7 @@ class AllPairsTable:
         Lower confidence bounds on it, simultaneous with all others. None where it is epsilon at `delta`.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] = dataclasses.field(metadata={"name": "inputs"})
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     budget: FloatArray
@@ -194,33 +195,27 @@ class AllPairsTable:
             raise UsageError(f"i and j must be the two inputs of a pair of the all-pairs table, got {i!r} and {j!r}.")
         return self.row(int(np.flatnonzero(matches)[0]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The table as strict JSON values."""
-        violated = self.verdict == 0
-        letters = {code: letter for letter, code in LETTERS.items()}
-
-        def bounds(values: FloatArray) -> list[float | str]:
-            return _listed(np.where(violated, values, _down(values)))
-
-        budget = np.where(violated, self.budget, _significant(self.budget, 8))
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Bounds and p-values rounded towards saying less, of violated pairs in full; pairs as two lists, or "all"."""
+        violated, columns = self.verdict == 0, [record.pop("first"), record.pop("second")]
+        complete = all(map(np.array_equal, columns, np.triu_indices(len(self.ids), 1)))
         p_values = np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
-        complete = all(map(np.array_equal, (self.first, self.second), np.triu_indices(len(self.ids), 1)))
-        return {
-            "inputs": list(self.ids),
-            "pairs": "all" if complete else [self.first.tolist(), self.second.tolist()],
-            "pair_ids": None if self.pair_ids is None else list(self.pair_ids),
-            "delta": self.delta,
-            "labelled": self.labelled,
-            "draws": self.draws,
-            "budget": _listed(budget),
-            "epsilon_lower": bounds(self.epsilon_lower),
-            "parameter": self.parameter,
-            "parameter_lower": None if self.parameter_lower is None else bounds(self.parameter_lower),
-            "log10_p_value": _listed(p_values),
-            "verdict": "".join(letters[code] for code in self.verdict.tolist()),
-            "detectable": _listed(-_down(-self.detectable)),
-            "partition": self.partition,
-        }
+        budget = np.where(violated, self.budget, _significant(self.budget, 8))
+        rounded: dict[str, Any] = {"budget": budget, "log10_p_value": p_values, "detectable": -_down(-self.detectable)}
+        for name in ("epsilon_lower", "parameter_lower"):
+            values = getattr(self, name)
+            rounded[name] = None if values is None else np.where(violated, values, _down(values)) + 0.0
+        letters = {code: letter for letter, code in LETTERS.items()}
+        verdict = "".join(letters[code] for code in record["verdict"])
+        return {**record, **to_json(rounded), "pairs": "all" if complete else columns, "verdict": verdict}
+
+    @classmethod
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        pairs, letters = record["pairs"], record["verdict"]
+        first, second = (
+            pairs if pairs != "all" else (side.tolist() for side in np.triu_indices(len(record["inputs"]), 1))
+        )
+        return {**record, "first": first, "second": second, "verdict": [LETTERS[letter] for letter in letters]}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AllPairsTable:
@@ -229,37 +224,20 @@ class AllPairsTable:
         `UsageError` if its lists are not as long as its pairs, or a verdict is not that of its bound: "violated"
         exactly where the bound is above the budget.
         """
-        ids = tuple(record["inputs"])
-        pairs = np.triu_indices(len(ids), 1) if record["pairs"] == "all" else record["pairs"]
-        first, second = (np.array(side, dtype=np.int64) for side in pairs)
-        names = ["budget", "epsilon_lower", "log10_p_value", "detectable"]
-        names += ["parameter_lower"] if record.get("parameter_lower") is not None else []
-        columns = {name: np.array([float(value) for value in record[name]]) for name in names}
-        verdict = np.array([LETTERS[letter] for letter in record["verdict"]], dtype=np.int8)
-        pair_ids = record.get("pair_ids")
-        for name, values in {**columns, "verdict": verdict, "pair_ids": pair_ids}.items():
-            if values is not None and len(values) != len(first):
-                raise UsageError(f"universe.{name} must have {len(first)} entries, got {len(values)}.")
-        is_violated, budget = verdict == 0, columns["budget"]
-        lower, parameter = columns[names[-1] if len(names) > 4 else "epsilon_lower"], record.get("parameter", "epsilon")
+        table = super().from_dict(record)
+        names = ("budget", "epsilon_lower", "log10_p_value", "verdict", "detectable", "pair_ids", "parameter_lower")
+        for name in names:
+            values = getattr(table, name)
+            if values is not None and len(values) != len(table):
+                raise UsageError(f"universe.{name} must have {len(table)} entries, got {len(values)}.")
         # Violated pairs are saved with all digits, the budgets of others rounded to 8.
+        is_violated, lower, budget = table.verdict == 0, table.lower, table.budget
         is_right = np.where(is_violated, lower > budget, lower <= budget * (1.0 + ROUNDED))
-        for k in np.flatnonzero(~is_right & (verdict != LETTERS["e"]) & (verdict != NOT_ASKED))[:1].tolist():
-            name = pair_ids[k] if pair_ids is not None else f"{ids[first[k]]}|{ids[second[k]]}"
-            check_verdict(name, VERDICTS[verdict[k]], parameter, float(lower[k]), float(budget[k]))
-        return cls(
-            ids=ids,
-            first=first,
-            second=second,
-            verdict=verdict,
-            delta=float(record["delta"]),
-            labelled=int(record["labelled"]),
-            draws=int(record["draws"]),
-            partition=record.get("partition"),
-            pair_ids=None if pair_ids is None else tuple(pair_ids),
-            parameter=parameter,
-            **columns,
-        )
+        is_judged = (table.verdict != LETTERS["e"]) & (table.verdict != NOT_ASKED)
+        for k in np.flatnonzero(~is_right & is_judged)[:1].tolist():
+            bounds = float(lower[k]), float(budget[k])
+            check_verdict(table.pair_id(k), VERDICTS[table.verdict[k]], table.parameter, *bounds)
+        return table
 
 
 def _down(values: FloatArray, digits: int = 5) -> FloatArray:
@@ -272,8 +250,3 @@ def _down(values: FloatArray, digits: int = 5) -> FloatArray:
 
 def _significant(values: FloatArray, digits: int) -> FloatArray:
     return np.array([float(f"{value:.{digits}g}") for value in values.tolist()])
-
-
-def _listed(values: FloatArray) -> list[float | str]:
-    """A list for strict JSON."""
-    return [value if math.isfinite(value) else "inf" for value in (values + 0.0).tolist()]

@@ -77,8 +77,8 @@ class LearnedLoss(Form):
     """Loss in nats that the check finds of an event of one form that it has to learn; inf: none is promised.
 
     Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
-    found; `event_mass` is their mass where it is not that of the power, else 0. `decides` says whether "not refuted"
-    rests on the form.
+    found; `event_mass` is their mass, None where it is that of the power. `decides` says whether "not refuted" rests on
+    the form.
     """
 
     form: str
@@ -86,12 +86,12 @@ class LearnedLoss(Form):
     found: int = 0
     plants: int = 0
     decides: bool = True
-    event_mass: float = 0.0
+    event_mass: float | None = None
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """Leave out fields that have their defaults; a form that does not decide keeps those about plants."""
         left_out = set() if self.plants or not self.decides else {"found", "plants", "decides"}
-        left_out |= set() if self.event_mass else {"event_mass"}
+        left_out |= {"event_mass"} if self.event_mass is None else set()
         return {key: value for key, value in record.items() if key not in left_out}
 
     @classmethod

@@ -24,6 +24,7 @@ WRONG_PLACE = {  # what the caller can know of a place beforehand
     errno.EACCES, errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT,
     errno.ENOTDIR, errno.ENOTEMPTY, errno.EPERM, errno.EROFS,
 }  # fmt: skip
+NEW_FOLDERS: list[Path] = []  # that `write_whole` has made in this process: the command line says so
 PRIVATE, SHARED = 0o600, 0o666  # modes of files that hold records, and of others, before the umask
 
 
@@ -40,7 +41,9 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = ""
     try:
+        missing = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
+        NEW_FOLDERS.extend(missing[-1:])
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dpaudit.errors import OutOfTimeError
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
@@ -172,6 +172,7 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
     with looking:
         limits.append(limit)
+        before, sys.unraisablehook = sys.unraisablehook, functools.partial(_unraisable, sys.unraisablehook)
         try:
             _set_alarm(limits)
             yield
@@ -179,10 +180,17 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
             limit.was_used = False
             raise
         finally:
+            sys.unraisablehook = before
             limits.pop()
             _set_alarm(limits)
             if limit.was_used:  # whatever the program has made of it
                 end()
+
+
+def _unraisable(before: Callable[[Any], object], found: Any) -> None:
+    """Say nothing of an end of a call that Python cannot raise, as it closes a generator: the call is known as over."""
+    if not found.exc_type.__module__.startswith("dpaudit."):
+        before(found)
 
 
 def _set_alarm(limits: list[_Limit]) -> None:

@@ -122,11 +122,16 @@ def _moment(value: datetime.date | datetime.time | datetime.timedelta) -> Any:
 def _of_pandas(value: Any, pandas: Any) -> Any:
     index = value.index
     is_series = isinstance(value, pandas.Series)
-    # All columns at once: what they hold is what each column's own list holds, and a third of the time.
-    columns = [value.tolist()] if is_series else value.to_numpy(dtype=object).T.tolist()
+    columns = [value.tolist()] if is_series else list(map(_column, value._iter_column_arrays()))
     if not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1):
         columns = [_labelled(index, column) for column in columns]
     return columns[0] if is_series else _table(value.columns.tolist(), columns)
+
+
+def _column(array: Any) -> list[Any]:
+    """A column of a table of pandas as the list that `to_numpy(dtype=object)` of the whole table would hold."""
+    found: list[Any] = (array if isinstance(array, np.ndarray) else array.to_numpy(dtype=object)).tolist()
+    return found
 
 
 def _labelled(index: Any, values: list[Any]) -> Any:

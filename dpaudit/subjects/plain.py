@@ -33,11 +33,10 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import AS_THEY_ARE, STANDARD, attributes_of, own
-from dpaudit.subjects.residual import MOMENTS, Known, held, is_named, leaves, speaks
+from dpaudit.subjects.residual import KEPT_KINDS, MOMENTS, Forms, Known, held, is_clock_time, is_named, leaves, speaks
 from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
-KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CODE = (type, types.BuiltinFunctionType, types.FunctionType)
 OF_HEAP = 1 << 9  # a flag of classes that are made at run time: objects of others may hold more than attributes
@@ -108,6 +107,8 @@ class _Traversal(threading.local):
         self.objects: set[int] = set()  # ids of those that are gone through now
         self.level = 0  # residuals within one another
         self.seen: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
+        self.is_told = True  # whether all of this residual is what pickle writes
+        self.forms = Forms()
 
 
 TRAVERSAL = _Traversal()
@@ -147,6 +148,7 @@ class PlainWriter:
         if kind in CONTAINERS:
             return self._contents(value, depth + 1)
         if isinstance(value, Noted):
+            TRAVERSAL.is_told = False
             inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
             return noted(self.plain(value.bare, depth), inner)
         if kind in PYTHONS:
@@ -167,15 +169,25 @@ class PlainWriter:
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
             beside = {"state": self.plain(value.value, depth + 1)}
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
+        if isinstance(value, MOMENTS) and self.left == math.inf and not TRAVERSAL.level and is_clock_time(value):
+            where = type(self), depth
+            return TRAVERSAL.forms.moment(value, where, lambda: self._looked_into(value, depth))
+        return self._looked_into(value, depth)
+
+    def _looked_into(self, value: Any, depth: int) -> Any:
+        """Plain data of an object whose class is not known."""
+        kind: Any = type(value)
         if id(value) in TRAVERSAL.objects:  # else what refers to itself twice would be gone through 2^40 times
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
         if id(value) in TRAVERSAL.seen:
             return None
         TRAVERSAL.objects.add(id(value))
         try:
-            is_piece = TRAVERSAL.level and speaks(kind) and not isinstance(value, CONTENTS)
+            is_handed_over = speaks(kind) and not isinstance(value, CONTENTS)
+            TRAVERSAL.is_told &= is_handed_over and not isinstance(value, BaseException)
+            is_piece = TRAVERSAL.level and is_handed_over
             read = Opaque(kind.__qualname__) if is_piece else self._read(value, depth)
-            return self._with_residual(read, value, depth)
+            return self._with_residual(read, value, depth, is_handed_over)
         finally:
             TRAVERSAL.objects.remove(id(value))
 
@@ -190,39 +202,55 @@ class PlainWriter:
         known = own(value)
         return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
 
-    def _with_residual(self, found: Any, value: Any, depth: int) -> Any:
+    def _with_residual(self, found: Any, value: Any, depth: int, is_handed_over: bool) -> Any:
         """Value as it was read, with its class and its residual as notes."""
         kind: Any = type(value)
         is_object = isinstance(found, Opaque)
         beside: dict[str, Any] = {} if is_object else {"class": kind.__qualname__}
-        is_of_python = all(one is object or one.__flags__ & OF_HEAP for one in kind.__mro__)
-        is_whole = is_object and found.state is not None and is_of_python and not speaks(kind)
-        rest = None if is_whole else held(value)
+        is_whole = is_object and found.state is not None and not speaks(kind)
+        is_whole = is_whole and all(one is object or one.__flags__ & OF_HEAP for one in kind.__mro__)
+        rest = None
         if TRAVERSAL.level:
             TRAVERSAL.seen[id(value)] = value
-        if rest is not None and (TRAVERSAL.level >= MAX_RESIDUALS or len(TRAVERSAL.seen) > MAX_PIECES):
-            rest = Opaque(kind.__qualname__)
-        if rest is not None:
-            TRAVERSAL.level += 1
+            rest = None if is_whole else self._held(value, depth)
+        elif is_handed_over and self.left == math.inf and len(TRAVERSAL.objects) == 1:
+            where = type(self), depth
+            rest = TRAVERSAL.forms.residual(value, Known(found), where, lambda: self._told(value, depth))
+        elif not is_whole:
             left = self.left
-            try:
-                rest = self.plain(rest, depth + 1)
-                if TRAVERSAL.level == 1:  # what was known does not cross
-                    rest = Known(found).less(rest)
-                    self.spend_instead(left, rest)
-            finally:
-                TRAVERSAL.level -= 1
-                if not TRAVERSAL.level:
-                    TRAVERSAL.seen.clear()
+            rest = Known(found).less(self._held(value, depth))  # what was known does not cross
+            self.spend_instead(left, rest)
         if rest is not None or (is_object and found.text is not None):
             beside["state"] = rest
         return noted(found, beside)
 
+    def _told(self, value: Any, depth: int) -> tuple[Any, bool]:
+        """Residual of an object, not less what is known, and whether all of it is what pickle writes."""
+        TRAVERSAL.is_told = not isinstance(value, BaseException)
+        return self._held(value, depth), TRAVERSAL.is_told
+
+    def _held(self, value: Any, depth: int) -> Any:
+        """Residual of an object as plain data, not less what is known."""
+        rest = held(value)
+        if rest is None:
+            return None
+        if TRAVERSAL.level >= MAX_RESIDUALS or len(TRAVERSAL.seen) > MAX_PIECES:
+            rest = Opaque(type(value).__qualname__)
+        TRAVERSAL.level += 1
+        try:
+            return self.plain(rest, depth + 1)
+        finally:
+            TRAVERSAL.level -= 1
+            if not TRAVERSAL.level:
+                TRAVERSAL.seen.clear()
+
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
+            TRAVERSAL.is_told = False
             return self._masked(value, depth)
         array = np.asarray(value)
         if isinstance(value, np.ndarray):
+            TRAVERSAL.is_told &= type(value) is np.ndarray
             beside = self._form(value, depth)
             if array.dtype.kind in KEPT_KINDS:
                 self.spend(array.nbytes)

@@ -17,13 +17,15 @@ import copyreg
 import dataclasses
 import datetime
 import functools
+import io
 import operator
 import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.subjects.call_outcomes import Noted, Opaque, noted
 from dpaudit.subjects.foreign import attributes_of
@@ -33,6 +35,10 @@ REDUCTIONS = frozenset({object.__reduce__, set.__reduce__, frozenset.__reduce__}
 EMPTIES = (tuple, list, dict, str)  # without contents they are nothing
 SCALARS = frozenset({bool, int, float, str, type(None)})
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+ARROWS: set[type] = set()  # classes of pyarrow that were met
+KEPT_KINDS = "biufcmM"  # kinds of arrays that are plain data as they are
+PROTOCOL = 2  # of pickle
+MAX_FORMS, MAX_FORM = 1_000, 1 << 14  # forms that are remembered, and bytes of each: a bound on memory
 MOMENTS = (datetime.date, datetime.time, datetime.datetime, datetime.timedelta)  # pickled as bytes
 
 
@@ -56,9 +62,11 @@ def held(value: Any) -> Any:
     if isinstance(value, np.dtype):
         return _some({"name": str(value), "metadata": dict(value.metadata or {})})
     if kind.__module__.partition(".")[0] == "pyarrow" and hasattr(value, "to_pylist"):  # its bytes are those of these
+        ARROWS.add(kind)
         return {"type": str(value.type), "items": value.to_pylist()}
     try:
-        reduced = copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else value.__reduce_ex__(2)
+        made = copyreg.dispatch_table.get(kind)
+        reduced = made(value) if made else value.__reduce_ex__(PROTOCOL)
     except Exception:
         return Opaque(kind.__qualname__)
     if not speaks(kind):
@@ -95,16 +103,26 @@ def speaks(kind: Any) -> bool:
     return not own or getattr(kind, "__getstate__", None) is not getattr(object, "__getstate__", None)
 
 
+def is_clock_time(value: Any) -> bool:
+    """Tell whether a moment or duration is of pandas and has no zone: its bytes hold all that is read of it."""
+    return type(value).__module__.partition(".")[0] == "pandas" and getattr(value, "tzinfo", None) is None
+
+
 class Known:
-    """Record of what was read of an object: numbers, texts and bytes at any depth, by value."""
+    """Record of what was read of an object: numbers, texts and bytes at any depth, by value.
+
+    `asked` are the leaves that were looked for, and the names of dictionaries.
+    """
 
     def __init__(self, read: Any) -> None:
         self.read = read
+        self.asked: set[Any] = set()
 
     @functools.cached_property
     def leaves(self) -> set[Any]:
-        """The leaves; NaN as None."""
-        found: set[Any] = set()
+        """The leaves; NaN as None. With them the names of the dictionary that was read, as a set."""
+        contents = self.read, getattr(self.read, "state", None)
+        found: set[Any] = {frozenset(one) for one in contents if isinstance(one, dict)}
         for leaf in leaves(self.read):
             if isinstance(leaf, np.ndarray):
                 found.add(leaf.tobytes())
@@ -122,9 +140,9 @@ class Known:
         if kind is int or kind is bool or rest is None:
             return rest
         if kind is str:
-            return None if len(rest) > 1 and rest in self.leaves else rest
+            return None if len(rest) > 1 and self._has(rest) else rest
         if kind is float:
-            return None if rest % 1.0 != 0.0 and _key(rest) in self.leaves else rest
+            return None if rest % 1.0 != 0.0 and self._has(_key(rest)) else rest
         if kind is Opaque:
             if rest.state is None and not rest.beside:
                 return rest
@@ -133,22 +151,103 @@ class Known:
         if issubclass(kind, Noted):
             return noted(self.less(rest.bare), self._less_of_all(rest.beside))
         if kind is bytes:
-            return None if rest in self.leaves else Opaque("bytes")
+            return None if self._has(rest) else Opaque("bytes")
         if kind is np.ndarray:
             is_known = rest.size > (rest.dtype.kind != "f") and self.leaves.issuperset(map(_key, rest.ravel().tolist()))
             return [rest.dtype.str, list(rest.shape)] if is_known else rest
         if kind is dict:
-            if rest and any(_equal(rest, one) for one in (self.read, getattr(self.read, "state", None))):
-                return None
+            if rest:
+                self.asked.add(frozenset(rest))
+                if any(_equal(rest, one) for one in (self.read, getattr(self.read, "state", None))):
+                    return None
             return _unless_none(self._less_of_all(rest))
         if kind is list or kind is tuple:
-            if len(rest) > 1 and SCALARS.issuperset(map(type, rest)) and self.leaves.issuperset(map(_key, rest)):
+            if len(rest) > 1 and SCALARS.issuperset(map(type, rest)) and self._has(*map(_key, rest)):
                 return len(rest)
             return _unless_none([self.less(part) for part in rest])
         return rest
 
+    def array(self, array: NDArray[Any]) -> tuple[Any, ...]:
+        """Reduction of an array to what its residual shows of it."""
+        if array.dtype.kind in KEPT_KINDS:
+            is_known = self.less(array) is not array
+            items = None if is_known else array.tobytes()
+        else:
+            items = self._in_a_row(array.tolist(), array.ravel().tolist())
+        return tuple, (array.dtype, array.shape, array.flags.fnc, array.flags.writeable, items)
+
+    def arrow(self, array: Any) -> tuple[Any, ...]:
+        """Reduction of an array of pyarrow."""
+        items = array.to_pylist()
+        return tuple, (str(array.type), self._in_a_row(items, items))
+
+    def _in_a_row(self, items: list[Any], row: list[Any]) -> Any:
+        return self.less(items) if SCALARS.issuperset(map(type, row)) else items
+
+    def _has(self, *some: Any) -> bool:
+        self.asked.update(some)
+        return self.leaves.issuperset(some)
+
     def _less_of_all(self, parts: dict[Any, Any]) -> dict[Any, Any]:
         return {name: self.less(part) for name, part in parts.items()}
+
+
+class Forms:
+    """Memory of residuals: two objects of one class that pickle to the same bytes hold the same beside what was read.
+
+    In these bytes, the form of an object, arrays whose numbers all were read stand without them: so tables with the
+    same names and types are of one form. A residual is worked out once for each form, and for which of the leaves that
+    were looked for in it were read. (Where a dictionary in it has the names of the one that was read it is not kept.)
+
+    Validity: what is remembered is a function of the form, so that no output shows in what is read of another. Objects
+    are not remembered where more than pickle's own bytes was looked at, such as the items of a class that makes them.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[Any, frozenset[Any]] = {}  # by form, the leaves that were looked for
+        self.known: dict[Any, Any] = {}
+
+    def moment(self, value: Any, where: Any, work_out: Callable[[], Any]) -> Any:
+        """Reading of a moment, which its bytes hold all of: a table may have the same dates each time."""
+        key = where, type(value), pickle.dumps(value, PROTOCOL)
+        return self.known[key] if key in self.known else self._remembered(key, work_out())
+
+    def residual(self, value: Any, known: Known, where: Any, work_out: Callable[[], tuple[Any, bool]]) -> Any:
+        """Residual of an object of which this is known, less that; `work_out` says too if it may be remembered."""
+        form = where, type(value), (content := form_of(value, known))
+        if form in self.asked and (key := (form, self.asked[form] & known.leaves)) in self.known:
+            return self.known[key]
+        known.asked.clear()
+        rest, is_told = work_out()
+        rest = known.less(rest)
+        asked = self.asked.get(form, frozenset(known.asked))
+        answers = asked & known.leaves
+        if content and len(content) <= MAX_FORM and is_told and not any(type(one) is frozenset for one in answers):
+            self._remembered((form, answers), rest)
+            self.asked[form] = asked
+        return rest
+
+    def _remembered(self, key: Any, found: Any) -> Any:
+        if len(self.known) >= MAX_FORMS:
+            self.asked.clear()
+            self.known.clear()
+        self.known[key] = found
+        return found
+
+
+def form_of(value: Any, known: Known) -> bytes | None:
+    """The bytes that pickle writes of an object, in which arrays of known numbers stand without them.
+
+    None where pickle refuses it.
+    """
+    content = io.BytesIO()
+    writer = pickle.Pickler(content, PROTOCOL, fix_imports=False)
+    writer.dispatch_table = {**copyreg.dispatch_table, np.ndarray: known.array, **dict.fromkeys(ARROWS, known.arrow)}
+    try:
+        writer.dump(value)
+    except Exception:
+        return None
+    return content.getvalue()
 
 
 def _unless_none(found: Any) -> Any:
@@ -161,6 +260,9 @@ def leaves(read: Any) -> Iterator[Any]:
     waiting = [read]
     while waiting:
         value = waiting.pop()
+        if type(value) in SCALARS:  # the usual case, faster
+            yield value
+            continue
         if isinstance(value, Noted) and value.beside:
             waiting.append(value.beside)
         if isinstance(value, Opaque):

@@ -97,7 +97,7 @@ def located(failed: Failed, error: BaseException) -> Failed:
 
 def is_users(file: str) -> bool:
     """Tell whether a file is the user's own: of no library, nor of dpaudit."""
-    return not file.startswith(NOT_USERS)
+    return not file.startswith(NOT_USERS) and not file.endswith(".pyx")  # compiled code names its source from elsewhere
 
 
 def _cut_own(kinds: traceback.TracebackException | None, error: BaseException | None) -> None:

@@ -70,7 +70,7 @@ class CertifiedPair:
     profile : tuple of (epsilon, lower, upper)
         Bounds of the delta of the pair at some epsilons, both directions.
     reason : str
-        Why it is open, and what it would take; else empty.
+        Why it is open, and what it would take; of a pair that is kept what is odd of its outputs; else empty.
     """
 
     id: str
@@ -155,10 +155,11 @@ class Certificate(Saved):
         if self.refusal:
             return f"Open: the mechanism cannot be traced: {self.refusal}"
         if self.verdict == "kept":
+            noted = next((f" Note: {pair.id}: {pair.reason}" for pair in self.pairs if pair.reason), "")
             return (
                 f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
                 f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs), and held against "
-                f"{self.real_runs:,} runs with real numbers. It speaks of outputs, not of what is printed."
+                f"{self.real_runs:,} runs with real numbers. It speaks of outputs, not of what is printed.{noted}"
             )
         pair = self.worst
         if self.verdict == "violated":

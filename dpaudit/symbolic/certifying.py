@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.arguments import with_near_names
+from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
@@ -114,7 +114,7 @@ def certified(
     listed = as_pairs(known_pairs(subject, pairs))
     if len(listed) > MAX_PAIRS:
         raise UsageError(f"pairs must be at most {MAX_PAIRS:,}, got {len(listed):,}.")
-    seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))
+    check_options(seconds=seconds)
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
         face = "random" if any(role == "random" for _, role in subject.keywords) else "numpy"
@@ -125,7 +125,12 @@ def certified(
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
     for pair, own in zip(listed, claims, strict=True):
         check_claim(own, pair)
-    return _Certifying(subject, promise, listed, claims, seconds, rounding, face, depends).run()
+    making = _Certifying(subject, promise, listed, claims, float(seconds), rounding, face, depends)
+    try:
+        return making.run()
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(making.so_far())
+        raise
 
 
 @dataclasses.dataclass
@@ -145,6 +150,13 @@ class _Certifying:
     real_runs: int = 0
     ended: str = ""
     clock: Callable[[], float] = time.monotonic
+    explorations: list[Exploration] = dataclasses.field(default_factory=list)
+
+    def so_far(self) -> str:
+        """State of a certificate that is interrupted, as a sentence."""
+        runs = self.explorations[0].runner.runs if self.explorations else self.runs
+        left = max((one.left for one in self.explorations), default=Fraction(1))
+        return f"Nothing is certified yet: after {runs:,} runs a mass of {float(left):.3g} was left of an input."
 
     def run(self) -> Certificate:
         """Explore every input and judge every pair."""
@@ -199,7 +211,7 @@ class _Certifying:
 
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
         inputs, positions = self._inputs()
-        explorations = [Exploration(runner, x) for x in inputs]
+        self.explorations = explorations = [Exploration(runner, x) for x in inputs]
         with kept_by_conversions(self.depends):
             self._explore(runner, explorations, positions, deadline - REAL_SHARE * self.seconds)
             runner.check()
@@ -222,14 +234,15 @@ class _Certifying:
         decided = [places for places, pair in zip(positions, judged, strict=True) if pair.verdict != "open"]
         concerned = sorted({place for places in decided for place in places})
         inputs = [explorations[place].x for place in concerned]
-        outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock)
+        raised: dict[str, str] = {}
+        outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock, raised)
         self.real_runs = sum(counts.total() for counts in outcomes)
         wrong: dict[int, str] = {}
         planned = runs_of(len(concerned))
         for place, counts in zip(concerned, outcomes, strict=True):
             # Validity: how many runs the time allows may depend on their outcomes. Each number of them has its share.
             share = 0.5 if counts.total() == planned else 0.5 / planned
-            unlike = misfit(atoms(explorations[place].law), counts, share * LEVEL / len(concerned))
+            unlike = misfit(atoms(explorations[place].law), counts, share * LEVEL / len(concerned), raised)
             if unlike:
                 wrong[place] = (
                     f"undecided, because runs with real numbers do not fit the law that was worked out: {unlike}. "
@@ -250,14 +263,17 @@ class _Certifying:
         for pair, claim, places, done in zip(self.pairs, self.claims, positions, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
-                kinds = {
-                    readable(leaf.token).removeprefix("raised ") for place in places for leaf in explorations[place].law
-                }
-                reason = (
-                    f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
-                )
+                tokens = {leaf.token for place in places for leaf in explorations[place].law}
+                kinds = sorted(raised.get(token, readable(token).removeprefix("raised ")) for token in tokens)[:3]
+                reason = f"undecided, because every call raises an exception on both inputs: {' or '.join(kinds)}"
+                reason = self.subject.with_passed(f"{reason}.")
             if not reason and (changed or (cause and done.verdict == "kept")):
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
+            outputs = {readable(leaf.token) for place in places for leaf in explorations[place].law}
+            if not reason and done.verdict == "kept" and outputs == {"None"}:
+                done = dataclasses.replace(
+                    done, reason="every output reads as None: does the mechanism return its answer?"
+                )
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 

@@ -191,6 +191,9 @@ class TracedRng:
         super().__init__(*of_kind)
         self._dpaudit_is_ready = True  # the constructor may seed
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_PLAIN[self.__class__.__name__], name)  # which has none either, and says so as a real one does
+
     def __setattr__(self, name: str, value: Any) -> None:
         if "_dpaudit_is_ready" in vars(self):
             self._dpaudit_source.lose("an attribute of the generator is set")
@@ -279,6 +282,10 @@ class PythonRng(TracedRng, random.Random):
         return self._dpaudit_source.below(n)
 
 
+_PLAIN = {
+    type(one).__name__: one
+    for one in (np.random.Generator(BENEATH), np.random.RandomState(OLD_BENEATH), random.Random(0))
+}
 PYTHON_METHODS = tuple(
     name
     for name in dir(random.Random)

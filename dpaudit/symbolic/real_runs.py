@@ -23,6 +23,7 @@ from scipy.special import bdtr, bdtrc
 from dpaudit.features.identity import identity, with_notes
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.call_limits import interrupted
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
@@ -43,9 +44,17 @@ def runs_of(inputs: int) -> int:
 
 
 def real_outcomes(
-    subject: Subject, library: str, inputs: Sequence[Any], deadline: float, clock: Callable[[], float] = time.monotonic
+    subject: Subject,
+    library: str,
+    inputs: Sequence[Any],
+    deadline: float,
+    clock: Callable[[], float] = time.monotonic,
+    raised: dict[str, str] | None = None,
 ) -> list[collections.Counter[str]]:
-    """The outcomes of runs with real generators on each input, `runs_of` them, or fewer where the time is up."""
+    """The outcomes of runs with real generators on each input, `runs_of` them, or fewer where the time is up.
+
+    `raised` takes the text and the place of each exception that is an outcome.
+    """
     found: list[collections.Counter[str]] = [collections.Counter() for _ in inputs]
     streams = [stream(0, CERTIFICATE_RUNS, place) for place in range(len(inputs))]
     generators: list[Any] = streams
@@ -68,7 +77,9 @@ def real_outcomes(
                     for output in _block(subject, x, rng, min(BLOCK, planned - start)):
                         if is_over:  # which was an outcome to the subject
                             return found
-                        outcomes[identity(output)] += 1
+                        outcomes[token := identity(output)] += 1
+                        if raised is not None and isinstance(output, Failed):
+                            raised.setdefault(token, output.described)
             except Suspended:  # between two calls, as in the reading of an output
                 return found
     return found
@@ -102,8 +113,10 @@ def _values(tail: Tail, count: int) -> list[Option]:
     return options(near, (tail.start - count, tail.start + count))[:-1]
 
 
-def misfit(law: Mapping[str, float], counts: Mapping[str, int], level: float) -> str:
-    """Describe what of some outcomes does not fit a law; empty where they fit.
+def misfit(
+    law: Mapping[str, float], counts: Mapping[str, int], level: float, described: Mapping[str, str] | None = None
+) -> str:
+    """Describe what of some outcomes does not fit a law; empty where they fit. Some outcomes are `described` already.
 
     Of the n outcomes, the number in a fixed set of outcomes with mass p in the law has the law Binomial(n, p'), for a
     p' between p and p + left, where left is what the law lacks to 1; and the number of those that the law does not list
@@ -136,7 +149,8 @@ def misfit(law: Mapping[str, float], counts: Mapping[str, int], level: float) ->
     if min(fewer[worst], more[worst]) >= level / (2 * len(sets)):
         return ""
     group, mass, upper, count = sets[worst]
-    shown = ", ".join(with_notes(name)[:80] for name in group[:3]) + (", …" if len(group) > 3 else "")
+    known = described or {}
+    shown = ", ".join(known.get(name, with_notes(name)[:80]) for name in group[:3]) + (", …" if len(group) > 3 else "")
     probability = f"{mass:.6g}" if mass == upper or fewer[worst] < more[worst] else f"at most {upper:.6g}"
     return f"{count:,} of {total:,} runs ended in {shown}, of probability {probability} in the law"
 

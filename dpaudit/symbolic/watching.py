@@ -98,11 +98,16 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
 
     if run.depends is not None:
         run.depends.state.begin()
+    is_left = False
     with interrupted(run.deadline, run.suspend), listening(hear):
         try:
             yield
+        except KeyboardInterrupt:  # which takes the hook away where it comes as that hears
+            is_left = True
+            raise
         finally:
-            if sys.getprofile() is not hear and not run.is_over:  # the program has set a hook of its own, or none
+            # The program has set a hook of its own, or none.
+            if sys.getprofile() is not hear and not run.is_over and not is_left:
                 run.mark_unseen("the hook that sees calls was taken away")
 
 

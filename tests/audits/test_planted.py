@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_the_verdict_rests_on_what_was_planted(quick):
     for result in quick.values():
         power = result.findings[0].power
         assert power.is_planted and 2_400 < power.planted_draws < 3_000
-        assert {one.form for one in power.learned} == {"one level", "intervals"}
+        assert {(one.form, one.event_mass) for one in power.learned} == {("one level", None), ("intervals", None)}
         suffices = all(one.found == one.plants == 10 and one.loss == pytest.approx(3.0) for one in power.learned)
         assert suffices == (result.verdict == "not_refuted")
         assert power.blind_mass in (0.01, 0.003)
@@ -105,6 +106,15 @@ def test_nothing_is_planted_where_a_pair_is_violated_or_the_same():
 def test_constant_outputs_have_no_events():
     result = audited(lambda data, size, rng: np.zeros(size), power="quick")
     assert not result.findings[0].power.is_planted
+    assert "no event has outputs" in next(one.summary for one in result.side_findings if one.kind == "planted_power")
+
+
+def test_of_too_few_samples_the_number_that_would_do_is_said():
+    few = audited(power="quick", samples=50)
+    (said,) = (one.summary for one in few.side_findings if one.kind == "planted_power")
+    needed = int(re.search(r"50 samples are too few to find one .*, (\d+) would do\.", said)[1])
+    assert not few.findings[0].power.is_planted
+    assert audited(power="quick", samples=needed).findings[0].power.is_planted
 
 
 def test_a_map_has_rows_of_other_masses(quick):

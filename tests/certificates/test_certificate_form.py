@@ -191,7 +191,7 @@ def test_renyi_and_zcdp_claims_are_proved_and_disproved():
         ({"claim": "mu=1"}, "claim must be pure, approximate, metric, Renyi or zero-concentrated DP"),
         ({"claim": None}, "claim must be given"),
         ({"pairs": None}, "pairs must be given"),
-        ({"seconds": 0.0}, r"seconds must be in \(0, inf\), got 0.0"),
+        ({"seconds": 0.0}, "seconds must be a finite number above 0, got 0.0"),
         ({"rounding": -1.0}, r"rounding must be in \[0, 1\], got -1.0"),
         ({"face": "torch"}, "face must be 'numpy' or 'random', got 'torch'"),
     ],

@@ -8,6 +8,8 @@ import decimal
 import enum
 import math
 import operator
+import random
+import re
 import time
 from fractions import Fraction
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.symbolic.generators import NumpyRng, OldNumpyRng, PythonRng
 
 KEPT = {}
 SEVEN, FLOAT32, FLOAT16 = 7, np.float32(2**24), np.float16(2048)
@@ -368,9 +371,41 @@ def test_a_program_that_only_raises_is_not_called_private():
 
     result = dpaudit.certify(broken, "eps=1", [(0, 1)])
     assert result.verdict == "open"
-    assert "every call raises an exception on both inputs: ValueError" in result.pairs[0].reason
-    assert result.pairs[0].reason.endswith("ValueError")  # without the marks inside of a token
+    place = f"broken (test_false_proofs.py, line {broken.__code__.co_firstlineno + 1})"
+    assert result.pairs[0].reason.endswith(f"an exception on both inputs: ValueError: no column in {place}.")
     assert dpaudit.certify(on_one_input, "eps=1", [(0, 1)]).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("traced", "real", "method"),
+    [
+        (NumpyRng, np.random.default_rng(), "randint"),
+        (OldNumpyRng, np.random.RandomState(), "integers"),
+        (PythonRng, random.Random(), "laplace"),
+    ],
+)
+def test_a_method_that_a_generator_lacks_is_missed_in_its_own_words(traced, real, method):
+    with pytest.raises(AttributeError) as own:
+        getattr(real, method)
+    with pytest.raises(AttributeError, match=re.escape(str(own.value))):
+        getattr(traced(None), method)
+
+
+def test_a_program_that_forgets_its_return_is_asked_for_it():
+    said = dpaudit.certify(lambda x, rng: [rng.random()].clear(), "eps=1", [(0, 1)]).summary()
+    assert said.startswith("Kept") and said.endswith(
+        "every output reads as None: does the mechanism return its answer?"
+    )
+    assert "Note" not in dpaudit.certify(lambda x, rng: rng.random() < 0.5, "eps=1", [(0, 1)]).summary()
+
+
+def test_a_program_that_asks_a_generator_for_what_it_lacks_is_told_its_line():
+    def broken(data, rng):
+        return data + rng.randint(0, 2)
+
+    reason = dpaudit.certify(broken, "eps=1", [(0, 1)]).pairs[0].reason
+    place = f"in broken (test_false_proofs.py, line {broken.__code__.co_firstlineno + 1})"
+    assert f"object has no attribute 'randint' {place}. dpaudit passed rng as a numpy.random.Generator" in reason
 
 
 BITS = np.array([0x7FF8000000000001, 0x7FF8000000000002], np.uint64).view(float)  # two kinds of NaN

@@ -12,6 +12,7 @@ from traced_programs import checked
 import dpaudit
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic import certifying, real_runs
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.real_runs import LEVEL, MIN_RUNS, RUNS, misfit, real_outcomes, runs_of
 from dpaudit.symbolic.uniform_numbers import UniformNumber
 
@@ -66,6 +67,26 @@ def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
     assert "please report it" in wrong.summary()
 
 
+def test_what_real_runs_alone_raise_is_said_with_its_text_and_its_line():
+    def without_an_end(x, rng):
+        return rng.integers()  # of which numpy has an error of its own
+
+    reason = dpaudit.certify(without_an_end, "eps=0", [(0, 1)]).pairs[0].reason
+    place = f"in without_an_end (test_real_runs.py, line {without_an_end.__code__.co_firstlineno + 1})"
+    assert "40 of 40 runs ended in TypeError: integers() takes at least 1 positional argument" in reason
+    assert f"{place}, of probability 0 in the law" in reason
+
+
+def test_an_interrupt_that_comes_while_a_run_is_watched_is_one_and_says_how_far_it_went(monkeypatch):
+    def note(*_):
+        raise KeyboardInterrupt  # Python takes a hook away that raises
+
+    monkeypatch.setattr(Dependence, "note", note)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        dpaudit.certify(half, "eps=0", [(0, 1)])
+    assert interrupt.value.__notes__ == ["Nothing is certified yet: after 1 runs a mass of 1 was left of an input."]
+
+
 def test_a_certificate_says_how_many_runs_its_laws_fit():
     result = dpaudit.certify(half, "eps=0", [(0, 1), (0, 2)])
     assert result.real_runs == 3 * 40
@@ -81,7 +102,7 @@ def test_a_thousand_runs_of_each_input_and_fewer_of_many_inputs(monkeypatch):
 
 def test_what_the_time_ended_is_held_to_the_share_of_its_number_of_runs(monkeypatch):
     levels = []
-    monkeypatch.setattr(certifying, "misfit", lambda law, counts, level: levels.append(level) or "")
+    monkeypatch.setattr(certifying, "misfit", lambda law, counts, level, *_: levels.append(level) or "")
     for count in (40, 39):
         found = [collections.Counter({"0.0": count})] * 2
         monkeypatch.setattr(certifying, "real_outcomes", lambda *_, found=found: found)

@@ -32,7 +32,7 @@ from dpaudit.features.unread import unread
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.subjects.call_outcomes import Noted, Opaque
 from dpaudit.subjects.iterators import read_whole
-from dpaudit.subjects.plain import seen
+from dpaudit.subjects.plain import packed, seen, unpacked
 from dpaudit.subjects.residual import Known
 
 
@@ -334,3 +334,12 @@ def test_numbers_with_a_name_of_their_class_alone_are_numbers():
     assert read_outputs([seen(Row(1.0, 2.0))] * 2, 2).tokens is None
     assert read_outputs([seen(Grade.GOOD), 2], 2).tokens is None
     assert isinstance(read_outputs([seen(attributed(Real(1.0), 1))], 1).raw[0], Noted)
+
+
+def test_the_same_notes_are_the_same_where_a_worker_has_copied_them():
+    """Else the columns of a reader would depend on the number of workers."""
+    week, rng = pd.date_range("2026-01-01", periods=7), np.random.default_rng(1)
+    tables = [seen(pd.DataFrame({"day": week, "count": rng.normal(size=7)})) for _ in range(8)]
+    crossed = [unpacked(packed(table)) for table in tables[4:]]
+    alone = Reader.learn([read_outputs(tables, len(tables))])
+    assert Reader.learn([read_outputs([*tables[:4], *crossed], len(tables))]) == alone

@@ -18,6 +18,7 @@ from dpaudit import MetricDP, Pair, UsageError, judge
 from dpaudit.domains import DatasetDomain, NumberDomain
 from dpaudit.errors import OutOfTimeError
 from dpaudit.judgements import Judgement, judging, load_judgement
+from dpaudit.judgements.judgement import advice
 from dpaudit.judgements.judging import ERROR_RATE, _Judging
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects import programs
@@ -304,7 +305,13 @@ def test_a_metric_claim_is_refuted_where_its_budget_is_not_tiny():
     [
         ({"domain": BOX, "pairs": [(0, 1)]}, "one way, got domain and pairs"),
         ({"domain": {"kind": "box"}}, "kind of a domain must be one of"),
-        ({"pairs": [(0, 1)], "seconds": 0.0}, "seconds must be positive"),
+        ({"domain": {"kind": "vectr"}}, "got 'vectr'. Did you mean 'vector'"),
+        ({"examples": []}, "examples must be at least one input, got none"),
+        *(
+            ({"pairs": [(0, 1)], "seconds": value}, f"seconds must be a finite number above 0, got {said}")
+            for value, said in ((0.0, "0.0"), (-1, "-1"), (math.inf, "inf"), (math.nan, "nan"), ("10", "'10'"))
+        ),
+        ({"search": BOX}, "got 'search'. Did you mean 'domain'. They are mechanism, claim, domain"),
         ({}, "State the inputs"),
         ({"pairs": []}, "at least one pair"),
         ({"pairs": [(0, 1)], "seed": -1}, "seed must be"),
@@ -357,6 +364,49 @@ def test_a_run_that_takes_long_with_symbols_ends_in_its_time():
     assert time.process_time() - started < 10.0  # seconds of this process, whatever else the machine does
 
 
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        (
+            "an array may be a view of more (return a copy)",
+            "change this, which more time does not: an array may be a view",
+        ),
+        ("the clock is read", "which more time does not: the clock is read"),
+        ("a mass of 0.5 is left: more time, or a smaller domain", "Give more time"),
+        ("", "Give more time"),
+    ],
+)
+def test_the_next_step_follows_from_why_nothing_is_proved(why, said):
+    assert said in advice("inconclusive", "", (), why, False, False)
+
+
+def test_more_time_is_no_advice_where_draws_depend_on_each_other():
+    why = "a run changes the global count: something is kept between runs"
+    assert "--seconds" not in advice("inconclusive", "statistics", (), why, False, False)
+
+
+def test_the_runs_that_a_proof_is_held_against_are_counted():
+    found = judge(enough, "eps=1", pairs=[([0.0] * 4, [0.0, 0.5, 0.0, 0.0])], **QUICK)
+    assert found.details["audit"]["samples"] == 2_000 <= found.runs
+
+
+def test_a_remedy_that_a_proof_asks_for_is_the_next_step():
+    table = np.arange(10.0)
+    found = judge(lambda x, rng: table[:3] if rng.random() < 0.6 else table[1:4], "eps=1", pairs=[(0, 1)], **QUICK)
+    assert "return a copy" in found.statement and "undecided" not in found.statement
+    assert "return a copy" in found.next_step and not found.next_step.startswith("Give more time")
+
+
+def test_calls_that_wait_do_not_stretch_the_time():
+    def waits(x, rng):
+        time.sleep(0.7)
+        return x + rng.laplace()
+
+    found = judge(waits, "eps=1", pairs=[(0, 1)], seconds=1.5, seed=SEED)
+    assert found.verdict == "inconclusive"
+    assert found.seconds < 1.4 * 1.5 + 0.7  # of which 0.1 is no call; three calls to plan an audit make it 3.4
+
+
 def test_a_call_that_catches_what_ends_it_is_no_outcome(monkeypatch):
     def gives_up(x, rng):
         try:
@@ -366,7 +416,7 @@ def test_a_call_that_catches_what_ends_it_is_no_outcome(monkeypatch):
             return "gave up"
         return rng.laplace()
 
-    ended = dataclasses.replace(judging.SHARES, end=0.0, least_end=0.0, over=1e6)  # an audit would go on for long
+    ended = dataclasses.replace(judging.SHARES, end=0.0, over=1e6)  # an audit would go on for long
     monkeypatch.setattr(judging, "SHARES", ended)
     found = judge(gives_up, "eps=1", pairs=[(0, 1)], seconds=1.0)
     assert (found.verdict, found.by) == ("inconclusive", "")

@@ -1,6 +1,7 @@
 """`dpaudit judge`: exit statuses, JSON, the replay command, and what users type wrong."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -23,6 +24,18 @@ def broken(x, rng):
 
 def of_arrays(x, rng):
     return 3.0 * x.sum() + rng.laplace()
+
+def touches(x, rng):
+    open("touched", "w").close()
+
+calls = []
+
+def stops(x, rng):
+    calls.append(x)
+    if len(calls) > 150:
+        calls.clear()
+        raise KeyboardInterrupt
+    return 0.1 * round(10.0 * (sum(x) + rng.laplace()))
 
 def box():
     from dpaudit.domains import VectorDomain
@@ -53,6 +66,32 @@ def test_the_answer_has_the_line_the_next_step_and_a_command_that_finds_it_again
     again = next(line for line in found.output.splitlines() if line.startswith("Again: "))
     words = shlex.split(again.removeprefix("Again: dpaudit "))
     assert CliRunner().invoke(main, words).exit_code == 1
+
+
+def test_a_folder_that_is_made_for_a_file_is_said(run):
+    said = "Note: the folder reprots was not there, and was made.\n"
+    assert said in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+    assert said not in run("spread", "--domain", BOX, "--out", "reprots/deep/judgement.json").stderr
+
+
+@pytest.mark.parametrize("command", ["judge", "certify"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_first_call(run, project, command):
+    (project / "afile").write_text("")
+    words = [command, "code_under_judgement.py:touches", "--claim", "eps=1", "--pairs", "0,1", "--out", "afile/j.json"]
+    found = CliRunner().invoke(main, words)
+    assert (found.exit_code, found.stdout) == (2, "") and "got 'afile' (a file is in the way)" in found.stderr
+    assert not (project / "touched").exists()
+
+
+def test_what_was_known_is_said_where_a_command_is_interrupted(run):
+    found = run("stops", "--pairs", "[0],[1]")
+    assert found.exit_code == 130
+    assert re.search(
+        r"Interrupted\..*\nNothing is decided yet, after .* s and \d+ runs \(seed 7\)\.", found.stderr, re.S
+    )
+    words = ["--claim", "eps=1", "--pairs", "[0],[1]", "--seed", "7", "--only", "input_unchanged,claim_audit"]
+    found = CliRunner().invoke(main, ["check", "code_under_judgement.py:stops", *words])
+    assert found.exit_code == 130 and "Checks by then: input_unchanged " in found.stderr
 
 
 def test_a_right_one_ends_with_status_0(run):

@@ -64,6 +64,24 @@ def test_a_row_has_no_part_in_its_own_score_on_the_draws_of_a_fit(of):
     assert np.abs(then - scores)[~held].mean() > 1e-3  # the scores of other folds have seen the labels
 
 
+def test_out_of_fold_scores_of_skewed_columns_are_about_where_the_fitted_score_is():
+    matrix, labels = rows()
+    learner = MeanDifference("means", COLUMNS, "soft signs")
+    fitted, scores = fit_with_scores(learner, np.exp(1.5 * matrix), labels)
+    # Both are centred alike: the mean of a score beside that of the others moves a tree's edges, whatever the label.
+    assert abs(np.mean(fitted(np.exp(1.5 * matrix))) - np.mean(scores)) < 0.1 * np.std(scores)
+
+
+def test_squares_tell_two_scales_of_one_column_apart():
+    rng = np.random.default_rng(11)
+    labels = rng.permutation(np.arange(200) % 2)
+    matrix = (rng.laplace(size=200) * (1.0 + labels))[:, None]
+    fitted = Logistic("scales", (0,), "sizes").fit(matrix, labels)
+    values = Logistic("values", (0,)).fit(matrix, labels)
+    assert fitted.evidence > values.evidence + 3.0  # nats, as a Bayes factor of 20
+    np.testing.assert_array_equal(fitted(matrix[:7]), fitted(matrix)[:7])
+
+
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 12])
 def test_one_column_has_the_ratio_of_distances_to_the_kth_neighbours(k):
     rng = np.random.default_rng(k)

@@ -78,8 +78,8 @@ def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
 @pytest.mark.parametrize("format", reports.FORMATS)
 def test_every_format_that_is_accepted_is_written(pytester, write, format):
     write(ONE)
-    result = pytester.runpytest_subprocess("--dp-report", format, "--dp-out", "out")  # reportlab is loaded once only
-    if importlib.util.find_spec("reportlab") is None and format == "pdf":
+    result = pytester.runpytest_subprocess("--dp-report", format, "--dp-out", "out")  # typst is loaded once only
+    if importlib.util.find_spec("typst") is None and format == "pdf":
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         return
     assert result.ret == 0

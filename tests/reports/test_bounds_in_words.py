@@ -85,7 +85,7 @@ def test_bounds_of_scores_and_proofs_are_rounded_to_their_own_side(synthetic):
     assert shown["epsilon at delta 1e-5, at least"] == "1.234 nats" and shown["ρ, at least"] == "0.50004 nats"
     assert shown["epsilon at delta 1e-5, ceiling"].startswith("2.346 nats") and shown["ρ, ceiling"] == "2.001 nats"
     kept = certificate_attachment("c.json", "", synthetic.certificate(("kept", 0.50004)))
-    assert kept.judged.line.measured.endswith("the worst is at most 0.5001 × what was promised")
+    assert kept.line.measured.endswith("the worst is at most 0.5001 × what was promised")
 
 
 def test_rates_are_rounded_up_and_confidence_down(synthetic):

@@ -183,7 +183,7 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
     result = synthetic.make("single")
     for name in reports.FORMATS:
         if name == "pdf":
-            pytest.importorskip("reportlab")
+            pytest.importorskip("typst")
         path = reports.write_report(result, tmp_path / reports.file_name("audit", name).upper())
         written, made = path.read_bytes(), reports.render(result, name)
         assert written == (made if isinstance(made, bytes) else made.encode())

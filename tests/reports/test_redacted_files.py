@@ -68,7 +68,7 @@ def test_no_original_value_is_in_a_redacted_file(synthetic, format):
 
 def test_no_original_value_is_in_a_redacted_pdf_or_its_metadata(synthetic):
     pypdf = pytest.importorskip("pypdf", reason="needs pypdf (dev)")
-    pytest.importorskip("reportlab", reason="needs the extra pdf")
+    pytest.importorskip("typst", reason="needs the extra pdf")
 
     def words(one):
         reader = pypdf.PdfReader(io.BytesIO(reports.render(one, "pdf", "compliance")))

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import dpaudit
+from dpaudit.errors import OutOfTimeError
 from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 
@@ -130,3 +131,19 @@ def test_a_limit_that_is_far_away_is_one():
         return bool(rng.random() < 0.5)
 
     assert dpaudit.certify(coin, "eps=1", [(0, 1)], seconds=1e10).verdict == "kept"
+
+
+def test_an_end_that_python_cannot_raise_is_not_printed(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: said.append(found.exc_type))
+
+    def closed(error):
+        try:
+            yield
+        finally:
+            raise error
+
+    with interrupted(time.monotonic() + 100.0, lambda: None):
+        for error in (OutOfTimeError(), ValueError()):  # of the time, and of the program
+            next(closed(error))
+    assert said == [ValueError]

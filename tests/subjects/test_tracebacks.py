@@ -68,6 +68,14 @@ def test_the_message_names_the_innermost_frame_of_the_users_code(mechanism: Any,
     assert "traceback" not in finding.to_dict() and type(finding).from_dict(finding.to_dict()) == finding
 
 
+def test_what_compiled_code_raises_is_of_the_line_that_called_it() -> None:
+    def release(x: float, rng: np.random.Generator) -> Any:
+        return x + rng.laplace(scale=-1)  # numpy names a line of its own source, which is not installed
+
+    (outcome,) = as_subject(release).sample(0.0, 1, np.random.default_rng(0))
+    assert outcome.described == f"ValueError: scale < 0 in release ({FILE}, line {line_of(release)})"
+
+
 def test_only_the_first_exception_of_a_kind_in_a_chunk_says_where_it_came_from() -> None:
     outcomes = as_subject(of_two_kinds).sample(0.0, 200, np.random.default_rng(0))
     told = [k for k, outcome in enumerate(outcomes) if outcome.traceback]

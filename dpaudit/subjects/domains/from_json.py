@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpaudit.arguments import check_names
+from dpaudit.arguments import check_names, did_you_mean
 from dpaudit.errors import UsageError
 from dpaudit.subjects.domains.datasets import DatasetDomain
 from dpaudit.subjects.domains.domain import Domain
@@ -40,7 +40,9 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
     }
     kind = record.get("kind") if isinstance(record, Mapping) else record
     if not isinstance(kind, str) or kind not in kinds:
-        raise UsageError(f"kind of a domain must be one of {', '.join(kinds)}, got {kind!r}.")
+        raise UsageError(
+            f"kind of a domain must be one of {', '.join(kinds)}, got {kind!r}.{did_you_mean(kind, kinds)}"
+        )
     values = {key: value for key, value in record.items() if key != "kind"}
     parameters = dict(inspect.signature(kinds[kind]).parameters)
     parameters.pop("adjacent", None)  # a function: JSON has none

@@ -33,7 +33,8 @@ from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.fork_server import children
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.plain import KEPT_KINDS, PlainWriter, TooLarge, brief, packed, shown
+from dpaudit.subjects.plain import PlainWriter, TooLarge, brief, packed, shown
+from dpaudit.subjects.residual import KEPT_KINDS
 from dpaudit.subjects.tracebacks import is_new_kind, located_once
 
 BLOCK = 4_096  # calls of one request, at most
