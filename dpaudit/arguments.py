@@ -1,7 +1,7 @@
 """Checks of arguments: numbers, and the options of an audit. Importing this imports nothing heavy.
 
-An option comes from a call, a mark, a command line, an ini file or pyproject.toml. It is checked here wherever it is
-stated, so that the message is the same, and so that a session of tests can refuse it before anything is imported.
+An option comes from a call, a mark, a command line, an ini file or pyproject.toml. Its range is checked here (types in
+`config`, flags in `audits.options`), with one message, so that a session of tests can refuse it before any import.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit import Search, domains, search_pairs
 from dpaudit.errors import OutOfTimeError
 from dpaudit.results.model import load
-from dpaudit.subjects.leaving import within
+from dpaudit.subjects.call_limits import within
 
 SEED = 20_261_122
 SURE = 1.0 - 1e-9

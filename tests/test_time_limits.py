@@ -16,10 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.audits import planning, time_limits
+from dpaudit.audits import planning, stages, time_limits
 from dpaudit.cli import main
 from dpaudit.errors import OutOfTimeError, UsageError
-from dpaudit.subjects import leaving
+from dpaudit.inference.bound_search import just_above
+from dpaudit.subjects import call_limits
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
 SLOW = "import time\ndef slow(data, rng):\n    time.sleep(0.004)\n    return data + rng.laplace()\n"
@@ -112,7 +113,7 @@ class Slowing:
 
     def __init__(self, monkeypatch, shift=0.0, at=2.0, then=1_000.0):
         self.now, self.calls, self.shift, self.at, self.then = 0.0, 0, shift, at, then
-        monkeypatch.setattr(leaving, "_clock", lambda: self.now)
+        monkeypatch.setattr(call_limits, "_clock", lambda: self.now)
         clock = types.SimpleNamespace(perf_counter=lambda: self.now, monotonic=lambda: self.now)
         monkeypatch.setattr(planning, "time", clock)
         monkeypatch.setattr(time_limits, "time", clock)
@@ -143,6 +144,16 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     assert time_limit_of(dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
 
 
+def test_what_has_no_time_is_listed_and_a_violation_without_its_stage_has_no_bound_of_its_own(monkeypatch):
+    """Validity: the audit's own bound, where the stage had no time, would be a second chance to be wrong."""
+    with call_limits.within(6.0):
+        sound = dpaudit.audit(Slowing(monkeypatch, at=2.3), "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)
+    assert sound.floating_point.message == stages.OUT_OF_TIME and "out: the low bits." in time_limit_of(sound)
+    monkeypatch.setattr(stages, "is_time_over", lambda: True)
+    broken = dpaudit.audit(Slowing(monkeypatch, shift=9.0), "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
+    assert broken.findings[0].parameter_lower == just_above(1.0) and "how bad" in time_limit_of(broken)
+
+
 def test_an_audit_in_fixed_mode_is_planned_with_a_margin_and_says_when_it_could_not_end(monkeypatch):
     slowing = Slowing(monkeypatch, at=1e9)
     options = {"samples": 100_000, "mode": "fixed", "seed": 1, "floating_point": False}
@@ -163,7 +174,7 @@ def test_workers_stop_too(options):
         time.sleep(0.001 if time.monotonic() - started < 2.0 else 0.25)
         return data + rng.laplace()
 
-    with leaving.within(4.0):
+    with call_limits.within(4.0):
         result = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], samples=20_000, seed=1, **options)
     assert time.monotonic() - started < 12.0  # of more than an hour
     assert result.verdict != "violated" and time_limit_of(result)
@@ -173,7 +184,7 @@ def test_an_audit_that_was_cut_can_be_gone_on_from(monkeypatch, tmp_path):
     options = {"samples": 2_000, "seed": 1, "floating_point": False}
     whole = dpaudit.audit(Slowing(monkeypatch, at=1e9), "eps=1", [(0.0, 1.0)], **options)
     slowing = Slowing(monkeypatch)
-    with leaving.within(6.0):
+    with call_limits.within(6.0):
         cut = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], checkpoint=tmp_path / "c", **options)
     assert time_limit_of(cut) and (tmp_path / "c").exists()
     again = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], checkpoint=tmp_path / "c", resume=True, **options)

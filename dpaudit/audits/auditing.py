@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.compatibility import check_compatibility
-from dpaudit.audits.one_audit import header, played
+from dpaudit.audits.one_audit import header, play_audit
 from dpaudit.audits.options import Options, Running
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
@@ -31,10 +31,10 @@ from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import fresh_seed
 from dpaudit.running.worker_pool import WorkerPool
+from dpaudit.subjects.call_limits import same_folder
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation
-from dpaudit.subjects.leaving import same_folder
 from dpaudit.subjects.programs import contained
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
@@ -117,7 +117,7 @@ def audit(
         only stand then where this process makes all calls. -1 takes all processors.
     backend : str
         What the processes are of: "loky" (this machine), "dask" or "ray" (a cluster, whatever `jobs` is), or another
-        backend of joblib. The result does not depend on it. Workers return counts and training draws, never samples.
+        backend of joblib. The result depends on it as on `jobs`. Workers return counts and training draws, no samples.
     cluster : str, optional
         The address of the scheduler, with "dask" or "ray"; by default that of `DASK_SCHEDULER_ADDRESS` or
         `RAY_ADDRESS`, else a cluster of this process, else a new one of `jobs` processes (of all processors for 1).
@@ -157,11 +157,11 @@ def audit(
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
     severity : bool, optional
-        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: by
-        default four times as many as the verdict took, at least 2,000, at most half of what remains of `samples`; with
-        True that half (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is
-        hardly above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, all-pairs tables
-        and stores. With True up to 2,000 pairs have games of their own, whatever that takes.
+        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: with
+        True half of those that remain of `samples`, by default at most that half, four times as many as the verdict
+        took but at least 2,000. Where half is below 2,000 both take 2,000, or all that remain, and none below 50
+        (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is hardly above the
+        budget. Not in fixed mode, whose bound has all draws already, nor of pools, all-pairs tables and stores.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input, but see `monotone`; 2,000 of a subject that is called once a draw):
@@ -215,8 +215,8 @@ def audit(
     Where games of the pairs would take too long in the mode that is asked for, the audit is in fixed mode
     (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead of adaptive.
     Up to 2,000 pairs have games in the mode that is asked for where the audit asks for what only these give: a store, a
-    band, pools, an isolated subject that is called once a draw, an input beside itself, or fewer than 200 samples
-    (`dpaudit.audits.many_pairs`).
+    band, `power`, `severity=True` (but in fixed mode), pools, an isolated subject that is called once a draw, an input
+    beside itself, parameters that differ from pair to pair, or fewer than 200 samples (`dpaudit.audits.many_pairs`).
 
     Examples
     --------
@@ -288,7 +288,7 @@ def _audited(
             if worker_pool.checkpoint is not None and worker_pool.checkpoint.beside is not None:
                 subject.go_on_from(worker_pool.checkpoint.beside)
         with same_folder() as left:
-            result = played(run)
+            result = play_audit(run)
         finished = not run.cut  # what was cut as the time was over can be gone on from
     except SubjectError as error:
         finished = error is worker_pool.noted_error  # it would end there again

@@ -5,7 +5,7 @@ the others are counted in the bins of its probability, and the band is that of t
 thresholds of the bins, and so at all type I errors, together.
 
 Validity. The pair is chosen from what the audit saw, and the stage reads streams that nothing else reads. How many
-draws it takes depends on the audit's options alone. So given the audit, the pair and the score, the values on the
+draws it takes depends on options and subject alone. So given the audit, the pair and the score, the values on the
 second part of the draws are independent samples of two fixed laws, and the band is wrong somewhere with probability at
 most its level. That level is `BAND_SHARE` of the error rate of the call (`dpaudit.audits.options`); the pairs and their
 bounds have the rest. By the union bound the whole call is wrong with probability at most its error rate, the band

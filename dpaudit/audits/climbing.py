@@ -37,9 +37,9 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.metrics import is_same
 from dpaudit.running.streams import SEARCH_CHOICES, stream
+from dpaudit.subjects.call_limits import end_of_time
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
 from dpaudit.subjects.domains.domain import Inputs, is_number
-from dpaudit.subjects.leaving import end_of_time
 
 CLIMBS = 90  # the position of the stream of choices, behind those of the rounds of a search
 MAX_ENDS = 24  # inputs of the domain's starts, between any two of which a way is tried
@@ -101,7 +101,7 @@ class Climb:
     farthest of other families: where the noise decides, not the farthest is the worst. Of the pairs that were `tried`
     the distance is known, of those that were `lost` it is not, as a run could not be followed; `problem` is the last.
     It ends by a count of runs, so that it is the same on any machine; `is_cut` says that a limit of time that the
-    caller set (`dpaudit.subjects.leaving.within`) ended it before.
+    caller set (`dpaudit.subjects.call_limits.within`) ended it before.
     """
 
     def __init__(self, noise_free: NoiseFree, rng: np.random.Generator, limits: Limits) -> None:

@@ -39,14 +39,14 @@ from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.draws import Draws
 from dpaudit.campaign.witness_game import Asked, WitnessGame
-from dpaudit.errors import SubjectError
+from dpaudit.errors import OutOfTimeError, SubjectError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
-from dpaudit.inference.tasks import Draw
+from dpaudit.inference.tasks import Drawer
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
@@ -104,7 +104,7 @@ def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingP
 def examine(
     candidates: Sequence[Candidate],
     draws: int,
-    draw: Draw,
+    draw: Drawer,
     coin: Callable[[int], np.random.Generator],
     error_rate: float = SIZES.error_rate,
 ) -> FloatingPointFinding:
@@ -122,6 +122,8 @@ def examine(
     try:
         game.start()
         game.round()
+    except OutOfTimeError:
+        raise
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", game.runs, len(candidates))
     pairs = game.found
@@ -204,7 +206,7 @@ class LowBitGame(WitnessGame):
         self,
         chosen: Sequence[Candidate],
         draws: int,
-        draw: Draw,
+        draw: Drawer,
         coin: Callable[[int], np.random.Generator],
         error_rate: float,
     ) -> None:
@@ -250,7 +252,7 @@ def count_again(
     pair: Candidate,
     rule: LowBitRule,
     labelled: int,
-    draw: Draw,
+    draw: Drawer,
     coin: np.random.Generator,
     error_rate: float,
 ) -> FloatingPointPair:
@@ -280,7 +282,7 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     return float(shares[found[0]]) if len(found) else math.inf
 
 
-def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Draw:
+def in_turn(draw: Callable[[int, int, int, int], Outcomes]) -> Drawer:
     """Carries out tasks in turn: `draw` takes (round, input, chunk, size), and gives so many fresh outputs."""
 
     return lambda tasks: [task.result_on(draw(task.round, task.input, task.chunk, task.size)) for task in tasks]

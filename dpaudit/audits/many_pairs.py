@@ -20,9 +20,9 @@ from dpaudit.subjects.callables import Subject
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 MIN_DRAWS = 100  # of each input for the table
-# Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples: 12 s of .6 or .4 s each that look after each
-# round, beyond which they look once, and 50 s of .2 to .4 s that do, beyond which their pairs share one table
-# (docs/decisions/0047-many-pairs.md).
+# Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples. Those that look after each round take .6 or .4 s
+# each and 12 s together at most, else games look once. These take .2 to .4 s each and 50 s together at most, else their
+# pairs share one table (docs/decisions/0047-many-pairs.md).
 MAX_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 150}
 DEPTH_GAMES = 30  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
@@ -53,9 +53,9 @@ def game_plan(
     """The games or the table that an audit of these pairs plays, with arguments of `dpaudit.audit`.
 
     Up to `MANY_PAIRS` pairs have games in the mode that is asked for where the audit asks for what a table or one look
-    does not give: evidence of many sessions or a band (`needs_games`), pools that were asked for, calls in one random
-    order, controls, or fewer draws than a table takes; and where the pairs are promised different parameters, of which
-    a table has one.
+    does not give: evidence of many sessions, a band, planted leaks or a severity (`needs_games`), pools that were asked
+    for, calls in one random order, controls, or fewer draws than a table takes; and where the pairs are promised
+    different parameters, of which a table has one.
     """
     if len(pairs) > MANY_PAIRS:
         return GamePlan(mode, True)
@@ -69,7 +69,7 @@ def game_plan(
         return GamePlan(mode, False)
     pools = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
     games = len(pools.groups)
-    # One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
+    # One exact test of all draws takes less time than bets, as at `MAX_GAMES`, and finds a little less near the budget.
     return GamePlan("fixed" if games > MAX_GAMES[mode] else mode, games > MAX_GAMES["fixed"])
 
 

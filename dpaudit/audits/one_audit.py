@@ -39,7 +39,7 @@ def planned_games(run: AuditRun) -> GamePlan:
 
 
 def header(run: AuditRun) -> dict[str, Any]:
-    """Identity of an audit in its checkpoint: all that its draws and its result depend on."""
+    """Identity of an audit in its checkpoint: all that its draws, verdict and bounds depend on (so not `grey_box`)."""
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
     more = f" and {len(chosen) - IDS_SHOWN:,} more" if len(chosen) > IDS_SHOWN else ""
@@ -60,7 +60,7 @@ def header(run: AuditRun) -> dict[str, Any]:
     }
 
 
-def played(run: AuditRun) -> AuditResult:
+def play_audit(run: AuditRun) -> AuditResult:
     """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
     how = planned_games(run)
     if how.mode != run.options.mode:

@@ -21,7 +21,7 @@ BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Effort of an audit: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject."""
+    """Effort of an audit: see `dpaudit.audit`. floating_point, grey_box and monotone change no verdict and no bound."""
 
     samples: int
     mode: Mode
@@ -65,8 +65,8 @@ class Options:
 class Running:
     """Place of execution and memory of an audit, as a caller gave them.
 
-    Its verdict and bounds do not depend on jobs, backend, cluster, checkpoint, resume and on_progress. A store has the
-    evidence of earlier sessions, and isolation decides which calls come back.
+    A store has the evidence of earlier sessions, and isolation decides which calls come back. On the others no verdict
+    and no bound depends, unless draws depend on each other: a violation stands then only if one process drew at once.
     """
 
     jobs: int

@@ -56,8 +56,8 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.label_games import start_or_restart
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
+from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.leaving import is_time_over, within
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one

@@ -60,10 +60,10 @@ from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
+from dpaudit.subjects.call_limits import is_time_over
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.domains.datasets import in_turn
-from dpaudit.subjects.leaving import is_time_over
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 

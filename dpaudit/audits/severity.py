@@ -1,9 +1,9 @@
 """Severity of a violation: a bound on fresh draws, once the budget of a pair is rejected.
 
 A sequential audit stops at the first proof, when its bound is hardly above the budget whatever the loss is. So the
-violated pairs, the clearest first, have a stage of their own on streams that nothing else reads, for one exact test, on
-up to half of the draws that remain of `samples`. Its rule is learned from the outcomes that the audit has kept, so
-every draw of the stage counts.
+violated pairs, the clearest first, have a stage of their own on streams that nothing else reads, for one exact test. It
+takes at most half of the labelled draws that remain of `samples`, or 2,000 if half is fewer, or all if fewer than 2,000
+remain. Its rule is learned from the outcomes that the audit has kept, so every draw of the stage counts.
 
 Validity. The stage pays nothing from the error rate. Its rule and its size are functions of what the audit saw, so
 given that, its draws are independent and of the pair's laws, and its test is exact. Let a be a pair's level. The audit
@@ -58,7 +58,7 @@ SIZES = SeveritySizes()
 def draws_of(labelled: int, samples: int, is_asked: bool) -> int:
     """Draws of each input for the stage of a pair that took `labelled` labelled draws; 0 where too few remain.
 
-    An audit may take `samples` draws of each input. A stage that is asked for takes half of what remains.
+    An audit may take `samples` draws of each input. A stage that is asked for takes all that the module allows.
 
     Examples
     --------

@@ -36,7 +36,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS, STAGE_RATE
-from dpaudit.errors import SubjectError
+from dpaudit.errors import OutOfTimeError, SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
@@ -130,6 +130,8 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
             # has had these, where a request begins does not depend on the labels.
             subject.together(looked_at)
             order, _, seconds = subject.in_random_order(parts)
+        except OutOfTimeError:
+            raise
         except SubjectError as error:
             return said("not_applicable", f"The subject broke while it was timed: {error}")
         records.append({"pair": pair.id, **timing_test(order == 0, seconds, level)})
@@ -262,6 +264,8 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
             if time.monotonic() > until:
                 slow = f"{number + 1} of {WORKERS} workers in {INDEPENDENCE_SECONDS:g} seconds."
                 return said("not_applicable", f"A call takes too long: {slow}")
+    except OutOfTimeError:
+        raise
     except SubjectError as error:
         return said("not_applicable", f"The subject broke: {error}")
     tests = independence_tests([join(part) for part in calls], WORKERS // 3)

@@ -1,15 +1,15 @@
-"""Stages of an audit: what it asks once its pairs are played, in one order, each on draws of its own.
+"""Stages of an audit: what it asks once its pairs are played, in one order; what a stage draws, nothing else reads.
 
-The first ones add to the evidence, or take it away (`EVIDENCE`). Then the findings are made, and with them the verdict,
-which the other stages may read and cannot change (`BESIDE`).
+Those of `EVIDENCE` may change or withhold bounds and power (metadata change nothing). Then the findings are made, and
+with them the verdict, which those of `BESIDE` may read and cannot change.
 
 Validity
 --------
 * **Streams.** No two stages, and no stage and the game, read the same stream (`purposes`; a test walks the list). So
   given everything drawn before, the draws of a stage are independent and of the laws of the subject, whatever decided
   that the stage runs, on which pairs and with how many draws.
-* **Levels.** A stage has its own rate (`rate`), fixed by the options. Only the band's is part of the error rate of the
-  call, and the game leaves it out whether the band is drawn or not. What a severity pays, its module derives.
+* **Levels.** A stage has its own rate (`rate`), fixed by the options. Only the band takes a part of the error rate of
+  the call, which the game leaves out, drawn or not. A severity has that whole rate and pays nothing: see its module.
 * **Withholding.** That draws depend on each other takes bounds and power away and never adds any.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 from dpaudit.audits import low_bits, severity, side_channels
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
-from dpaudit.audits.findings import STAGE_PAIRS, STAGE_RATE, changes_of, order_finding, withhold_all
+from dpaudit.audits.findings import IN_SMALL_BATCHES, STAGE_PAIRS, STAGE_RATE, changes_of, order_finding, withhold_all
 from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
@@ -36,8 +36,8 @@ from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.running import streams
 from dpaudit.running.label_games import ask_batches
 from dpaudit.running.streams import stream
+from dpaudit.subjects.call_limits import is_time_over
 from dpaudit.subjects.isolation import IsolatedSubject
-from dpaudit.subjects.leaving import is_time_over
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 NOT_BEHIND_VIOLATION = (
@@ -57,7 +57,7 @@ class Stage(ABC):
     share = 0.0  # of the error rate of the call
 
     def rate(self, options: Options) -> float:
-        """The probability, at most, that it says something false; 0 where it says nothing about laws."""
+        """The probability, at most, that its draws have it say something false; 0 where it says nothing about laws."""
         return self.own_rate + self.share * (1.0 - options.confidence)
 
     def is_asked(self, run: AuditRun) -> bool:
@@ -98,9 +98,16 @@ class SeverityStage(Stage):
         asked = run.options.severity is None or bool(run.options.severity)
         return asked and run.options.mode != "fixed" and run.shown is not None and not run.depends
 
-    def run(self, run: AuditRun) -> None:
+    def leave_out(self, run: AuditRun, reason: str) -> None:
+        # Validity: time may depend on what was drawn, and so which pair has a stage: none has the audit's own bound.
+        run.severities = {**{run.groups[k][0]: None for k in self._violated_games(run)}, **run.severities}
+
+    def _violated_games(self, run: AuditRun) -> list[int]:
         alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.withheld]
-        broken = [k for k in alone if run.games[k].is_violated]
+        return [k for k in alone if run.games[k].is_violated]
+
+    def run(self, run: AuditRun) -> None:
+        broken = self._violated_games(run)
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
         for k in sorted(broken, key=lambda k: -run.games[k].wealth)[:STAGE_PAIRS]:
@@ -116,13 +123,15 @@ class SeverityStage(Stage):
             if game.change is not None:
                 run.severities = {}
                 return
+            if run.severities[place] is None and is_time_over():
+                raise OutOfTimeError
 
 
 class Dependence(Stage):
-    """Dependence between draws: small batches of one input, where no outcomes told (`inference.order`)."""
+    """Dependence between draws: small batches of one input, where the audit's own outcomes show none."""
 
     purposes = (streams.BATCH_DRAWS,)
-    own_rate = RATE
+    own_rate = IN_SMALL_BATCHES * RATE  # the finding says what the audit's own outcomes show too, at a rate for both
 
     def run(self, run: AuditRun) -> None:
         said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
@@ -180,6 +189,8 @@ class BandStage(Stage):
             level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
         )  # fmt: skip
         run.runs += runs
+        if run.trade_off.reason == band.RAISED and is_time_over():
+            raise OutOfTimeError
 
     def _testable_games(self, run: AuditRun) -> list[int]:
         return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.withheld]
@@ -327,9 +338,11 @@ class GreyBoxStage(Stage):
         from dpaudit.audits.grey_box import GreyBox  # few audits need these, and they take long to import
         from dpaudit.symbolic.recorded_noise import MAX_PAIRS, MOST_RECORDED, recorded_finding
 
-        box = GreyBox(run.subject, run.promise, run.root)
-        run.beside.append(box.examine(list(islice(run.chosen, MAX_PAIRS))).side_finding())
+        compared = GreyBox(run.subject, run.promise, run.root).examine(list(islice(run.chosen, MAX_PAIRS)))
+        run.beside.append(compared.side_finding())
         run.beside.append(recorded_finding(run.subject, run.promise, list(islice(run.chosen, MOST_RECORDED)), run.root))
+        if compared.message and is_time_over():
+            raise OutOfTimeError
 
 
 EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), Plants())
@@ -342,7 +355,7 @@ STAGES = (*EVIDENCE, *BESIDE)
 def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
     """Play the stages that an audit asks for, in their order; those that cannot run say why.
 
-    Where the time is over (`dpaudit.subjects.leaving`) those are left out that draw much, and it is said of them.
+    Where the time is over (`dpaudit.subjects.call_limits`) those are left out that draw much, and it is said of them.
     """
     for stage in stages:
         if not stage.is_asked(run):
@@ -357,5 +370,5 @@ def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
                 reason = OUT_OF_TIME
         if reason:
             stage.leave_out(run, reason)
-        if stage.what and is_time_over():
+        if stage.what and reason == OUT_OF_TIME:
             run.cut.append(stage.what)

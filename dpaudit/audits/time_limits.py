@@ -16,9 +16,9 @@ from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
+from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_isolation
-from dpaudit.subjects.leaving import is_time_over, within
 from dpaudit.subjects.programs import contained
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share

@@ -14,7 +14,7 @@ from dpaudit.bench.design import Design
 from dpaudit.results.model import AuditResult
 
 Mode = Literal["sequential", "fixed"]
-MODES: tuple[Mode, ...] = ("sequential", "fixed")
+TIMED_MODES: tuple[Mode, ...] = ("sequential", "fixed")
 PAIR = (0.0, 1.0)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import Design
-from dpaudit.bench.repeats import MODES, PAIR, Mode, seconds_of
+from dpaudit.bench.repeats import PAIR, TIMED_MODES, Mode, seconds_of
 from dpaudit.errors import DpauditError
 from dpaudit.running.workers import LokyWorkers, Packed
 
@@ -63,15 +63,15 @@ def jobs(design: Design) -> dict[str, Any]:
     half = SAMPLES // 2
     times = [(drawing_seconds(subject, 2 * half), drawing_seconds(subject, half, workers)) for _ in repeats]
     record["machine"] = _speed_up(times)
-    for mode in MODES:
+    for mode in TIMED_MODES:
         times = [_pair(subject, mode, number) for number in repeats]
         record[mode] = {"seconds": times, **_speed_up(times)}
-    said = ", ".join(f"{record[mode]['speed_up']:.2f} {mode}" for mode in MODES)
+    said = ", ".join(f"{record[mode]['speed_up']:.2f} {mode}" for mode in TIMED_MODES)
     record["says"] = (
         f"two processes are {said} times as fast as one, at {MICROSECONDS:g} microseconds a draw (at least "
         f"{SPEED_UP} asked for; the drawing alone {record['machine']['speed_up']:.2f} times)"
     )
-    return record | {"met": min(record[mode]["speed_up"] for mode in MODES) >= SPEED_UP}
+    return record | {"met": min(record[mode]["speed_up"] for mode in TIMED_MODES) >= SPEED_UP}
 
 
 def calibrated(microseconds: float = MICROSECONDS) -> Busy:

@@ -41,7 +41,7 @@ from dpaudit.inference.failures import Failure, Returned, common_failure
 from dpaudit.inference.order import LATER_NUMBERS, MAX_OBJECTS, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import WAYS, PairLines, Record
-from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request, toss
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request, toss
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.renyi_lines import as_lines
@@ -90,7 +90,7 @@ class AllPairsGame(Campaign):
         inputs: int,
         samples: int,
         error_rate: float,
-        draw: Draw,
+        draw: Drawer,
         coin: Callable[[], np.random.Generator],
     ) -> None:
         super().__init__(Draws(draw, first=1))

@@ -1,7 +1,7 @@
 """The draws of a campaign: taken round by round, in chunks, counted once, and shown to fits only when a round is over.
 
-Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs; of larger outcomes fewer are kept, the first
-ones, and `dropped` says how many were not. Counts are of all outcomes.
+Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs, but for the first `FIRST_DRAWS` of each. Of
+larger outcomes fewer are kept, the first ones, and `dropped` says how many were not. Counts are of all outcomes.
 
 Validity. What `take` gives back counts a round whose plan was fixed before its first draw. Until the round is released
 no fit can see its outcomes: `joined` refuses. Which outcomes are kept goes by their places alone.
@@ -27,7 +27,7 @@ from dpaudit.inference.order import (
     change_of,
     dependence_hint,
 )
-from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request, Task, TaskResult
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
@@ -64,7 +64,7 @@ class Draws:
     for at a time; by default as many as memory allows.
     """
 
-    def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
+    def __init__(self, draw: Drawer, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
         self.draw, self.round, self.runs = draw, first, 0  # the round that comes next, and all draws so far
         self.kept: dict[int, list[Outcomes]] = {}  # what fits may see of each input
         self.later: dict[int, LaterOutcomes] = {}  # a few of later draws, for their order alone

@@ -35,10 +35,10 @@ from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pools import Pool, Read, hints_of
 from dpaudit.inference.remarks import keys_of, not_read, remarks
-from dpaudit.inference.tasks import FIRST_DRAWS, Draw, Request
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request
 from dpaudit.privacy.claims import Claim
 
-# Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
+# Shares of all draws at which a fixed test's pilot may end, where rules were never wrong; draws that a share must have.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bound on memory
@@ -80,7 +80,7 @@ class LabelGame(Campaign):
         samples: int,
         error_rate: float,
         mode: Mode,
-        draw: Draw,
+        draw: Drawer,
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),

@@ -47,7 +47,7 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
-from dpaudit.inference.tasks import Draw, Task, TaskResult
+from dpaudit.inference.tasks import Drawer, Task, TaskResult
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Cells = NDArray[np.int64]  # a cell for each value of a column; below 0 where it can be in no event
@@ -399,7 +399,7 @@ def _tilted(event: Event, loss: float, own: NDArray[np.bool_]) -> FloatArray:
     return np.where(event == lighter, right, np.where(event == -lighter, other, own))
 
 
-def _replayed(outcomes: Sequence[Outcomes]) -> Draw:
+def _replayed(outcomes: Sequence[Outcomes]) -> Drawer:
     """Carries out tasks with outcomes that are there: the `draw` of a game."""
     taken = [0, 0]
 

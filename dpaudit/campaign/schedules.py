@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.inference.pair_game import PairGame
 
 Mode = Literal["sequential", "adaptive", "fixed"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets; before a fixed test, where fits see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
@@ -26,13 +25,13 @@ PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a se
 # found in half as many draws, and one threshold in about as many; what shows seldom, and then for certain, takes more.
 # At 20,000 draws one of 7,000 finds 7 of 10 leaks of the gallery that one of 4,000 misses.
 FIXED_PILOT, FIXED_SHARE = 8_000, 0.35
-# Draws of one input that fits may see, and so of a pilot: a fit takes 40,000 of both inputs, in fixed mode of half.
+# Draws of an input that fits may see, so of a pilot: a fit takes 40,000 of both (single numbers: 10,000); fixed, half.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 50_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: the most by which one is seen too late
 MIN_ROUND = 16  # labelled draws
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
-MAX_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
+MAX_STEP = 0.3  # of its labelled draws so far: the most of a pair in an adaptive round, but for what others draw of it
 
 
 @dataclasses.dataclass

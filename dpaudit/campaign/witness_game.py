@@ -10,7 +10,7 @@ import numpy as np
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.inference.order import MAX_OBJECTS
-from dpaudit.inference.tasks import Draw, Request, toss
+from dpaudit.inference.tasks import Drawer, Request, toss
 from dpaudit.privacy.claims import FloatArray
 
 MAX_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
@@ -40,7 +40,7 @@ class WitnessGame(Campaign):
         self.asked, self._keeps, self._is_frozen = asked, keeps, False
 
     @classmethod
-    def of_one(cls, asked: Asked, draw: Draw) -> WitnessGame:
+    def of_one(cls, asked: Asked, draw: Drawer) -> WitnessGame:
         """The game of one witness."""
         return WitnessGame(Draws(draw, largest_batch=MAX_BATCH), [asked], MAX_OBJECTS)
 

@@ -59,7 +59,7 @@ GROUPS = {
     "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
     "Output": ("progress", "debug", "help"),
 }  # fmt: skip
-# Options that are not of `dpaudit.audit` itself.
+# Options that the command reads itself; all others go to `dpaudit.audit` as they are.
 OF_COMMAND = {
     "targets", "claim", "pairs", "out", "report", "checkpoint", "resume", "progress", "quiet", "search", "example",
     "user", "examples", "adjacency", "search_budget", "search_pairs", "grey_box", "seconds", "fresh",
@@ -109,8 +109,8 @@ MAX_BROKEN = 3  # messages of pairs that broke
 @click.option(
     "--severity/--no-severity",
     default=None,
-    help="Draws after a violation, for a bound that says how bad it is: half of what remains of the samples; or none. "
-    " [default: four times as many as the verdict took, at least 2,000, at most that half]",
+    help="Draws after a violation, for a bound that says how bad it is: half of what remains of the samples, at least "
+    "2,000 if so many remain; or none.  [default: four times as many as the verdict took, within the same limits]",
 )
 @click.option(
     "--band/--no-band",
@@ -175,8 +175,8 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     """
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.results.model import EXIT_STATUS
+    from dpaudit.subjects.call_limits import until
     from dpaudit.subjects.isolation import as_isolation
-    from dpaudit.subjects.leaving import until
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
     config, seconds = read_config(), given.seconds

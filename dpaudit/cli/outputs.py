@@ -16,7 +16,7 @@ import click
 from dpaudit.cli.group import note, plain, report_error
 from dpaudit.cli.subject_output import LimitedStream, suppressed, warnings_once
 from dpaudit.config import Config, formats
-from dpaudit.subjects.leaving import Hold, same_folder
+from dpaudit.subjects.call_limits import Hold, same_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

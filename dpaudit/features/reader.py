@@ -49,7 +49,7 @@ SUMMARIES = (
     "count", "sum", "norm", "sum of sizes", "largest", "smallest", "position of the largest",
     "position of the smallest", "gap between the largest two", "number of repeats", "number of falls",
     "number below 0", "number of zeros", "last less first", "spread", "lag 1", "lag 2", "smallest gap",
-    "length of the path", "longest run of falls or rises", "as a whole",
+    "length of the path", "longest run of falls or rises", "randomly weighted sum",
 )  # fmt: skip
 
 
@@ -334,8 +334,9 @@ class Reader(Form):
 
 
 class Memory:
-    """Cache of the rows that a reader read of growing outcomes: each output is read once, as long as the reader stays.
+    """Cache of the rows that a reader read of growing outcomes: while it stays, outputs that are objects are read once.
 
+    Outcomes that are arrays of numbers keep no outputs (`Outcomes.raw`) and are read at each call, which is cheap.
     Validity: a row is a function of its output, so that what is remembered is what would be read again.
     """
 
@@ -472,4 +473,4 @@ def correlations(*several: FloatArray) -> FloatArray:
     return rounded(np.multiply(*scaled).sum(axis=1), np.ones(len(several[0])))[:, None]
 
 
-_DIRECTION = np.random.default_rng(5).normal(size=3_000)  # equal rows have equal projections
+_DIRECTION = np.random.default_rng(5).normal(size=3_000)  # weights: equal rows have equal sums

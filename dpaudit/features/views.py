@@ -1,7 +1,7 @@
 """Views: numbers of a row of columns that may tell the label, and the scan that chooses which of them are fitted.
 
 A view is a kind with its columns and a parameter. A kind is a line of `KINDS`, and `proposals` says of which columns it
-is worth a look; what a view is worth the draws decide. A new form of leak is a new line.
+is worth a look; what a view is worth the draws decide. A new form of leak is a new line in both.
 
 The scan asks of each proposed view for the window of its order in which the labels lean most to one side, in standard
 deviations less what the best of as many windows has by chance. Its figure chooses; it is no evidence.
@@ -93,7 +93,7 @@ class View(Form):
 
 @dataclasses.dataclass(frozen=True)
 class ViewKind:
-    """A kind of view that a package adds, by an entry point of the group "dpaudit.views" under its own name.
+    """A kind of view: a line of `KINDS`, or of a package, by an entry point of the group "dpaudit.views" of its name.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ KINDS: dict[str, ViewKind] = {
 
 
 def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0) -> Iterator[list[View]]:
-    """All views that are scanned, of one kind in one list; `n_read` columns were read off, `n_more` add no limit."""
+    """All views that are scanned, alike ones in one list; `n_read` columns were read off, `n_more` add no limit."""
     columns, finite = matrix.shape[1] - n_more, np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
@@ -291,7 +291,7 @@ def lattice_steps(values: FloatArray, labels: NDArray[np.intp]) -> list[float]:
 def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     """Scan statistic of each column for the label, over windows of its order, shape (columns,): see the module.
 
-    Windows of all sizes from six draws on do not cut equal values: a cut moves to the end of the run.
+    Windows, of half of the draws down to six by factors of 1.7, do not cut equal values: a cut moves to the run's end.
     """
     size, columns = numbers.shape
     rows = np.ascontiguousarray(numbers.T)
@@ -360,7 +360,7 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
 
 
 def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0) -> list[View]:
-    """The views that are fitted, the clearest first: at most `SIZES.max_views`, some of each kind."""
+    """The views that are fitted, the clearest first: `SIZES.max_views` at most, a quarter of these from one list."""
     step = max(1, len(labels) // SIZES.scanned)
     some, own = np.asfortranarray(matrix[::step][: SIZES.scanned]), labels[::step][: SIZES.scanned]
     found: list[tuple[float, int, View]] = []

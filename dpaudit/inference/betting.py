@@ -30,7 +30,7 @@ from dpaudit.privacy.claims import Claim, FloatArray, PureDP
 class BettingSizes:
     """The grid of parameter values, and how the power is simulated."""
 
-    # Of the budget: steps of a tenth of it, and of a third of themselves further below.
+    # Of the budget: steps of about a tenth of it; up to a third of it shorter ones, a quarter to a half of their end.
     below: tuple[float, ...] = (0.01, 0.02, 0.04, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52, 0.62, 0.72, 0.82, 0.91)
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
     simulations: int = 400  # audits by which a power is told from .9 with the share below

@@ -37,7 +37,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 class ExactSizes:
     """Pilot draws that fit a predictor, and right guesses that make a rule sure."""
 
-    fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
+    fitted_share: float = 0.5  # of the pilot, for the predictor; the rest chooses the rule: a third chose lucky rules
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
 
 

@@ -23,7 +23,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import packed
 
-COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs: a bound on time; with 3 four keys hid one
+COLUMNS = 16  # of numbers, or leaves of other outputs, that are looked at: a bound on time; 3 missed one key of four
 MAX_SAMPLE = 400  # different outputs that leaves are looked for in: a bound on time (unmeasured)
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")  # whose numbers have no order
 Flags = NDArray[np.bool_]

@@ -1,8 +1,8 @@
 """Low-bit rules: frozen guesses by the low-order bits of an output's numbers, learned, said in words and saved as data.
 
 A rank tree on the codes of a view (`dpaudit.features.low_bits`) gives the log odds of x; over several columns they are
-added up. One part of the training draws grows the trees, the other one chooses the view and the guessing rule, so that
-a tree that learnt its own draws by heart is not taken for a good one.
+added up. Two thirds of the training draws grow the trees. The other third chooses the view and the guessing rule, so
+that a tree that learnt its own draws by heart is not taken for a good one.
 
 What is no number under a column (an exception, an entry that is missing, a text, NaN) has no bits, so it is no evidence
 here: the audit's own tests read it as the outcome that it is. A rule abstains on an output that holds no number in its
@@ -34,7 +34,6 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import scan
 from dpaudit.features.whole_numbers import are_integers
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule
 from dpaudit.inference.independence import COLUMNS, Columns, more_equal
 from dpaudit.inference.payoffs import Inequalities
@@ -217,7 +216,8 @@ def learn_rule(
     are those of the test to come.
     """
     matrix, labels = np.concatenate(batches), np.repeat([1, 0], list(map(len, batches)))
-    is_held = np.concatenate([np.arange(len(side)) for side in batches]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)
+    # Every third draw of an input chooses, the others grow the trees: other shares were not measured.
+    is_held = np.concatenate([np.arange(len(side)) for side in batches]) % 3 == 2
     held, of_held = matrix[is_held], labels[is_held]
 
     def foretold(rule: LowBitRule) -> float:

@@ -64,7 +64,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.independence import COLUMNS as COLUMNS
 from dpaudit.inference.independence import Flags, columns_of, features, log_binomial
-from dpaudit.inference.tasks import Draw, Task
+from dpaudit.inference.tasks import Drawer, Task
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Ended
 
@@ -78,7 +78,7 @@ BATCHES = 32  # small ones, drawn to ask what a batch shares
 # Outcomes of each at most: Laplace noise of which a call shares half as much as each output has of its own is found in
 # 17, 97 and 100% of 32 batches of 16, 32 and 64.
 MAX_BATCH = 64
-MAX_SHARE = 0.06  # of the runs on one input: all of them at most
+MAX_SHARE = 0.06  # of `samples`: all small batches together at most, but for those behind a violation
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 # Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of
@@ -186,7 +186,7 @@ def runs_in_one_call(most: int | None) -> int:
 
 
 def in_small_batches(
-    draw: Draw, samples: int, most: int | None = None, is_violated: bool = False
+    draw: Drawer, samples: int, most: int | None = None, is_violated: bool = False
 ) -> tuple[Change | None, int]:
     """Exchangeability test on `BATCHES` small batches of an input, and their runs: a small share of `samples`.
 
@@ -214,7 +214,7 @@ def in_small_batches(
     return clearest if clearest.p_value <= RATE else None, len(outcomes)
 
 
-def _drawn(draw: Draw, round_: int, sizes: Sequence[int]) -> Outcomes:
+def _drawn(draw: Drawer, round_: int, sizes: Sequence[int]) -> Outcomes:
     """The outcomes of batches of these sizes; none where a call raises."""
     try:
         drawn = draw([Task(0, round_, k, 0, size, (), size) for k, size in enumerate(sizes)])

@@ -46,7 +46,7 @@ from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 class PayoffSizes:
     """The bets of a portfolio, and how its weights are found."""
 
-    # Epsilons of lines: 0, and about half as much again from one to the next.
+    # Epsilons of lines: 0; each next one is twice as large up to 0.2, then about half as large again.
     anchors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
     caps: int = 20  # of the stakes of one order, even in their logarithm
     clips: tuple[float, ...] = (1.5, 2.5, 5.0, 12.0)  # largest predicted ratios of a Renyi bet
@@ -67,7 +67,7 @@ class Bets(ABC):
     they are paid in cells, `bins` says as which bin each of these bets.
     """
 
-    claim: Inequalities
+    inequalities: Inequalities
     at: np.ndarray
     weights: FloatArray
     bins: NDArray[np.intp] | None = dataclasses.field(default=None, kw_only=True)
@@ -157,7 +157,7 @@ class LineBets(Bets):
     down: FloatArray
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
-        epsilons, deltas = self.claim.lines(value)
+        epsilons, deltas = self.inequalities.lines(value)
         rises = np.exp(epsilons[:, self.at])[:, :, None]
         delta, delta_back = deltas[:, self.at]
         price = 0.5 * (delta * self.up.max(axis=1) + delta_back * self.down.max(axis=1))
@@ -179,9 +179,9 @@ class RenyiBets(Bets):
         return [int(self.reverse[np.argmax(self.weights)])] if len(self.at) else [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
-        exponents = self.claim.renyi_exponents(value)[self.reverse.astype(int), self.at]
+        exponents = self.inequalities.renyi_exponents(value)[self.reverse.astype(int), self.at]
         half = np.where(exponents < SIZES.largest_exponent, 0.5 * np.exp(np.minimum(exponents, 700.0)), np.inf)[:, None]
-        orders = np.array(self.claim.claim.orders)[self.at][:, None]
+        orders = np.array(self.inequalities.claim.orders)[self.at][:, None]
         logs = np.log(self.g)
         paid, charged = orders * np.exp((orders - 1.0) * logs), (orders - 1.0) * np.exp(orders * logs)
         stakes = self.stakes[:, None]
@@ -205,29 +205,29 @@ def growth(table: Predicted, first: FloatArray, second: FloatArray) -> float:
     return float(table.mass @ logs)
 
 
-def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
+def best_bets(inequalities: Inequalities, value: float, table: Predicted) -> Bets:
     """The bets of largest predicted growth against a claim at one parameter value.
 
     A stake in each cell is worked out for all cells. Of more cells than there are bins, a choice among bets looks at
     the bins alone that have cells, in which these are alike: a stake on any other bin would have its price.
     """
-    is_renyi = claim.claim.family == "renyi"
-    has_choice = is_renyi or claim.claim.anchored or bool(claim.lines(value)[1].any())
+    is_renyi = inequalities.claim.family == "renyi"
+    has_choice = is_renyi or inequalities.claim.anchored or bool(inequalities.lines(value)[1].any())
     bins, own = table, np.arange(len(table.q))
     if has_choice and len(table.q) > N_BINS:
         own = np.unique(bins_of(table.q), return_inverse=True)[1]
         mass = np.bincount(own, table.mass + 1e-12).astype(float)  # a cell may have none
         bins = Predicted(np.bincount(own, (table.mass + 1e-12) * table.q) / mass, mass)
-    bets = _best_renyi(claim, value, bins) if is_renyi else _best_lines(claim, value, bins)
+    bets = _best_renyi(inequalities, value, bins) if is_renyi else _best_lines(inequalities, value, bins)
     return bets if bins is table else dataclasses.replace(bets, bins=own)
 
 
-def _best_lines(claim: Inequalities, value: float, table: Predicted) -> LineBets:
-    epsilons, deltas = claim.lines(value)
+def _best_lines(inequalities: Inequalities, value: float, table: Predicted) -> LineBets:
+    epsilons, deltas = inequalities.lines(value)
     up = np.maximum(table.q / scipy.special.expit(epsilons[0])[:, None] - 1.0, 0.0)
     down = np.maximum((1.0 - table.q) / scipy.special.expit(epsilons[1])[:, None] - 1.0, 0.0)
-    if not claim.claim.anchored and not deltas.any():
-        return LineBets(claim, np.zeros(1, dtype=np.intp), np.ones(1), up, down)
+    if not inequalities.claim.anchored and not deltas.any():
+        return LineBets(inequalities, np.zeros(1, dtype=np.intp), np.ones(1), up, down)
     ups, of_up = _capped(up, epsilons[0], table.q, table.mass)
     downs, of_down = _capped(down, epsilons[1], 1.0 - table.q, table.mass)
     prices = 0.5 * (deltas[0][:, None, None] * ups[:, :, None] + deltas[1][:, None, None] * downs[:, None, :])
@@ -237,7 +237,7 @@ def _best_lines(claim: Inequalities, value: float, table: Predicted) -> LineBets
     kept = 1.0 / (1.0 + prices[each, i, j])
     up = kept[:, None] * np.minimum(up, ups[each, i][:, None])
     down = kept[:, None] * np.minimum(down, downs[each, j][:, None])
-    bets = LineBets(claim, each, np.ones(len(each)), up, down)
+    bets = LineBets(inequalities, each, np.ones(len(each)), up, down)
     if len(each) == 1:
         return bets
     # Weights sum to at most 1: the larger the stakes that they share, the more portfolios there are.
@@ -257,9 +257,9 @@ def _capped(stakes: FloatArray, epsilons: FloatArray, q: FloatArray, mass: Float
     return caps, np.log1p(capped) @ (mass[own] * q[own]) + lost @ (mass[own] * (1.0 - q[own]))
 
 
-def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBets:
-    exponents = claim.renyi_exponents(value)
-    orders = np.array(claim.claim.orders)
+def _best_renyi(inequalities: Inequalities, value: float, table: Predicted) -> RenyiBets:
+    exponents = inequalities.renyi_exponents(value)
+    orders = np.array(inequalities.claim.orders)
     logs = np.log(table.q / (1.0 - table.q))
     back, at, clip = (one.ravel() for one in np.indices((2, len(orders), len(SIZES.clips))))
     limits = np.log(np.array(SIZES.clips))[clip]
@@ -268,10 +268,10 @@ def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBet
     g = np.exp(np.clip(np.where(back[:, None] == 1, -logs, logs), -limits[:, None], limits[:, None]))
     half = 0.5 * np.exp(exponents[back, at])
     charged = (orders[at] - 1.0) * g.max(axis=1, initial=1e-300) ** orders[at]
-    bets = RenyiBets(claim, at, np.zeros(len(at)), g, back == 1, SIZES.largest_stake / (charged + half))
+    bets = RenyiBets(inequalities, at, np.zeros(len(at)), g, back == 1, SIZES.largest_stake / (charged + half))
     weights = _weights(*bets.each(value), table)
     own = np.flatnonzero(weights)
-    return RenyiBets(claim, at[own], weights[own], g[own], bets.reverse[own], bets.stakes[own])
+    return RenyiBets(inequalities, at[own], weights[own], g[own], bets.reverse[own], bets.stakes[own])
 
 
 def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatArray:

@@ -9,7 +9,7 @@ of `tests/implementations.py` to:
   the game calls before the draws that are counted on them, and never by these draws.
 * **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
   most `level`.
-* **One object.** `is_rejected` *is* `lower` above the budget, once that was asked for: before, it may be too mild.
+* **One object.** `is_rejected` says that `lower`, as far as it was computed, is above the budget: late, never early.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class TaskResult:
     kept: Outcomes | None
 
 
-Draw = Callable[[Sequence[Task]], list[TaskResult]]
+Drawer = Callable[[Sequence[Task]], list[TaskResult]]
 
 
 def toss(labelled: int, coin: np.random.Generator) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class WitnessSizes:
     bins: int = 40  # of a sketch: each has some 50 of 2,000 draws, a standard error of 14%
     few: int = 12  # bins of a sketch of few draws, and draws of each: fewer bins show no form; a standard error of 29%
     tails: float = 0.005  # of the draws beyond the outermost edges of a sketch, on either side
-    joined: float = 0.1  # nats between steps that are joined; a bin has 0.18
+    joined: float = 0.1  # nats between steps that are joined: a bin at 0.55 nats (each has 18% of its nearer edge)
 
 
 SIZES = WitnessSizes()

@@ -51,9 +51,9 @@ from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
 from dpaudit.search.default_domains import guess_domain, is_table
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink, make_smaller
+from dpaudit.subjects.call_limits import interrupted, until, within
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
-from dpaudit.subjects.leaving import interrupted, until, within
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.certificate import Certificate, event_text, loss_text
 from dpaudit.symbolic.certifying import certified

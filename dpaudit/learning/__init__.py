@@ -1,4 +1,4 @@
-"""Learning: the probability of label 1 of an output, at any scale, from draws that nothing is bet on yet.
+"""Learning: the probability of label 1 of an output, at any scale, from draws of earlier rounds, counted already.
 
 The room knows columns of numbers and labels, and nothing of claims or tests. Rank trees (`dpaudit.learning.rank_tree`)
 grow on views of the columns, some of which are learned themselves (`dpaudit.learning.learned_views`); a mixture

@@ -303,9 +303,9 @@ def shift_likelihoods(log_odds: FloatArray, ones: FloatArray | Labels, draws: Fl
 def shift_trees(forest: Forest, likelihoods: FloatArray) -> list[Shifts]:
     """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
 
-    About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
-    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees
-    is exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
+    A priori 0.3 cells of a level and half an atom leave in the mean, and cells at both ends more easily: what is rare
+    is mostly in a tail. So rare values, narrow intervals and tails are found anywhere. The sum over all such trees is
+    exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
 
     Parameters
     ----------

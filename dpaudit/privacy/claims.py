@@ -43,7 +43,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import short_form
 
 FloatArray = NDArray[np.float64]
-REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
+REPORT_DELTA = 1e-6  # where a claim's parameter is no epsilon, epsilon is reported at this one
 HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
 LOWER_ORDERS = 2.0, 8.0
 TOLERANCE = 1e-9  # slack of what users compute in double precision: distances, trade-off functions, changes of inputs
@@ -180,7 +180,7 @@ class Claim(ABC):
 
     @classmethod
     def redefined(cls, names: Sequence[str]) -> tuple[type[Claim], list[str]]:
-        """The class of this module that the claim is of, and those of its attributes that the claim has of its own."""
+        """The nearest class of this module that this one is or inherits from, and which of `names` it replaces."""
         family = next(kind for kind in cls.__mro__ if kind.__module__ == __name__)
         return family, [name for name in names if getattr(cls, name) is not getattr(family, name)]
 
@@ -198,7 +198,7 @@ class Claim(ABC):
 
     @property
     def report_delta(self) -> float:
-        """The delta at which epsilon is reported: the claim's own, or `REPORT_DELTA` where it has none."""
+        """The delta at which epsilon is reported: `delta`, or `REPORT_DELTA` where the parameter is no epsilon."""
         return self.delta
 
     @property
@@ -626,7 +626,7 @@ class Distance(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class MetricDP(Claim):
-    """d_X-privacy: for each pair, the pair's own budget d_X (DX-D2).
+    """d_X-privacy: for each pair, the pair's own budget d_X (definition DX-D2 of the ledger of papers).
 
     Parameters
     ----------

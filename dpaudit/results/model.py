@@ -1,6 +1,7 @@
 """Results: verdicts, findings and the one versioned result that every report is rendered from.
 
-Conventions: epsilon, budgets and losses in nats; `samples` counts runs of the mechanism; wealth is a natural logarithm.
+Conventions: epsilon, budgets and losses in nats; `samples` of a result counts runs of the mechanism, that of a finding
+or a severity labelled draws; wealth is a natural logarithm.
 The saved form (`audit.json`, schema `dpaudit.audit/1`, published in `dpaudit/schemas/`) is strict JSON: infinities are
 the strings "inf" and "-inf", and what does not apply is null. A file is written complete or not at all.
 """
@@ -88,7 +89,7 @@ class LearnedLoss(Form):
     event_mass: float | None = None
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Say what is of plants is left out where there are none."""
+        """Leave out fields that have their defaults; a form that does not decide keeps those about plants."""
         left_out = set() if self.plants or not self.decides else {"found", "plants", "decides"}
         left_out |= {"event_mass"} if self.event_mass is None else set()
         return {key: value for key, value in record.items() if key not in left_out}
@@ -117,12 +118,12 @@ class PlantedCell:
 class Power(Form):
     """Power of the check: the alternative is of randomised-response type.
 
-    The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
-    inside it the log-odds of the label are `detectable`, symmetrically in both directions; outside it the two laws
-    agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if
-    its rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim.
-    inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
-    of it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
+    The alternative: outputs fall into an event of two parts, with probability `event_mass` on either input. In one part
+    the log odds of x over x_prime are the loss, in the other minus the loss; outside the event the two laws agree.
+    `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if its
+    rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim. inf:
+    no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form of
+    it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
     `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in
     older files, and for the pairs of an all-pairs table that were not examined in depth. `cells` are all plants of the
     pair itself, by form, mass and loss. `by_mass`, of the pair that was tested least well, has what `detectable` is of
@@ -181,7 +182,7 @@ class Power(Form):
         return max(self.detectable / limit, self.deciding / (allowance * limit))
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Say what is of plants is left out where there are none."""
+        """Leave out what is empty, and the fields about plants where none were planted."""
         unknown = {"cells", "planted_draws"} if not self.is_planted else set()
         unknown |= {name for name in ("by_mass", "samples_needed") if not record[name]}
         return {name: value for name, value in record.items() if name not in unknown}
@@ -306,9 +307,9 @@ class Finding(Form):
     ratio_lower : float or None
         parameter_lower / parameter_budget; inf for a violated pair of budget 0, None for another pair of budget 0.
     log_wealth : float or None
-        Natural logarithm of the e-value against the budget (sequential mode and Renyi families; else None).
+        Natural logarithm of the e-value against the budget (None in fixed mode, but for Renyi families).
     p_value : float or None
-        Of the exact test against the budget (fixed mode; else None), before the division of the error rate.
+        Of the exact test against the budget, before the division of the error rate (None where there is an e-value).
     error_share : float
         The share of 1 - confidence that the bounds of this pair's game were given. A pair of an all-pairs table that
         was examined in depth has two tests, the table's and the depth's, whose shares add up to its own. This is the
@@ -444,15 +445,15 @@ class AuditResult(Saved, Shown):
     report_delta : float
         The delta at which `epsilon_lower` stands.
     samples : int
-        Runs of the mechanism, all sides and pairs, a shared draw counted once; without those of the floating-point
-        check.
+        Runs of the mechanism for verdicts, bounds, the order of draws and the band, all sides and pairs, a shared draw
+        counted once; without those of a search, of the floating-point check and of other side findings.
     seconds : float
     subject : dict
         `name`, `target` (as the command line names it, or null), `fingerprint`, `interface` (how it is called).
     environment : dict
         Versions of Python, numpy, scipy and dpaudit, and the platform.
     options : dict
-        The remaining options of the call, as given.
+        The remaining options of the call, and what the audit made of them, such as "asked_mode" and "resumed".
     floating_point : FloatingPointFinding or None
         What the low bits of the outputs give away: a finding of its own, which neither the verdict nor any bound above
         depends on. None if the check was turned off, and in results that older versions saved.
@@ -565,8 +566,8 @@ class AuditResult(Saved, Shown):
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """The content of audit.json: with the largest bounds, and without what was not asked for."""
         record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
-        asked_for = {name for name in ("trade_off", "universe") if record[name] is None}
-        return {name: value for name, value in record.items() if name not in asked_for}
+        unasked = {name for name in ("trade_off", "universe") if record[name] is None}
+        return {name: value for name, value in record.items() if name not in unasked}
 
     @classmethod
     def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Run the sequential test on a subject, and turn what one of its calls raises into findings of errors."""
+"""Make the label game of a subject, in any mode, and put what one of its calls raises into words."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ def to_data(value: Any) -> Any:
         return [to_data(item) for item in value]
     if isinstance(value, Noted):
         return {"noted": [to_data(value.bare), to_data(value.beside)]}
-    if kind in KINDS:
-        return {kind.__name__.lower(): KINDS[kind][0](value)}
+    if kind in SAVED_FORMS:
+        return {kind.__name__.lower(): SAVED_FORMS[kind][0](value)}
     if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in ARRAYS:
         name = "array" if kind is np.ndarray else "scalar"
         return {name: [value.dtype.str, list(value.shape), _text(value.tobytes())]}
@@ -207,7 +207,7 @@ def _read_array(content: Any) -> NDArray[Any]:
 
 
 # Each type as JSON and back; its name in lower case stands before it.
-KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+SAVED_FORMS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     float: (float.hex, float.fromhex),
     tuple: (_list, lambda content: tuple(map(from_data, content))),
     set: (_sorted, lambda content: set(map(from_data, content))),
@@ -224,7 +224,7 @@ KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **{kind.__name__.lower(): reader for kind, (_, reader) in KINDS.items()},
+    **{kind.__name__.lower(): reader for kind, (_, reader) in SAVED_FORMS.items()},
     "noted": lambda content: noted(*map(from_data, content)),
     "array": _read_array,
     "scalar": lambda content: _read_array(content)[()],

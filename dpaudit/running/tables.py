@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 
 MAX_TABLES = 100  # and indices that are looked at
 MAX_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
-KINDS: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
+COLUMN_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
 Row = dict[str, Any]
 
 
@@ -29,7 +29,7 @@ class Tables:
             tables = (name for name, (kind, *_) in self.layout.items() if kind == "table")
             self.columns = {table: columns_of(empty.execute, table) for table in tables}
         found = re.findall(r"(\w+) (integer|real|text|blob)( not null| primary key)?", sql)
-        self.types = {name: (*KINDS[kind], *(() if bound else (type(None),))) for name, kind, bound in found}
+        self.types = {name: (*COLUMN_TYPES[kind], *(() if bound else (type(None),))) for name, kind, bound in found}
 
     def make(self, execute: Any) -> None:
         """Make the tables."""

@@ -19,14 +19,14 @@ import numpy as np
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference.tasks import Draw, Task, TaskResult
+from dpaudit.inference.tasks import Drawer, Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, open_workers, outcome
+from dpaudit.subjects.call_limits import end_of_time, until
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.worker import global_state
-from dpaudit.subjects.leaving import end_of_time, until
 from dpaudit.subjects.plain import Seen
 
 STARTING_SECONDS = 1.0  # that starting workers takes, about: an audit that draws for longer starts them beside it
@@ -138,7 +138,7 @@ class WorkerPool:
         seed: int,
         purpose: int,
         moved: dict[int, bool] | None = None,
-    ) -> Draw:
+    ) -> Drawer:
         """Function that carries out one purpose's tasks, on `data` by position; `moved` is filled as `DrawJob` says."""
         return functools.partial(self.carry_out, DrawJob(subject, data, seed, purpose, {} if moved is None else moved))
 

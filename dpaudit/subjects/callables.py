@@ -24,10 +24,10 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.subjects.call_limits import Hold
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
-from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_in_sample
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers

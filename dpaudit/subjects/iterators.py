@@ -25,7 +25,7 @@ from dpaudit.subjects.tracebacks import is_of_output
 
 MAX_PIECES = 10_000  # of one output, in all its parts: a generator need not have an end
 MAX_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
-ENDS = object()  # behind the last piece
+NO_MORE = object()  # behind the last piece
 MAX_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
 
 
@@ -109,7 +109,7 @@ def _check_is_there(value: Any) -> None:
         return  # characters that are there
     if count > MAX_COUNTED:
         raise ValueError(f"an output must have at most {MAX_COUNTED:,} pieces, got a {kind} of {count:,}.")
-    if next(itertools.islice(iter(value), count, None), ENDS) is not ENDS:
+    if next(itertools.islice(iter(value), count, None), NO_MORE) is not NO_MORE:
         raise ValueError(f"an output must end, got a {kind} of more pieces than its length, {count:,}.")
 
 

@@ -29,7 +29,7 @@ from dpaudit.errors import UsageError
 
 SIZE_NAMES = ("size", "n")
 ROLE_OF_NAME = {"rng": "generator", "random_state": "random_state", "seed": "seed"}
-KINDS: dict[str, tuple[type, str]] = {  # by role: what may be annotated, and what is passed
+ROLES: dict[str, tuple[type, str]] = {  # by role: what may be annotated, and what is passed
     "generator": (np.random.Generator, "a numpy.random.Generator"),
     "random_state": (np.random.RandomState, "a numpy.random.RandomState"),
     "random": (random.Random, "a random.Random"),
@@ -67,7 +67,7 @@ def passed_text(keywords: tuple[tuple[str, str], ...], message: str) -> str:
     >>> passed_text((("rng", "generator"),), "AttributeError: 'Generator' object has no attribute 'rand'")
     'dpaudit passed rng as a numpy.random.Generator: annotate the parameter to be given another kind.'
     """
-    named = [(name, KINDS[role]) for name, role in keywords if role in KINDS]
+    named = [(name, ROLES[role]) for name, role in keywords if role in ROLES]
     found = [f"{name} as {text}" for name, (kind, text) in named if re.search(rf"\b({kind.__name__}|seed)\b", message)]
     return f"dpaudit passed {', '.join(found)}: annotate the parameter to be given another kind." if found else ""
 
@@ -136,9 +136,9 @@ def _roles(annotation: Any, function: Any) -> list[str]:
         try:
             annotation = eval(annotation, _globals_of(function))  # as `typing.get_type_hints` does
         except Exception:
-            return [role for found in _NAMED.findall(annotation) for role, one in zip(KINDS, found, strict=True) if one]
+            return [role for found in _NAMED.findall(annotation) for role, one in zip(ROLES, found, strict=True) if one]
     if isinstance(annotation, type) and typing.get_origin(annotation) is None:
-        return [role for role, (kind, _) in KINDS.items() if issubclass(annotation, kind) and annotation is not bool]
+        return [role for role, (kind, _) in ROLES.items() if issubclass(annotation, kind) and annotation is not bool]
     for name in ("__value__", "__supertype__", "__bound__"):  # an alias, a new type, a type variable
         if (inner := getattr(annotation, name, None)) is not None:
             return _roles(inner, function)

@@ -36,12 +36,12 @@ from dpaudit.errors import OutOfTimeError, ProgramError, UsageError
 from dpaudit.files import parsed_json
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import as_claim, parse_claim
+from dpaudit.subjects.call_limits import end_of_time, is_time_over
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.isolation.fork_server import ANSWER_SECONDS, ForkServer, ForkServerLost
 from dpaudit.subjects.isolation.limits import OUTPUTS_A_LIMIT
-from dpaudit.subjects.leaving import end_of_time, is_time_over
 from dpaudit.subjects.protocol import WHOLE_DOUBLES
 
 PROTOCOL = 1

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.parameters import KINDS
+from dpaudit.subjects.parameters import ROLES
 from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exact_draws import ExactDraws
@@ -162,7 +162,7 @@ def untraced_randomness(subject: Subject, library: str) -> str:
     own = "random" if library == "random" else "generator"
     others = [role for _, role in subject.keywords if role not in ("size", own)]
     if others:
-        return "takes a seed" if "seed" in others else f"takes {KINDS[others[0]][1]}"
+        return "takes a seed" if "seed" in others else f"takes {ROLES[others[0]][1]}"
     return "" if "rng" in subject.interface else "takes no generator"
 
 

@@ -22,9 +22,9 @@ from scipy.special import bdtr, bdtrc
 
 from dpaudit.features.identity import identity, with_notes
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
+from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.leaving import interrupted
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
 from dpaudit.symbolic.tracing import Suspended

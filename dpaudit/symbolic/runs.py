@@ -23,9 +23,9 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.identity import identity
+from dpaudit.subjects.call_limits import Hold
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
-from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-from dpaudit.subjects.leaving import interrupted
+from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
 from dpaudit.symbolic.generators import PythonRng

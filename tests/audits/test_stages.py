@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import dpaudit
 from dpaudit.audits import stages
 from dpaudit.audits.options import Options
 from dpaudit.audits.stages import STAGES, Stage, play_stages
+from dpaudit.errors import OutOfTimeError
 from dpaudit.running import streams
 
 OPTIONS = Options(1_000, "sequential", 0.95, 1, 0.1, 2.0, None, None)
@@ -28,6 +30,7 @@ def test_stages_that_draw_labels_or_test_have_a_rate_that_the_options_fix():
     rates = {type(stage).__name__: stage.rate(OPTIONS) for stage in STAGES}
     assert rates["LowBits"] == rates["Timing"] == rates["Independence"] == 1e-3
     assert rates["BandStage"] == pytest.approx(0.01) and rates["SeverityStage"] == pytest.approx(0.05)
+    assert rates["Dependence"] == 2e-9  # small batches, and more of them where these hint
     assert rates["Metadata"] == rates["Containment"] == rates["SearchReport"] == rates["GreyBoxStage"] == 0.0
     other = dataclasses.replace(OPTIONS, samples=10, severity=True, band=True, floating_point=False)
     assert rates == {type(stage).__name__: stage.rate(other) for stage in STAGES}
@@ -54,6 +57,24 @@ def test_a_stage_that_cannot_run_says_why_and_draws_nothing():
 
     play_stages(None, (One(False, "never said"), One(True, "draws depend"), One(True, "")))
     assert said == ["draws depend", "ran"]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_stage_is_listed_as_cut_only_where_it_did_not_end(ends, monkeypatch):
+    over = []
+    monkeypatch.setattr(stages, "is_time_over", lambda: bool(over))
+
+    class One(Stage):
+        what = "one"
+
+        def run(self, run):
+            over.append(True)
+            if not ends:
+                raise OutOfTimeError
+
+    run = types.SimpleNamespace(cut=[])
+    play_stages(run, (One(),))
+    assert run.cut == ([] if ends else ["one"])
 
 
 def test_where_draws_depend_no_stage_that_supposes_independence_has_run():

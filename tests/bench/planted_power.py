@@ -25,8 +25,9 @@ from scipy.special import expit
 from scipy.stats import fisher_exact
 
 import dpaudit
+from dpaudit.arguments import MODES
 from dpaudit.campaign.planting import SIZES, Planting, Seen, mass_of
-from dpaudit.campaign.schedules import MODES, Mode
+from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import PureDP

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpaudit.arguments import MODES
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.schedules import MODES, schedule_of
+from dpaudit.campaign.schedules import schedule_of
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import PureDP
 

@@ -94,3 +94,8 @@ def test_each_column_of_a_reader_has_a_name(shape, is_near):
     width = outputs.numbers.shape[1]
     reader = Reader.learn([outputs, outputs], ((0.0,) * width, (1.0,) * width) if is_near else ())
     assert reader(outputs).shape == (30, reader.n_columns) and reader.n_columns == len(reader.names)
+
+
+def test_a_weighted_sum_is_said_in_words():
+    outputs = read_outputs(np.random.default_rng(1).normal(size=(30, 5)), 30)
+    assert "the randomly weighted sum of the numbers of the output" in Reader.learn([outputs, outputs]).names

@@ -14,7 +14,7 @@ from dpaudit.audits import climbing
 from dpaudit.audits.climbing import LIMITS, Climb, climb, space_of
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
-from dpaudit.subjects.leaving import until
+from dpaudit.subjects.call_limits import until
 
 SEED = 20_261_128
 EPS = PureDP(1.0)

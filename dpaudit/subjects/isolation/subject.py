@@ -36,13 +36,13 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.call_limits import Hold, end_of_time
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
-from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import unpacked
 from dpaudit.subjects.tracebacks import is_new_kind
 

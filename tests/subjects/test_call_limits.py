@@ -11,7 +11,7 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import OutOfTimeError
-from dpaudit.subjects.leaving import interrupted
+from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 
 PATIENCE = 5.0  # seconds of the processor in which a loop that is not broken off ends by itself

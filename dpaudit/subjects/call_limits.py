@@ -1,4 +1,4 @@
-"""Traces of calls: a copy of the process, another working directory; and the limit of time that ends them.
+"""Limits on calls: their time, a copy of the process that one leaves behind, another working directory.
 
 A mechanism that calls `os.fork` returns twice. The second auditor would draw, look and write beside the first one, so
 the copy is ended as soon as the call comes back in it.
