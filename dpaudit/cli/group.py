@@ -137,7 +137,7 @@ def command(
             try:
                 function(ctx, types.SimpleNamespace(**given))
             finally:
-                for folder in NEW_FOLDERS:  # the name may be misspelt
+                for folder in NEW_FOLDERS[:1]:  # the one that was asked for: its name may be misspelt
                     note(f"Note: the folder {plain(str(folder))} was not there, and was made.")
 
         run.__doc__ = function.__doc__

@@ -324,13 +324,13 @@ def test_the_command_writes_one_report_of_all_files(saved, project):
     shown = run(*saved, "--profile", "compliance", "--report", "html,md,json,junit,sarif,in-toto", "--out", "o")
     assert shown.exit_code == 0, shown.output
     names = ["html", "md", "json", "junit.xml", "sarif", "intoto.json"]
-    assert shown.output.split() == [f"o/compliance.{name}" for name in names]
+    assert shown.stdout.split() == [f"o/compliance.{name}" for name in names]
     assert "Compliance report: Ours" in (project / "o" / "compliance.html").read_text()
 
 
 def test_the_command_writes_each_file_for_itself_in_the_plain_profile(saved):
     shown = run(*saved, "--report", "md,sarif", "--out", "o")
-    places = [line.rpartition("/")[2] for line in shown.output.split()]
+    places = [line.rpartition("/")[2] for line in shown.stdout.split()]
     assert places == ["audit.md", "audit.sarif", "check.md", "check.sarif", "utility.md", "utility.sarif"]
 
 

@@ -200,7 +200,7 @@ def test_the_command_signs_and_verifies(synthetic, project, keys_in):
         return CliRunner().invoke(main, ["report", *arguments])
 
     shown = run("audit.json", "--profile", "compliance", "--report", "in-toto", "--out", "o", "--sign", "key.pem")
-    assert shown.output.split() == ["o/compliance.intoto.json", "o/compliance.intoto.dsse.json"]
+    assert shown.stdout.split() == ["o/compliance.intoto.json", "o/compliance.intoto.dsse.json"]
     verify = ["--verify", "o/compliance.intoto.dsse.json", "--key", "public.pem"]
     shown = run(*verify, "audit.json")
     assert shown.exit_code == 1 and "All 1 of these results" in shown.output

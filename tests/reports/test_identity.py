@@ -304,7 +304,7 @@ def test_the_command_signs_by_an_identity_and_verifies_it(instance, synthetic, p
         return CliRunner().invoke(main, ["report", *arguments])
 
     made = run("audit.json", "--profile", "compliance", "--report", "md", "--out", "o", "--sign-identity")
-    assert made.output.split() == ["o/compliance.md", "o/compliance.sigstore.json"]
+    assert made.stdout.split() == ["o/compliance.md", "o/compliance.sigstore.json"]
     verify = ["--verify", "o/compliance.sigstore.json"]
     who = ["--identity", WHO, "--issuer", ISSUER, "--trusted-root", str(root)]
     shown = run(*verify, *who, "audit.json")
