@@ -165,6 +165,7 @@ class PlainWriter:
                 return Opaque(kind.__qualname__)
             return Opaque(kind.__qualname__, text=value.__qualname__, beside={"state": value.__module__})
         if isinstance(value, enum.Enum):
+            TRAVERSAL.is_told = False  # its value is read, and pickle writes its name
             if isinstance(value, int | float | str):
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
             beside = {"state": self.plain(value.value, depth + 1)}

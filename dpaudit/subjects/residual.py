@@ -21,6 +21,7 @@ import io
 import operator
 import pickle
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -38,7 +39,10 @@ RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np
 ARROWS: set[type] = set()  # classes of pyarrow that were met
 KEPT_KINDS = "biufcmM"  # kinds of arrays that are plain data as they are
 PROTOCOL = 2  # of pickle
-MAX_FORMS, MAX_FORM = 1_000, 1 << 14  # forms that are remembered, and bytes of each: a bound on memory
+# Forms that are remembered, and bytes of each and of the leaves that were looked for in it: 32 MB in all.
+MAX_FORMS, MAX_FORM = 1_000, 1 << 14
+# Packages whose classes hand over the same state to pickle each time, and hold nothing that it does not write.
+TRUSTED = frozenset({"_codecs", "builtins", "datetime", "numpy", "pandas", "pyarrow"})
 MOMENTS = (datetime.date, datetime.time, datetime.datetime, datetime.timedelta)  # pickled as bytes
 
 
@@ -61,7 +65,9 @@ def held(value: Any) -> Any:
         return _some({"zone": getattr(value, "tzinfo", None), "fold": getattr(value, "fold", 0) or None})
     if isinstance(value, np.dtype):
         return _some({"name": str(value), "metadata": dict(value.metadata or {})})
-    if kind.__module__.partition(".")[0] == "pyarrow" and hasattr(value, "to_pylist"):  # its bytes are those of these
+    if (
+        kind.__module__.partition(".")[0] == "pyarrow" and hasattr(value, "to_pylist") and hasattr(value, "type")
+    ):  # its bytes are those of these
         ARROWS.add(kind)
         return {"type": str(value.type), "items": value.to_pylist()}
     try:
@@ -179,7 +185,7 @@ class Known:
     def arrow(self, array: Any) -> tuple[Any, ...]:
         """Reduction of an array of pyarrow."""
         items = array.to_pylist()
-        return tuple, (str(array.type), self._in_a_row(items, items))
+        return tuple, (type(array), str(array.type), self._in_a_row(items, items))
 
     def _in_a_row(self, items: list[Any], row: list[Any]) -> Any:
         return self.less(items) if SCALARS.issuperset(map(type, row)) else items
@@ -200,7 +206,8 @@ class Forms:
     were looked for in it were read. (Where a dictionary in it has the names of the one that was read it is not kept.)
 
     Validity: what is remembered is a function of the form, so that no output shows in what is read of another. Objects
-    are not remembered where more than pickle's own bytes was looked at, such as the items of a class that makes them.
+    are not remembered where more than pickle's own bytes was looked at, such as the items of a class that makes them,
+    nor where a class of another package than `TRUSTED` is met, which may hand over something else each time it is asked.
     """
 
     def __init__(self) -> None:
@@ -222,7 +229,8 @@ class Forms:
         rest = known.less(rest)
         asked = self.asked.get(form, frozenset(known.asked))
         answers = asked & known.leaves
-        if content and len(content) <= MAX_FORM and is_told and not any(type(one) is frozenset for one in answers):
+        is_small = content is not None and len(content) + sum(map(sys.getsizeof, asked)) <= 2 * MAX_FORM
+        if is_small and is_told and not any(type(one) is frozenset for one in answers):
             self._remembered((form, answers), rest)
             self.asked[form] = asked
         return rest
@@ -235,13 +243,24 @@ class Forms:
         return found
 
 
+class _FormWriter(pickle.Pickler):
+    """Pickler of objects of trusted classes alone."""
+
+    def reducer_override(self, value: Any) -> Any:
+        is_code = isinstance(value, type | types.FunctionType | types.BuiltinFunctionType)
+        own = value if is_code or type(value).__module__.startswith("_cython_") else type(value)
+        if str(own.__module__).partition(".")[0] not in TRUSTED:
+            raise pickle.PicklingError
+        return NotImplemented
+
+
 def form_of(value: Any, known: Known) -> bytes | None:
     """The bytes that pickle writes of an object, in which arrays of known numbers stand without them.
 
-    None where pickle refuses it.
+    None where pickle refuses it, and where it holds anything of a class that is not trusted: that is not asked.
     """
     content = io.BytesIO()
-    writer = pickle.Pickler(content, PROTOCOL, fix_imports=False)
+    writer = _FormWriter(content, PROTOCOL, fix_imports=False)
     writer.dispatch_table = {**copyreg.dispatch_table, np.ndarray: known.array, **dict.fromkeys(ARROWS, known.arrow)}
     try:
         writer.dump(value)

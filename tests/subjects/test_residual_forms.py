@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import enum
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dpaudit.subjects import plain, residual
@@ -45,6 +47,23 @@ class Odd:
 
     def __reduce__(self):
         return Odd, (self.value,)
+
+
+class Counting:
+    """An object that hands over its value at the second time alone."""
+
+    def __init__(self, value):
+        self.value, self.asked = value, 0
+
+    def __getstate__(self):
+        self.asked += 1
+        return {"value": self.value if self.asked > 1 else 0}
+
+
+class Changed(enum.Enum):
+    """A member whose value a program may change."""
+
+    A = ["a"]  # noqa: RUF012
 
 
 @dataclasses.dataclass
@@ -128,6 +147,9 @@ ATTRIBUTES = [
     lambda rng, table: Odd(view([1.0], of=int(rng.integers(2)))),
     lambda rng, table: Odd([Odd("ab")] * 2 if rng.integers(2) else [Odd("ab"), Odd("ab")]),
     lambda rng, table: b"ab",
+    lambda rng, table: (pa.array if rng.integers(2) else lambda items: pa.chunked_array([items]))(["ab", "c"]),
+    lambda rng, table: Counting(int(rng.integers(2))),
+    lambda rng, table: Changed.A,
     lambda rng, table: table,
 ]  # fmt: skip
 
@@ -245,6 +267,25 @@ def test_what_is_asked_of_an_output_is_part_of_its_form(monkeypatch):
     first, other, last = (written(seen(output)) for output in outputs)
     assert "'ab'" in other.partition("with")[2]
     assert first == last and first.count("'ab'") == last.count("'ab'") == 1
+
+
+def test_what_a_class_hands_over_is_asked_once_whatever_was_read_before(monkeypatch):
+    """What an object of another package holds is not remembered, which may change where its bytes do not."""
+    monkeypatch.setattr(TRAVERSAL, "forms", Forms())
+    read = []
+    for value in (5, 7):
+        table = pd.DataFrame({"a": [1.5]})
+        table.attrs = {"counted": Counting(value), "member": Changed.A}
+        Changed.A.value[0] = value
+        read.append(written(seen(table)))
+    assert "'value'" in read[0] and "int 5" in read[0] and "int 7" in read[1]
+
+
+def test_what_is_remembered_is_small(monkeypatch):
+    monkeypatch.setattr(TRAVERSAL, "forms", Forms())
+    for k in range(3):
+        seen(pd.DataFrame({"text": [f"{'long ' * 20}{i + k}" for i in range(2_000)]}))
+    assert not TRAVERSAL.forms.known
 
 
 @pytest.mark.parametrize(
