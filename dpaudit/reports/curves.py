@@ -24,7 +24,7 @@ from typing import Any
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import Figure, Plot, Scale, Series
+from dpaudit.reports.drawing import Figure, Plot, Scale, Series, Table
 from dpaudit.reports.wording import (
     compared,
     lower_text,
@@ -44,6 +44,7 @@ LARGEST_EPSILON = 30.0  # on the axis
 MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
+N_ROWS = 16  # about, of the table of a trade-off curve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,12 +212,20 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     upper = [(point.type_one, point.upper) for point in known_at]
     lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
     series = [Series("limit", claimed, "the claim allows no attack below")]
-    series.append(Series("curve w0", upper, "some attack is at or below, with confidence", text=upper_text))
+    series.append(Series("curve w0", upper, "some attack is at or below, with confidence"))
     if lower:
         description, label = joined(description, said("figure.band_lower")), "no threshold of this score is below"
-        series.append(Series("curve w1", staircase(lower), f"{label}, with confidence", text=lower_text))
+        series.append(Series("curve w1", staircase(lower), f"{label}, with confidence"))
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
-    return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "")
+    some = sorted({*range(0, len(known_at), max(1, len(known_at) // N_ROWS)), len(known_at) - 1})
+    rows = tuple(  # the points that were measured: between them the claim's curve is below its chord
+        (number_text(one.type_one, 3), number_text(one.claimed, 3), upper_text(one.upper, 3),
+         lower_text(one.thresholds_lower, 3))[: 3 + bool(lower)]
+        for one in (known_at[k] for k in some)
+    )  # fmt: skip
+    columns = ("type I error", "claimed at least", "at most", "thresholds at least")[: 3 + bool(lower)]
+    data = Table("", columns, rows, len(known_at) - len(rows))
+    return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
 
 
 def staircase(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:

@@ -127,7 +127,8 @@ def heatmap(result: AuditResult) -> Figure | None:
     skipped = sum(verdict is None for _, verdict in worst.values())
     facts = {"cells": plural(len(worst) - skipped, "cell"), "skipped": skipped, "count": count, "top": top}
     largest = compared(result.ratio_lower, 1.0)[0]  # of the result: a saved table has bounds of five digits
-    description = said("figure.matrix", violated=plural(len(violated), "pair"), largest=largest, **facts)
+    broken = plural(sum(verdict == "violated" for *_, verdict in cells), "pair")
+    description = said("figure.matrix", violated=broken, largest=largest, **facts)
     note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(worst) < len(cells) else "")
     data = _pair_data(result) if result.universe is None else Table("", (), ())  # which the page has above
     return _matrix(names, steps, violated if len(violated) <= OUTLINED else [], top, description, note, data)
@@ -297,7 +298,7 @@ def wealth(result: AuditResult) -> Figure | None:
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
     caption = f"threshold log(1 / share of the error rate): {level}{several}"
-    for k, one in enumerate(dict.fromkeys((levels[0], levels[-1]))):
+    for k, one in enumerate(filter(math.isfinite, dict.fromkeys((levels[0], levels[-1])))):
         series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]

@@ -27,7 +27,7 @@ from dpaudit.reports.figures import INTERVALS, plot_of
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import clean, compared, date_text, plural, status_word, upper_text
-from dpaudit.reports.words import said
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
 
@@ -304,15 +304,16 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
 
 def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
-    measured = [point for point in course if point.line.low is not None][-INTERVALS:]
+    measured = [point for point in course if point.line.low is not None]
     if not measured:
         return None
     broken = sum(point.line.verdict == "violated" for point in measured)
     facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
+    last = said("figure.history_last", shown=INTERVALS) if len(measured) > INTERVALS else ""
     bars = [
         dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
-        for one in measured
+        for one in measured[-INTERVALS:]
     ]
     data = Table("", ("release", *MEASURED), tuple(map(_row, measured)))
     title, note = "Proven loss over the promise, release by release", said("figure.promises_note")
-    return plot_of(bars).figure(f"{prefix}-history", title, said("figure.history", **facts), note, data)
+    return plot_of(bars).figure(f"{prefix}-history", title, joined(said("figure.history", **facts), last), note, data)

@@ -66,7 +66,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 def _some(texts: Sequence[str]) -> str:
     more = f" And {len(texts) - SHOWN:,} more." if len(texts) > SHOWN else ""
-    return clean(_joined(texts[:SHOWN]) + more, MAX_CHARACTERS) if texts else ""
+    return clean(_joined(texts[:SHOWN]), MAX_CHARACTERS) + more if texts else ""
 
 
 def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:

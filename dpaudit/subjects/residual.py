@@ -207,7 +207,7 @@ class Forms:
 
     Validity: what is remembered is a function of the form, so that no output shows in what is read of another. Objects
     are not remembered where more than pickle's own bytes was looked at, such as the items of a class that makes them,
-    nor where a class of another package than `TRUSTED` is met, which may hand over something else each time it is asked.
+    nor where a class of another package than `TRUSTED` is met, which may hand over something else the next time.
     """
 
     def __init__(self) -> None:
