@@ -496,6 +496,7 @@ class _Judging:
         runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
         of_them = f"{self.limit - self.left:.3g} s and {runs:,} runs, those of an audit apart (seed {self.seed})"
         if self.refuted is not None:
+            self.noise_free = None  # whoever interrupts does not want the program called again
             return f"Refuted, after {of_them}: {self.refuted().statement}"
         said = [f"Nothing is decided yet, after {of_them}."]
         if kept := sum(bool(self._kept_by(pair)) for pair in self.pairs):
