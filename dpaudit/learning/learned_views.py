@@ -51,7 +51,8 @@ class LinearSizes:
 
 
 # Their slopes: log odds of Laplace noise change within a part of the spread that is the smaller, the less it loses. Of
-# one number, loss 1 under a claim of .8, the second takes 15% off the draws, .5 8%, and 2 under 1 nothing (80 seeds).
+# one number, loss 1 under a claim of .8, the second takes 15% off the draws, .5 8%, and 2 under 1 nothing (the 80 seeds
+# that it was chosen on; decision 56 has others).
 SOFT_SIGNS = {"soft signs": 1.5, "steep signs": 3.0}
 
 
@@ -363,7 +364,7 @@ def learners(
 
     A regression has at most `max_columns`, which the chosen views name where more were read; one more has `counts`. A
     difference of means has all that were read, from six on: of three it saves nothing, of six a tenth of the draws. Of
-    one column squares tell two scales apart, in three fifths of the draws that trees take.
+    one column squares tell two scales apart, in two thirds of the draws that trees take.
     """
     size = len(matrix)
     read = [k for k in range(n_read) if np.ptp(np.nan_to_num(matrix[:, k], posinf=1e300, neginf=-1e300)) > 0.0]
