@@ -24,7 +24,7 @@ class Shares:
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
     least_samples: int = 60  # of an audit: as many show eps = 2 broken where each output tells its input
-    over: float = 0.3  # of all of the time: what the least audit may take beyond it; where that is not enough, none is made
+    over: float = 0.3  # of all of the time, beyond it, for the least audit; none is made where that is not enough
     end: float = 1.4  # of all of the time, after which a call that goes on is broken off: no audit has so long ones
     least_time: float = 3.0  # seconds, for `over` and `end` where all of the time is less: a first audit may take one
     first: int = 8  # pairs that were found without draws, with which the search with draws begins

@@ -51,8 +51,7 @@ class LinearSizes:
 
 
 # Their slopes: log odds of Laplace noise change within a part of the spread that is the smaller, the less it loses. Of
-# one number, loss 1 under a claim of .8, the second takes 15% off the draws, .5 8%, and 2 under 1 nothing (the 80 seeds
-# that it was chosen on; decision 56 has others).
+# one number the second, chosen on these 80 seeds, takes 15% off the draws of loss 1 under .8, 8% under .5: decision 56.
 SOFT_SIGNS = {"soft signs": 1.5, "steep signs": 3.0}
 
 
