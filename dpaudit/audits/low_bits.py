@@ -248,25 +248,6 @@ class LowBitGame(WitnessGame):
         super().start()
 
 
-def count_again(
-    pair: Candidate,
-    rule: LowBitRule,
-    labelled: int,
-    draw: Drawer,
-    coin: np.random.Generator,
-    error_rate: float,
-) -> FloatingPointPair:
-    """One test of a rule that was fixed before, on fresh draws of one pair.
-
-    P(verdict "leaks") <= error_rate if the doubles keep the claim: no other pair or rule shares it.
-    """
-    test = LowBitTest(pair, labelled, rule)
-    game = WitnessGame.of_one(Asked(test, error_rate, labelled, coin), draw)
-    game.start()
-    game.round()
-    return test.found()
-
-
 def detectable_share(labelled: int, epsilon: float, delta: float, level: float) -> float:
     """The smallest share of one input's outputs that, given by it alone, would have been found; see the result."""
     shares = np.geomspace(0.5 / labelled, 1.0, 200)

@@ -109,21 +109,17 @@ class SeverityStage(Stage):
     def run(self, run: AuditRun) -> None:
         broken = self._violated_games(run)
         run.severities = {run.groups[k][0]: None for k in broken}
-        assert run.shown is not None
         for k in sorted(broken, key=lambda k: -run.games[k].wealth)[:STAGE_PAIRS]:
             draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
             if draws == 0 or run.failure:
                 continue
-            game, place = run.games[k], run.groups[k][0]
-            run.severities[place], game.change, runs = severity.examine(
-                run.pairs[place], run.claims[place], game, place, shown=run.shown(game), subject=run.subject,
-                draws=draws, seed=run.root, worker_pool=run.worker_pool,
-            )  # fmt: skip
+            found, runs = severity.examine(run, k, draws)
             run.runs += runs
-            if game.change is not None:
+            if run.depends:
                 run.severities = {}
                 return
-            if run.severities[place] is None and is_time_over():
+            run.severities[run.groups[k][0]] = found
+            if found is None and is_time_over():
                 raise OutOfTimeError
 
 

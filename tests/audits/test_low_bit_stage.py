@@ -11,6 +11,7 @@ from scipy import stats
 
 from dpaudit.audits import low_bits as check
 from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, examine
+from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule
@@ -297,7 +298,11 @@ def test_a_rule_is_counted_again_at_the_whole_level():
         return read_outputs(two_values(3.0)(float(i), size, np.random.default_rng([5, phase, i, chunk])), size)
 
     chosen = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
-    again = check.count_again(chosen, rule, 800, check.in_turn(draw), np.random.default_rng(6), 0.01)
+    test = LowBitTest(chosen, 800, rule)
+    game = WitnessGame.of_one(Asked(test, 0.01, 800, np.random.default_rng(6)), check.in_turn(draw))
+    game.start()
+    game.round()
+    again = test.found()
     # Right on 95% where 73% are allowed: no "leaks" of 800 draws with a probability below 1e-30.
     assert again.verdict == "leaks" and again.error_share == 0.01
     assert again.correct + again.wrong + again.abstained == 800
