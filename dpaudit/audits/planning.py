@@ -420,7 +420,7 @@ def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: floa
     room = seconds * FIXED_TIME if audit.mode == "fixed" else seconds
 
     def is_too_long(samples: int) -> bool:
-        doubles = min(audit.inputs, 2 * low_bits.SIZES.max_pairs)
+        doubles = min(audit.inputs, 2 * STAGE_PAIRS)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
         return per_run * runs > room
 

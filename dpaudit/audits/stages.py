@@ -247,7 +247,7 @@ class LowBits(Stage):
                 if finding.verdict != "error"
             ], 0
         asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
-        order = asked[np.lexsort((asked, table.budget[asked]))][: low_bits.SIZES.max_pairs]
+        order = asked[np.lexsort((asked, table.budget[asked]))][:STAGE_PAIRS]
         candidates = []
         for row in order.tolist():
             pair = run.chosen[row]
