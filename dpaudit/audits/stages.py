@@ -180,10 +180,7 @@ class BandStage(Stage):
         from dpaudit.audits import band
 
         member = run.groups[run.clearest(self._testable_games(run))][0]
-        run.trade_off, runs = band.examine(
-            run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
-            level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
-        )  # fmt: skip
+        run.trade_off, runs = band.examine(run, member, self.rate(run.options))
         run.runs += runs
         if run.trade_off.reason == band.RAISED and is_time_over():
             raise OutOfTimeError

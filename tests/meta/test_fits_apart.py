@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.special import expit
+from support.audit_runs import run_of
 
 import dpaudit
 from dpaudit.audits import band, severity, side_channels
@@ -155,8 +156,7 @@ def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(mon
     purposes = []
     drawer = WorkerPool.drawer
     monkeypatch.setattr(WorkerPool, "drawer", lambda *arguments: purposes.append(arguments[4]) or drawer(*arguments))
-    options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "worker_pool": WorkerPool()}
-    found, runs = band.examine(PAIR, PureDP(1.0), **options)
+    found, runs = band.examine(run_of(laplace, PAIR, PureDP(1.0), 200, 1), 0, 0.03)
     (train,), ((first, second, level),) = fitted, counted
     assert purposes == [streams.BAND_DRAWS]
     assert (len(train[0]), len(scored[0])) == band.draws_of(200, True) == (50, 150) and runs == 400
