@@ -284,7 +284,8 @@ def test_a_claim_that_has_no_text_and_inputs_that_are_no_json_are_the_subjects_o
 
 def test_a_replay_on_other_inputs_says_so(run, project):
     run("audit", "m.py:of_vectors", "--claim", "eps=1", "--pairs", "m.py:vector_pairs", "--out", "o")
-    assert run("replay", "o/audit.json", "--trust-file").exit_code == 1
+    held = run("replay", "o/audit.json", "--trust-file")
+    assert held.exit_code == 1 and held.stderr.startswith("Running code: m.py:of_vectors (as the file says).")
     record = json.loads((project / "o/audit.json").read_text())
     for finding in record["pairs"]:  # as an older version wrote it: with lists, on which every call raises
         del finding["types"]

@@ -18,7 +18,7 @@ from support.samplers import laplace
 
 import dpaudit
 from dpaudit import UsageError
-from dpaudit.audits.low_bits import SIZES
+from dpaudit.audits.findings import STAGE_PAIRS, STAGE_RATE
 from dpaudit.cli import main
 
 
@@ -54,7 +54,7 @@ def test_a_leak_is_confirmed_on_fresh_draws_after_it_was_saved(mechanism, tmp_pa
     replay = dpaudit.replay_floating_point(dpaudit.load(tmp_path / "audit.json"), mechanism, seed=4)
     assert replay.confirmed and replay.epsilon_lower > replay.budget.epsilon == 1.0
     assert replay.correct + replay.wrong + replay.abstained == found.correct + found.wrong + found.abstained
-    assert (replay.pair, replay.confidence) == (found.id, 1.0 - SIZES.error_rate)
+    assert (replay.pair, replay.confidence) == (found.id, 1.0 - STAGE_RATE)
 
 
 def test_the_rule_of_a_leak_does_not_accuse_sound_noise(leaking):
@@ -180,7 +180,7 @@ def test_a_table_of_all_pairs_is_examined_on_its_pairs_with_the_least_budgets(tm
     result = all_pairs(laplace)
     finding = result.floating_point
     assert finding.verdict == "leaks" and result.verdict != "violated"
-    assert len(finding.pairs) == SIZES.max_pairs and finding.omitted == 2_080 - SIZES.max_pairs
+    assert len(finding.pairs) == STAGE_PAIRS and finding.omitted == 2_080 - STAGE_PAIRS
     assert {pair.budget.epsilon for pair in finding.pairs} == {0.25}
     result.save(tmp_path / "audit.json")
     loaded = dpaudit.load(tmp_path / "audit.json")

@@ -17,6 +17,7 @@ from support.samplers import laplace
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.audits import low_bits
+from dpaudit.audits.findings import STAGE_RATE
 from dpaudit.cli import main
 
 
@@ -51,7 +52,7 @@ def test_a_small_audit_is_not_examined_and_says_so():
     finding = audit(samples=low_bits.SIZES.min_samples - 1).floating_point
     assert finding.verdict == "not_applicable" and "samples must be at least 1,000" in finding.message
     assert (finding.samples, finding.pairs, finding.omitted) == (0, (), 1)
-    assert finding.error_rate == low_bits.SIZES.error_rate
+    assert finding.error_rate == STAGE_RATE
 
 
 def test_the_cost_is_at_most_the_samples_of_the_audit():

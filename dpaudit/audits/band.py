@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.audits import monotone as assumed
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.severity import batch_of
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import join
@@ -39,15 +40,11 @@ from dpaudit.inference.order import change_of
 from dpaudit.inference.tables import N_BINS, bins_of
 from dpaudit.inference.tasks import Task
 from dpaudit.inference.witness import describe_score
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
 from dpaudit.results.trade_off import TradeOffBand, TradeOffPoint
 from dpaudit.running.streams import BAND_DRAWS
-from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bands import Band
 from dpaudit.scores.profile_bounds import TYPE_ONE
-from dpaudit.subjects.callables import Subject
 
 # Of each input: of a subject that draws batches, of one that is called once.
 MAX_DRAWS = {True: 12_000, False: 2_000}
@@ -70,26 +67,14 @@ def draws_of(samples: int, is_vectorised: bool) -> tuple[int, int]:
     return training, draws - training
 
 
-def examine(
-    pair: Pair,
-    claim: Claim,
-    *,
-    subject: Subject,
-    samples: int,
-    level: float,
-    seed: int,
-    worker_pool: WorkerPool,
-    monotone: str = "density",
-) -> tuple[TradeOffBand, int]:
-    """The band of a pair at an error rate of `level`, or why there is none, and the runs that it took.
-
-    `monotone` names the number for upper limits on the loss: "density" or "value", as `dpaudit.audit` has it.
-    """
-    draw = worker_pool.drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS)
+def examine(run: AuditRun, place: int, level: float) -> tuple[TradeOffBand, int]:
+    """The band of the pair at this place at an error rate of `level`, or why there is none, and the runs it took."""
+    pair, claim, subject, samples = run.pairs[place], run.claims[place], run.subject, run.options.samples
+    draw = run.worker_pool.drawer(subject, [pair.x, pair.x_prime], run.root, BAND_DRAWS)
     runs = 0
     state = LearningState()
     predicted: list[list[NDArray[np.float64]]] = []
-    number = assumed.number_of(subject, pair, monotone)
+    number = assumed.number_of(subject, pair, run.options.monotone)
     numbers: list[list[NDArray[np.float64]]] = []
     sizes: tuple[int, ...] = draws_of(samples, subject.is_vectorised)
     if number is not None and subject.is_vectorised:

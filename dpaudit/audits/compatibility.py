@@ -19,8 +19,8 @@ from dpaudit.errors import UsageError
 
 # As an option or in words. Of two that cannot go together the earlier one is to leave out.
 FEATURES = (
-    *MODES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
-    "search", "store", "all pairs", "program",
+    *MODES, "band", "power", "checkpoint", "pool", "grey_box", "seconds", "jobs", "dask", "isolation", "search",
+    "store", "all pairs", "program",
 )  # fmt: skip
 
 
@@ -100,14 +100,6 @@ _REASONS = (
         "Pairs are pooled where the mechanism says that it is a translation family, and a program says nothing of its "
         "law.",
         (("program", "pool"),),
-    ),
-    Reason(
-        "a plan runs no audit",
-        "A plan takes a few calls and counts nothing: it speaks of one process and of pairs that are known.",
-        tuple(
-            ("plan", other)
-            for other in ("band", "power", "checkpoint", "store", "search", "grey_box", "jobs", "dask", "pool")
-        ),
     ),
     Reason(
         "one path: what was looked at is not drawn again",

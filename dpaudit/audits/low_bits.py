@@ -6,13 +6,13 @@ by inversion; the same holds for ziggurat Gaussians, for rounded noise that is a
 This stage asks the pair's own claim, at its budget (epsilon, delta), of the laws of the doubles. No verdict or bound of
 the audit depends on it, and its draws are not the audit's.
 
-**The test.** At most `SIZES.max_pairs` pairs are examined (those with the smallest budgets, in the order of the audit).
+**The test.** At most `STAGE_PAIRS` pairs are examined (those with the smallest budgets, in the order of the audit).
 Views of low-order bits (`dpaudit.features.low_bits`) get a tree each on a part of the training draws; the view and the
 guessing rule with the best expected bound by the rest of them are frozen. Then n labelled draws are counted once by an
 exact test (`dpaudit.inference.exact`), n fixed beforehand: labels are fair coins (the number of ones is
 binomial(n, 1/2), from a stream of the pair's own), and draws are fresh. Both directions share the one test.
 
-**Its error rate.** `SIZES.error_rate` is split evenly over the examined pairs. At a pair's level l, the lower bound on
+**Its error rate.** `STAGE_RATE` is split evenly over the examined pairs. At a pair's level l, the lower bound on
 epsilon exceeds the truth of the doubles' law with probability at most l, given all that was drawn before. "leaks" is
 the bound above the budget. Summed over pairs (union bound, whatever inputs they share): if the doubles keep the claim,
 P(any "leaks") <= error rate; in any case P(some bound of the check exceeds its truth) <= error rate. It is spent beside
@@ -56,14 +56,11 @@ from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 class LowBitStageSizes:
     """The size of the stage, and how its rules are found."""
 
-    error_rate: float = STAGE_RATE  # of the whole stage, beside the audit's own
-    max_pairs: int = STAGE_PAIRS
     min_samples: int = 1_000  # of the audit, below which the stage would cost as much as the audit and find little
     share_of_audit: tuple[float, float] = (0.25, 0.5)  # of its runs on one input, of calls one by one; of batches
     max_draws: tuple[int, int] = (5_000, 20_000)  # of one input, of calls one by one; of batches
     slow_call: float = 1e-3  # seconds, above which calls are not made behind a violation unless they are asked for
     probe: int = 128  # draws of one input that show whether and where its outputs are real numbers
-    training_share: float = FIT_SHARE  # of the draws of one input
     max_numbers: int = 1 << 23  # numbers drawn of one input, and held of all, where outputs are wide
 
 
@@ -98,7 +95,7 @@ def draws_of(samples: int, is_vectorised: bool, taken: int | None = None) -> int
 
 def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingPointFinding:
     """A finding that tested nothing, with the reason."""
-    return FloatingPointFinding("not_applicable", reason, SIZES.error_rate, samples, (), omitted)
+    return FloatingPointFinding("not_applicable", reason, STAGE_RATE, samples, (), omitted)
 
 
 def examine(
@@ -106,15 +103,13 @@ def examine(
     draws: int,
     draw: Drawer,
     coin: Callable[[int], np.random.Generator],
-    error_rate: float = SIZES.error_rate,
+    error_rate: float = STAGE_RATE,
 ) -> FloatingPointFinding:
     """Run the stage on the pairs of the audit with finite budgets, with about and at most `draws` draws of each input.
 
     `coin` takes the place of a pair to the generator of its labels; `error_rate` is of the whole stage.
     """
-    chosen = sorted(candidates, key=lambda pair: (pair.budget.epsilon, pair.budget.delta, pair.place))[
-        : SIZES.max_pairs
-    ]
+    chosen = sorted(candidates, key=lambda pair: (pair.budget.epsilon, pair.budget.delta, pair.place))[:STAGE_PAIRS]
     omitted = len(candidates) - len(chosen)
     if not chosen:
         return not_applicable("There is no pair to examine.")
@@ -231,9 +226,9 @@ class LowBitGame(WitnessGame):
         # Validity: the pairs, their levels and sizes are fixed by probes, before all other draws.
         self.draws.measure(list(probes.values()))
         inputs = sorted({i for one, _ in asked for i in one.inputs})
-        held = self.draws.columns * max(1.0, SIZES.training_share * len(inputs))
+        held = self.draws.columns * max(1.0, FIT_SHARE * len(inputs))
         draws = max(min(self._size, SIZES.min_samples), min(self._size, int(SIZES.max_numbers / held)))
-        training, level = int(SIZES.training_share * draws), self._rate / len(asked)
+        training, level = int(FIT_SHARE * draws), self._rate / len(asked)
         labelled = 2 * (draws - training - probed)
         trained = self.draws.hand_over(dict.fromkeys(inputs, training))
         for one, of_pair in asked:
@@ -246,25 +241,6 @@ class LowBitGame(WitnessGame):
             coin = self._coin(one.place)
             self.asked.append(Asked(LowBitTest(one, labelled, rule), level, labelled, coin, one.inputs))
         super().start()
-
-
-def count_again(
-    pair: Candidate,
-    rule: LowBitRule,
-    labelled: int,
-    draw: Drawer,
-    coin: np.random.Generator,
-    error_rate: float,
-) -> FloatingPointPair:
-    """One test of a rule that was fixed before, on fresh draws of one pair.
-
-    P(verdict "leaks") <= error_rate if the doubles keep the claim: no other pair or rule shares it.
-    """
-    test = LowBitTest(pair, labelled, rule)
-    game = WitnessGame.of_one(Asked(test, error_rate, labelled, coin), draw)
-    game.start()
-    game.round()
-    return test.found()
 
 
 def detectable_share(labelled: int, epsilon: float, delta: float, level: float) -> float:

@@ -104,7 +104,5 @@ class Running:
             "checkpoint": None if plan is None or plan.path is None else str(plan.path),
             "store": self.store,
             "isolation": None if self.isolation is None else str(self.isolation),
-            "jobs": None if self.jobs == 1 else self.jobs,
-            "dask": self.backend if self.backend == "dask" else None,
         }
         return {name: value for name, value in given.items() if value is not None}

@@ -60,6 +60,7 @@ from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
+OF_AUDIT = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
@@ -420,7 +421,7 @@ def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: floa
     room = seconds * FIXED_TIME if audit.mode == "fixed" else seconds
 
     def is_too_long(samples: int) -> bool:
-        doubles = min(audit.inputs, 2 * low_bits.SIZES.max_pairs)
+        doubles = min(audit.inputs, 2 * STAGE_PAIRS)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
         return per_run * runs > room
 

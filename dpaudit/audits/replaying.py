@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
-from dpaudit.audits.low_bits import Candidate, count_again
+from dpaudit.audits.low_bits import Candidate, LowBitTest
 from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.density import Hints
@@ -33,7 +33,7 @@ from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.inference.order import in_small_batches
 from dpaudit.inference.pools import Member, hints_of
-from dpaudit.inference.tasks import FIRST_DRAWS
+from dpaudit.inference.tasks import FIRST_DRAWS, Drawer
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Budget, Claim
@@ -159,10 +159,8 @@ def replay(
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
     hints = hints_of(member, data, subject.log_density if subject.has_log_density else None)
     game = _game(pair_claim, rule, draws, level, hints)
-    drawer, coin = WorkerPool().drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
-    campaign = WitnessGame.of_one(Asked(game, level, draws, coin, move=member.move), drawer)
-    campaign.start()
-    campaign.round()
+    asked = Asked(game, level, draws, stream(root, REPLAY_COINS), move=member.move)
+    campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS))
     firsts = [first for i in (0, 1) if (first := campaign.draws.first(i)) is not None]
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
     change = campaign.draws.change(0) or campaign.draws.change(1)
@@ -250,12 +248,22 @@ def replay_floating_point(
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else found.correct + found.wrong + found.abstained
-    draw = WorkerPool().drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
-    again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
+    test = LowBitTest(candidate, labelled, rule)
+    asked = Asked(test, level, labelled, stream(root, FLOAT_REPLAY_COINS))
+    _played(asked, WorkerPool().drawer(subject, data, root, FLOAT_REPLAY_DRAWS))
+    again = test.found()
     names = ("description", "correct", "wrong", "abstained", "budget", "epsilon_lower", "p_value")
     figures: dict[str, Any] = {name: getattr(again, name) for name in names}
     about: dict[str, Any] = {"confidence": 1.0 - level, "seed": root, "confirmed": again.verdict == "leaks"}
     return FloatingPointReplay(found.id, **figures, **about)
+
+
+def _played(asked: Asked, drawer: Drawer) -> WitnessGame:
+    """The game of a rule that was fixed before, once its draws are counted."""
+    game = WitnessGame.of_one(asked, drawer)
+    game.start()
+    game.round()
+    return game
 
 
 def subject_again(mechanism: Any, result: AuditResult) -> Subject:

@@ -22,18 +22,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
-from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.bound_search import just_above
-from dpaudit.inference.order import Change
-from dpaudit.inference.pair_game import PairGame
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import Severity
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
-from dpaudit.running.worker_pool import WorkerPool
-from dpaudit.subjects.callables import Subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,46 +73,36 @@ def batch_of(draws: int) -> int:
     return max(SIZES.min_batch, draws // SIZES.max_batches)
 
 
-def examine(
-    pair: Pair,
-    claim: Claim,
-    game: PairGame,
-    place: int,
-    *,
-    shown: tuple[Outcomes, Outcomes],
-    subject: Subject,
-    draws: int,
-    seed: int,
-    worker_pool: WorkerPool,
-) -> tuple[Severity | None, Change | None, int]:
-    """The bound of one violated pair on fresh draws, what says that these depend on each other, and the runs.
+def examine(run: AuditRun, k: int, draws: int) -> tuple[Severity | None, int]:
+    """The bound of the violated game `k` on so many fresh draws of each input, and the runs that it took.
 
-    There is no bound where calls raise or draws depend on each other. A subject that draws batches is asked for small
-    ones, in which noise that is drawn once a batch shows; where it does so less than clearly, the game has the hint.
-    `place` is the pair's position among those that the audit asked: it names the streams. `shown` are outcomes of the
-    audit on x and x_prime.
+    There is no bound where calls raise or draws depend on each other, which the game notes. A subject that draws
+    batches is asked for small ones, in which noise that is drawn once a batch shows; where it does so less than
+    clearly, the game has the hint.
     """
+    assert run.shown is not None
+    game, place = run.games[k], run.groups[k][0]
+    pair, claim = run.pairs[place], run.claims[place]
     first, second = 2 * place, 2 * place + 1
-    data = {first: pair.x, second: pair.x_prime}
     stage = LabelGame(
         [claim],
         [(first, second)],
         samples=draws,
         error_rate=game.level,
         mode="fixed",
-        draw=worker_pool.drawer(subject, data, seed, SEVERITY_DRAWS),
-        coin=lambda round_, _: stream(seed, SEVERITY_COINS, place, round_),
-        calls=not subject.is_vectorised,
+        draw=run.worker_pool.drawer(run.subject, {first: pair.x, second: pair.x_prime}, run.root, SEVERITY_DRAWS),
+        coin=lambda round_, _: stream(run.root, SEVERITY_COINS, place, round_),
+        calls=not run.subject.is_vectorised,
         largest_batch=batch_of(draws),
     )
+    (played,) = stage.pairs
     try:
-        stage.start_after({first: shown[0], second: shown[1]})
+        stage.start_after(dict(zip((first, second), run.shown(game), strict=True)))
         stage.play()
     except SubjectError:  # what is proven stays proven
-        return None, stage.pairs[0].change, stage.runs
-    (played,) = stage.pairs
-    game.hint = min(game.hint, SIZES.hint_factor * played.hint)
+        game.change = played.change
+        return None, stage.runs
+    game.hint, game.change = min(game.hint, SIZES.hint_factor * played.hint), played.change
     if played.change is not None or played.is_broken:
-        return None, played.change, stage.runs
-    lower = max(played.main.lower, just_above(claim.value))
-    return Severity(stage.labelled(played), lower), None, stage.runs
+        return None, stage.runs
+    return Severity(stage.labelled(played), max(played.main.lower, just_above(claim.value))), stage.runs

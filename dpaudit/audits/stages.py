@@ -109,21 +109,17 @@ class SeverityStage(Stage):
     def run(self, run: AuditRun) -> None:
         broken = self._violated_games(run)
         run.severities = {run.groups[k][0]: None for k in broken}
-        assert run.shown is not None
         for k in sorted(broken, key=lambda k: -run.games[k].wealth)[:STAGE_PAIRS]:
             draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
             if draws == 0 or run.failure:
                 continue
-            game, place = run.games[k], run.groups[k][0]
-            run.severities[place], game.change, runs = severity.examine(
-                run.pairs[place], run.claims[place], game, place, shown=run.shown(game), subject=run.subject,
-                draws=draws, seed=run.root, worker_pool=run.worker_pool,
-            )  # fmt: skip
+            found, runs = severity.examine(run, k, draws)
             run.runs += runs
-            if game.change is not None:
+            if run.depends:
                 run.severities = {}
                 return
-            if run.severities[place] is None and is_time_over():
+            run.severities[run.groups[k][0]] = found
+            if found is None and is_time_over():
                 raise OutOfTimeError
 
 
@@ -184,10 +180,7 @@ class BandStage(Stage):
         from dpaudit.audits import band
 
         member = run.groups[run.clearest(self._testable_games(run))][0]
-        run.trade_off, runs = band.examine(
-            run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
-            level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
-        )  # fmt: skip
+        run.trade_off, runs = band.examine(run, member, self.rate(run.options))
         run.runs += runs
         if run.trade_off.reason == band.RAISED and is_time_over():
             raise OutOfTimeError
@@ -251,7 +244,7 @@ class LowBits(Stage):
                 if finding.verdict != "error"
             ], 0
         asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
-        order = asked[np.lexsort((asked, table.budget[asked]))][: low_bits.SIZES.max_pairs]
+        order = asked[np.lexsort((asked, table.budget[asked]))][:STAGE_PAIRS]
         candidates = []
         for row in order.tolist():
             pair = run.chosen[row]

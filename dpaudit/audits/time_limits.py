@@ -11,7 +11,7 @@ from typing import Any
 
 from dpaudit.arguments import check_names, check_options
 from dpaudit.audits.auditing import PairSource, audit
-from dpaudit.audits.planning import plan
+from dpaudit.audits.planning import OF_AUDIT, plan
 from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results.model import AuditResult
@@ -20,8 +20,6 @@ from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_isolation
 from dpaudit.subjects.programs import contained
-
-PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 
 
 class TooSlowError(UsageError):
@@ -160,7 +158,7 @@ def check_time(
     seconds: float, mechanism: Any, claim: Claim | str | None, pairs: Iterable[Any] | None, **options: Any
 ) -> None:
     """Raise `TooSlowError` if an audit of these pairs would take longer than `seconds`."""
-    stated = {name: options[name] for name in PLANNED if name in options}
+    stated = {name: options[name] for name in OF_AUDIT if name in options}
     limits = as_isolation(options.get("isolation"))
     subject = as_subject(mechanism, options.get("target"), options.get("name"))
     # A subject that is to be contained is contained while it is timed, too.

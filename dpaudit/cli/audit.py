@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.arguments import check_options
+from dpaudit.arguments import EFFORTS, MODES, MONOTONE, check_options
 from dpaudit.cli.group import (
     GroupedCommand,
     command,
@@ -77,7 +77,7 @@ MAX_BROKEN = 3  # messages of pairs that broke
 @click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
 @click.option(
     "--mode",
-    type=click.Choice(["sequential", "adaptive", "fixed"]),
+    type=click.Choice(MODES),
     help="Stop as soon as the evidence is there; draw more where it grows; or use all draws for the tightest bound.  "
     "[default: sequential; fixed for more than 20 pairs]",
 )
@@ -119,13 +119,13 @@ MAX_BROKEN = 3  # messages of pairs that broke
 )
 @click.option(
     "--monotone",
-    type=click.Choice(["density", "value"]),
+    type=click.Choice(MONOTONE),
     help="With --band: the number that the likelihood ratio is assumed to rise or fall with, for upper limits on the "
     "loss: the mechanism's own log density ratio, or the output's number.  [default: density, where there is one]",
 )
 @click.option(
     "--power",
-    type=click.Choice(["off", "quick", "full"]),
+    type=click.Choice(EFFORTS),
     help="Plant leaks into the outputs of an audit that refutes nothing, and look for them again: what could have been "
     "missed. quick: 10 of each form, of the size that the verdict asks for; full: a map, which takes minutes.  "
     "[default: off]",

@@ -61,6 +61,8 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
     finding = result.side_finding()
     noise = tape.side_finding(with_values=with_values) if tape is not None else None
     graded = _one_grade(result.pairs, tape.pairs if tape is not None else ())
+    statuses = {one.status for one in (finding, noise) if one is not None}
+    is_found = any(pair.grade in FINDINGS for pair in graded) or (noise is not None and noise.status == "found")
     if tape is not None and trace_html:
         page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}", with_values) if tape.pairs else ""
         try:
@@ -73,7 +75,6 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
     else:
         console = output_console()
         # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
-        is_found = any(pair.grade in FINDINGS for pair in graded)
         led_by, beside = finding, noise
         if noise is not None and (noise.status == "found" or (noise.status == "nothing_found" and not is_found)):
             led_by, beside = noise, finding
@@ -90,13 +91,8 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
             console.print(Text(wording.clean(beside.summary, 600)))
         if tape is not None and given.trace and tape.pairs:
             click.echo(as_text(tape.pairs[0].trace, with_values))
-    codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}
-    status = codes.get(finding.status, NOT_APPLICABLE)
-    if noise is not None:  # what the one cannot compare the other may
-        is_found = noise.status == "found" or any(pair.grade in FINDINGS for pair in graded)
-        is_compared = {finding.status, noise.status} != {"not_applicable"}
-        status = FOUND if is_found else NOTHING_FOUND if is_compared else NOT_APPLICABLE
-    ctx.exit(status)
+    # What the one cannot compare the other may.
+    ctx.exit(FOUND if is_found else NOT_APPLICABLE if statuses == {"not_applicable"} else NOTHING_FOUND)
 
 
 def _one_grade(replayed: Sequence[GreyBoxPair], recorded: Sequence[RecordedPair]) -> list[GreyBoxPair]:

@@ -16,7 +16,6 @@ import click
 from dpaudit.cli.group import note, plain, report_error
 from dpaudit.cli.subject_output import LimitedStream, suppressed, warnings_once
 from dpaudit.config import Config, formats
-from dpaudit.subjects.call_limits import Hold, same_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +84,8 @@ def subject_output() -> Iterator[None]:
 
     What it writes past Python, in C code or in worker processes, goes there whole, where stdout is that of the process.
     """
+    from dpaudit.subjects.call_limits import Hold, same_folder
+
     with contextlib.ExitStack() as undo:
         if sys.stdout is sys.__stdout__:  # else a caller of this process has put something else there
             undo.enter_context(_descriptor_of_stderr())

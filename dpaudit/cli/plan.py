@@ -13,8 +13,6 @@ from dpaudit.cli.subjects import check_target, given_subject
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
 
-OF_AUDIT = ("samples", "mode", "confidence", "seed")  # options of the audit that is planned
-
 
 @command("plan")
 @click.argument("target", metavar="[TARGET]", required=False)
@@ -47,7 +45,7 @@ def plan_command(_: click.Context, given: Any) -> None:
     For several masses of the event that an excess may sit in: the smallest loss that the audit finds, and how many
     samples the excess needs. TARGET is run only to see how long a run takes. Exit status 0.
     """
-    from dpaudit.audits.planning import plan
+    from dpaudit.audits.planning import OF_AUDIT, plan
     from dpaudit.privacy.parsing import as_claim
     from dpaudit.reports.plan import excess, plan_blocks, share
 

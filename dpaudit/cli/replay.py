@@ -64,8 +64,14 @@ def replay_command(ctx: click.Context, given: Any) -> None:
     is_fresh = FRESH in str(saved.subject.get("interface", ""))
     if is_fresh and is_from_file:  # a factory is called to know what it makes, before fingerprints can be compared
         raise UsageError(f"target must be given with --target: {result!r} had a fresh object a call, of a factory.")
-    recorded = _recorded(saved, pair) if given.trust_file else None
-    ran = [target, *(text for text in (given.pairs or recorded,) if text is not None and names_pairs(text))]
+    if pair is None and given.floating_point:
+        pair = next(
+            (leak.id for leak in (saved.floating_point.pairs if saved.floating_point is not None else ())), None
+        )
+    elif pair is None:
+        pair = saved.worst.id if saved.worst is not None else None
+    pairs = given.pairs or (_recorded(saved, pair) if given.trust_file else None)
+    ran = [target, *(text for text in (pairs,) if text is not None and names_pairs(text))]
     note(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."))
     with subject_output():
         subject = (fresh_target if is_fresh else resolve_target)(target)
@@ -77,26 +83,18 @@ def replay_command(ctx: click.Context, given: Any) -> None:
         )
     if before and before != subject.fingerprint:
         note(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).")
+    sizes: dict[str, Any] = {"pair": pair, "samples": given.samples, "seed": given.seed}
     if given.floating_point:
-        leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
-        pair = pair if pair is not None or not leaks else leaks[0].id
-    else:
-        is_stated = given.claim is not None
-        promise = parse_claim(given.claim) if is_stated else _saved_claim(saved, subject, given.trust_file)
-        pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
-    sizes = {"samples": given.samples, "seed": given.seed}
-    with subject_output():
-        named_pairs = given.pairs or (_recorded(saved, pair) if given.trust_file else None)
-        if given.floating_point:
-            inputs = _inputs(subject, named_pairs, pair) if pair is not None else None
-            again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, **sizes)
-        else:
-            inputs = _inputs(subject, named_pairs, pair)
-            outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, **sizes)
-    if given.floating_point:
+        with subject_output():
+            inputs = _inputs(subject, pairs, pair) if pair is not None else None
+            again = replay_floating_point(saved, subject, inputs=inputs, **sizes)
         for sentence in float_findings.replay_lines(again):
             output_console().print(sentence)
         ctx.exit(1 if again.confirmed else 0)
+    is_stated = given.claim is not None
+    promise = parse_claim(given.claim) if is_stated else _saved_claim(saved, subject, given.trust_file)
+    with subject_output():
+        outcome = replay(saved, subject, promise, inputs=_inputs(subject, pairs, pair), **sizes)
     print_result("table", str, lambda: replay_blocks(outcome))
     says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)

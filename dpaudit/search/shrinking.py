@@ -69,12 +69,10 @@ def shrink(
     domain: Domain | None = None,
     *,
     seed: int | None = None,
-    budget: int = BUDGET,
 ) -> Shrunk:
     """Make a pair small that an audit called violated. No confidence is attached: audit the small pair.
 
     Inputs have to be of the domain; without one, rows are left out and values are exchanged for others of the pair.
-    `budget` are the runs of the mechanism at most, up to the last proposal.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def shrink(
     while draws <= MAX_DRAWS and not breaks(pair.x, pair.x_prime):  # so many that it is seen to break
         draws *= 4
     if draws <= MAX_DRAWS:
-        small, steps = make_smaller(pair, domain, lambda x, x_prime: runs < budget and breaks(x, x_prime))
+        small, steps = make_smaller(pair, domain, lambda x, x_prime: runs < BUDGET and breaks(x, x_prime))
     before, after = (
         None if isinstance(domain, VectorDomain) or not all(map(_is_rows, batches)) else max(map(len, batches))
         for batches in ((pair.x, pair.x_prime), (small.x, small.x_prime))

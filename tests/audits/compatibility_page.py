@@ -14,7 +14,6 @@ WORDS = {
     "power": "leaks planted into the outputs that were seen",
     "checkpoint": "finished draws in a file, to resume from",
     "pool": "pairs of one shift in one game",
-    "plan": "what an audit would cost and find",
     "grey_box": "both inputs on the same random stream",
     "seconds": "a limit on the time of the audit",
     "jobs": "several processes of this machine",

@@ -7,14 +7,13 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
+from support.audit_runs import run_of
 from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
-from dpaudit.running.worker_pool import WorkerPool
-from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False}
@@ -40,10 +39,8 @@ def is_wrong(points, curve):
 
 
 def examined(mechanism, x_prime, seed, samples=80):
-    subject = as_subject(mechanism, None, None)
     pair = Pair(0.0, x_prime, "pair")
-    options = {"subject": subject, "samples": samples, "level": LEVEL, "seed": seed, "worker_pool": WorkerPool()}
-    return stage.examine(pair, dpaudit.PureDP(1.0), **options)
+    return stage.examine(run_of(mechanism, pair, dpaudit.PureDP(1.0), samples, seed), 0, LEVEL)
 
 
 RUNS, LEVEL = 30, 0.05

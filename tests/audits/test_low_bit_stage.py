@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from dpaudit.audits import low_bits as check
+from dpaudit.audits.findings import STAGE_PAIRS, STAGE_RATE
 from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, examine
+from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule
@@ -24,7 +26,7 @@ from dpaudit.subjects.call_outcomes import Failed
 LEVEL = 1e-9
 
 
-def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=SIZES.error_rate):
+def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=STAGE_RATE):
     """The check on one pair, on streams of the test."""
 
     def draw(phase, i, chunk, size):
@@ -128,7 +130,7 @@ def test_what_the_low_bits_give_away_is_found(mechanism, pair, budget, bound):
         (found,) = finding.pairs
         assert finding.verdict == found.verdict == "leaks"
         assert found.epsilon_lower > max(bound, budget.epsilon)
-        assert found.p_value < found.error_share == finding.error_rate == SIZES.error_rate
+        assert found.p_value < found.error_share == finding.error_rate == STAGE_RATE
         assert finding.samples <= 20_600  # about 10,000 of each input: labels are coins
 
 
@@ -286,7 +288,7 @@ def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
         (found,) = run(two_values(1.15, delta), (0.0, 1.0), budget, 4_000, seed).pairs
         assert found.wrong > 100  # it guesses, and is wrong at times
         assert found.correct + found.wrong + found.abstained == 2 * (4_000 - int(0.3 * 4_000) - probed)
-        assert found.p_value == pytest.approx(p_of(found, delta, SIZES.error_rate), rel=1e-9)
+        assert found.p_value == pytest.approx(p_of(found, delta, STAGE_RATE), rel=1e-9)
 
 
 def test_a_rule_is_counted_again_at_the_whole_level():
@@ -297,7 +299,11 @@ def test_a_rule_is_counted_again_at_the_whole_level():
         return read_outputs(two_values(3.0)(float(i), size, np.random.default_rng([5, phase, i, chunk])), size)
 
     chosen = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
-    again = check.count_again(chosen, rule, 800, check.in_turn(draw), np.random.default_rng(6), 0.01)
+    test = LowBitTest(chosen, 800, rule)
+    game = WitnessGame.of_one(Asked(test, 0.01, 800, np.random.default_rng(6)), check.in_turn(draw))
+    game.start()
+    game.round()
+    again = test.found()
     # Right on 95% where 73% are allowed: no "leaks" of 800 draws with a probability below 1e-30.
     assert again.verdict == "leaks" and again.error_share == 0.01
     assert again.correct + again.wrong + again.abstained == 800
@@ -409,7 +415,7 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     budgets = [3.0, 1.0, 2.0, 1.0, 5.0, 5.0, 5.0, 5.0, 4.0, 0.5]
     candidates = [Candidate(Pair(k, k + 1), (k, k + 1), PureDP(b).budget, k) for k, b in enumerate(budgets)]
     drawn = examine(candidates, 1_000, check.in_turn(draw), lambda place: np.random.default_rng([9, place]))
-    assert sorted(pair.budget.epsilon for pair in drawn.pairs) == sorted(budgets)[: SIZES.max_pairs]
+    assert sorted(pair.budget.epsilon for pair in drawn.pairs) == sorted(budgets)[:STAGE_PAIRS]
     assert drawn.omitted == 2
-    assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(SIZES.error_rate)
+    assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(STAGE_RATE)
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)

@@ -10,6 +10,7 @@ import pytest
 from markupsafe import escape
 from scipy import stats
 from scipy.special import expit
+from support.audit_runs import run_of
 from support.samplers import laplace
 
 import dpaudit
@@ -19,9 +20,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.reports.wording import monotone_sentence
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores.bands import Band
-from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False, "band": True}
@@ -129,9 +128,8 @@ class SecondColumn:
 
 
 def examined(mechanism, number, seed, samples=4_000):
-    options = {"samples": samples, "level": LEVEL, "seed": seed, "worker_pool": WorkerPool(), "monotone": number}
-    subject = as_subject(mechanism, None, None)
-    return stage.examine(Pair(0.0, 1.0, "pair"), dpaudit.PureDP(1.0), subject=subject, **options)[0]
+    run = run_of(mechanism, Pair(0.0, 1.0, "pair"), dpaudit.PureDP(1.0), samples, seed, number)
+    return stage.examine(run, 0, LEVEL)[0]
 
 
 @pytest.mark.parametrize("mechanism, number", [(two_sided, "value"), (bump, "value"), (SecondColumn(), "density")])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sqlite3
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ import dpaudit
 from dpaudit.audits.compatibility import FEATURES, REFUSED, IncompatibleOptions, check_compatibility
 from dpaudit.audits.time_limits import audit_within
 from dpaudit.subjects.domains import NumberDomain
-from dpaudit.subjects.isolation import isolated
 from dpaudit.subjects.targets import resolve_target
 
 SURE = 1.0 - 1e-9
@@ -92,14 +90,6 @@ def audited(features, folder, request, subject=None, claim="eps=1"):
     folder.mkdir()
     of_features, pairs, options = arguments(features, folder, request)
     subject = subject or of_features
-    if "plan" in features:
-        limits = options.get("isolation")
-        plan_options = {name: options[name] for name in ("samples", "mode", "confidence", "seed")}
-        if "seconds" in features:
-            plan_options["seconds"] = 3600.0
-        as_one = dpaudit.as_subject(subject)
-        with isolated(as_one, dpaudit.Isolation(seconds_a_call=60.0)) if limits else nullcontext(as_one) as asked:
-            return dpaudit.plan(asked, claim, pairs, **plan_options)
     if "seconds" in features:
         return audit_within(3600.0, subject, claim, pairs, **options)
     return dpaudit.audit(subject, claim, pairs, **options)
@@ -125,14 +115,11 @@ def test_every_two_features_work_together_or_say_what_would_break(first, second,
             check_compatibility({first: "given", second: "given"})
         assert caught.value.reason == reason and reason.sentence in str(caught.value)
         assert set(caught.value.features) == {first, second} or "mode" in caught.value.features
-        if "plan" not in (first, second) and not {first, second} <= {"sequential", "adaptive", "fixed"}:
+        if not {first, second} <= {"sequential", "adaptive", "fixed"}:
             with pytest.raises(IncompatibleOptions):
                 audited({first, second}, tmp_path / "both", request)
         return
     both = audited({first, second}, tmp_path / "both", request)
-    if "plan" in (first, second):
-        assert both.budgets and both.mode == (first if first in ("adaptive", "fixed") else "sequential")
-        return
     assert both.verdict in ("not_refuted", "inconclusive"), [finding.message for finding in both.findings]
     neutral = [feature for feature in (second, first) if feature in NEUTRAL]
     if neutral:

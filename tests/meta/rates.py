@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 import dpaudit
-from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
+from dpaudit.audits.findings import STAGE_RATE
+from dpaudit.audits.low_bits import Candidate, examine, in_turn
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.conformance import CHECKS
 from dpaudit.exact.finite import renyi_divergence
@@ -194,7 +195,7 @@ def _of_other_calls() -> Iterator[OnBudget]:
         yield OnBudget(f"{name}, a list of checks", mechanism, one, [], _own_budget, _own_budget, 1_000, most=10,
                        play=one_list)  # fmt: skip
     yield OnBudget("a response in the lowest bit", bit_of_double, one, [(0.0, 1.0)], _constant(1.0), _constant(1.0),
-                   1_000, most=500, play=one_look_at_low_bits, promised=SIZES.error_rate)  # fmt: skip
+                   1_000, most=500, play=one_look_at_low_bits, promised=STAGE_RATE)  # fmt: skip
 
 
 def _of_bounds() -> Iterator[OnBudget]:

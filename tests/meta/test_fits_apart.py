@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.special import expit
+from support.audit_runs import run_of
 
 import dpaudit
 from dpaudit.audits import band, severity, side_channels
@@ -155,8 +156,7 @@ def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(mon
     purposes = []
     drawer = WorkerPool.drawer
     monkeypatch.setattr(WorkerPool, "drawer", lambda *arguments: purposes.append(arguments[4]) or drawer(*arguments))
-    options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "worker_pool": WorkerPool()}
-    found, runs = band.examine(PAIR, PureDP(1.0), **options)
+    found, runs = band.examine(run_of(laplace, PAIR, PureDP(1.0), 200, 1), 0, 0.03)
     (train,), ((first, second, level),) = fitted, counted
     assert purposes == [streams.BAND_DRAWS]
     assert (len(train[0]), len(scored[0])) == band.draws_of(200, True) == (50, 150) and runs == 400
@@ -192,10 +192,13 @@ def test_the_stages_of_two_pairs_draw_from_streams_of_their_own(monkeypatch):
             raise Ended
 
     monkeypatch.setattr(severity, "LabelGame", Game)
+    options = Options(100, "sequential", 0.95, 9, 0.1, 2.0, None, None)
+    run = AuditRun(as_subject(laplace), PureDP(1.0), [PAIR] * 4, options, 9, WorkerPool(), pairs=[PAIR] * 4,
+                   claims=[PureDP(1.0)] * 4, groups=[(k,) for k in range(4)], games=[SimpleNamespace(level=0.1)] * 4,
+                   shown=lambda game: (None, None))  # fmt: skip
     for place in (0, 3):
         with pytest.raises(Ended):
-            severity.examine(PAIR, PureDP(1.0), SimpleNamespace(level=0.1), place, shown=(None, None),
-                             subject=as_subject(laplace), draws=100, seed=9, worker_pool=WorkerPool())  # fmt: skip
+            severity.examine(run, place, 100)
     assert asked == [(streams.SEVERITY_DRAWS, 9, (0, 1)), (streams.SEVERITY_DRAWS, 9, (6, 7))]
     assert tossed == [streams.stream(9, streams.SEVERITY_COINS, place, 4).random() for place in (0, 3)]
 

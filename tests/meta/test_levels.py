@@ -244,10 +244,11 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
     game = PairGame(PureDP(1.0), (0, 1), True, 1_000)
     game.start(0.0123)
     game.main._lower = 5.0
-    shown = (read_outputs([0.0], 1), read_outputs([1.0], 1))
-    found, change, runs = severity.examine(PAIR, game.claim, game, 0, shown=shown, subject=as_subject(response),
-                                           draws=200, seed=1, worker_pool=WorkerPool())  # fmt: skip
-    assert Stage.asked["error_rate"] == 0.0123 and Stage.asked["mode"] == "fixed" and (change, runs) == (None, 200)
+    run = AuditRun(as_subject(response), game.claim, [PAIR], None, 1, WorkerPool(), pairs=[PAIR], claims=[game.claim],
+                   groups=[(0,)], games=[game], shown=lambda game: (None, None))  # fmt: skip
+    found, runs = severity.examine(run, 0, 200)
+    assert Stage.asked["error_rate"] == 0.0123 and Stage.asked["mode"] == "fixed" and runs == 200
+    assert game.change is None
     assert found.parameter_lower == reported
     (finding,) = dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, mode="fixed",
                                floating_point=False).findings  # fmt: skip
@@ -589,7 +590,8 @@ def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
 
 
 def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
-    asked = spied(monkeypatch, replaying, "count_again")
+    asked = spied(monkeypatch, replaying, "Asked")
+    monkeypatch.setattr(replaying, "LowBitTest", lambda *_: None)
     monkeypatch.setattr(replaying.LowBitRule, "from_dict", lambda *_: None)
     monkeypatch.setattr(replaying, "subject_again", lambda *_: as_subject(response))
     pair = SimpleNamespace(id="pair", verdict="leaks", rule={"version": 2}, correct=5, wrong=0, abstained=5, x_id="0",
@@ -598,7 +600,7 @@ def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
     result = SimpleNamespace(findings=(), confidence=0.5, floating_point=low_bits)
     with pytest.raises(Reached):
         replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
-    assert asked[0]["error_rate"] == 1e-3
+    assert asked[0]["level"] == 1e-3
 
 
 def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken):

@@ -14,12 +14,12 @@ import numpy as np
 import printed_estimator
 import simulated_audits
 from scipy import special, stats
+from support.audit_runs import run_of
 from test_bands import dkw_half_width
 
 import dpaudit
 from dpaudit.audits.band import examine
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores.bands import anytime_bands, band, law_band, looks
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.designs import BETTED
@@ -99,7 +99,7 @@ def audit_errors(runs):
     subject, wrong = as_subject(lambda data, size, rng: data + rng.laplace(size=size), None, None), 0
     pair, claim = dpaudit.Pair(0.0, 1.0, "pair"), dpaudit.PureDP(1.0)
     for seed in range(runs):
-        found, _ = examine(pair, claim, subject=subject, samples=80, level=LEVEL, seed=seed, worker_pool=WorkerPool())
+        found, _ = examine(run_of(subject, pair, claim, 80, seed), 0, LEVEL)
         at, upper, lower = (
             np.array([getattr(point, name) for point in found.points])
             for name in ("type_one", "upper", "thresholds_lower")
