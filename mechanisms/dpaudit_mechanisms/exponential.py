@@ -20,14 +20,15 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
 
 ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Exponential:
+class Exponential(FiniteChoice):
     """Chooses one outcome, with weights exp(score / (2 c)).
 
     Parameters
@@ -125,28 +126,8 @@ class Exponential:
         logs: FloatArray = special.log_softmax(above / self.divisor, axis=1)
         return logs
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """`size` positions of outcomes on one input, shape (size,)."""
-        return rng.choice(self.scores.shape[1], size=size, p=self.distribution(data))
-
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        logs = self.log_probabilities()[position(data, len(self.scores))]
-        values = output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
-        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
-
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of `outcomes` on one input, shape (outcomes,)."""
-        probabilities: FloatArray = np.exp(self.log_probabilities()[position(data, len(self.scores))])
-        return probabilities
-
-    def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss in nats, a maximum over outcomes; at most the score gap over c."""
-        logs = self.log_probabilities()
-        p, q = logs[position(x, len(logs))], logs[position(x_prime, len(logs))]
-        possible = ~(np.isneginf(p) & np.isneginf(q))
-        return float(np.abs(p[possible] - q[possible]).max())
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
 
     @property
     def input_kind(self) -> str:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
 from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomisedResponse(Pure):
+class RandomisedResponse(Pure, FiniteChoice):
     """Tells the truth with probability e^epsilon / (e^epsilon + categories - 1), else one of the others uniformly.
 
     Parameters
@@ -69,15 +70,8 @@ class RandomisedResponse(Pure):
         others = (truth + 1 + rng.integers(self.categories - 1, size=size)) % self.categories
         return np.where(is_true, truth, others)
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        truth, values = position(data, self.categories), output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < self.categories) & (values == np.floor(values))
-        return np.where(is_possible, self._log_truth - self.log_odds * (values != truth), -np.inf)
-
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of `outcomes` on one input, shape (categories,)."""
-        return np.exp(self.log_density(data, self.outcomes))
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self._log_truth - self.log_odds * (self.outcomes != position(data, self.categories)))
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the log odds for two different inputs, attained at either of them."""

@@ -146,9 +146,3 @@ def log_probabilities(levels: FloatArray, measure: FloatArray, epsilon: float) -
         raise UsageError(f"levels must be finite somewhere on each input, got inf on {np.argmax(lowest)}.")
     weights = log_weights(levels - lowest, epsilon) + np.log(measure)
     return np.asarray(weights - special.logsumexp(weights, axis=1, keepdims=True))
-
-
-def loss_of(p: FloatArray, q: FloatArray) -> float:
-    """Exact privacy loss of two laws from their log probabilities: max |log p - log q|, in nats, in [0, inf]."""
-    possible = np.isfinite(p) | np.isfinite(q)
-    return float(np.abs(p[possible] - q[possible]).max())
