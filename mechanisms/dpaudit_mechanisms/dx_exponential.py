@@ -84,6 +84,7 @@ class DxExponential(FiniteChoice):
     records: int
     c: float | None = None
     sensitivities: FloatArray | None = dataclasses.field(default=None, repr=False)
+    input_kind = "counts"
 
     def __post_init__(self) -> None:
         metric = budget_matrix(self.metric)
@@ -138,11 +139,6 @@ class DxExponential(FiniteChoice):
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
-
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
 
     def with_budget(self, factor: float) -> DxExponential:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""

@@ -100,6 +100,7 @@ class DxLaplace:
     required_c: FloatArray = dataclasses.field(init=False, repr=False)
     base_answers: FloatArray = dataclasses.field(init=False, repr=False)
     translation_family: ClassVar[bool] = True
+    input_kind = "position"  # in the universe: what sets of inputs are made of; histograms are inputs too
 
     def __post_init__(self) -> None:
         queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
@@ -186,11 +187,6 @@ class DxLaplace:
         """Loss over budget of every two inputs, shape (N, N); NaN where the budget is 0 or infinite: no ratio there."""
         has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
         return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
-
-    @property
-    def input_kind(self) -> str:
-        """A position in the universe: what sets of inputs are made of; histograms are inputs too."""
-        return "position"
 
     def with_budget(self, factor: float) -> DxLaplace:
         """The same queries with `factor` times the metric; given scales shrink by it."""

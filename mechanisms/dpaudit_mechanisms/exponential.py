@@ -63,6 +63,7 @@ class Exponential(FiniteChoice):
     metric: FloatArray | float = dataclasses.field(repr=False)
     c: float | None = None
     budgets: FloatArray = dataclasses.field(init=False, repr=False)
+    input_kind = "position"
 
     def __post_init__(self) -> None:
         scores = table("scores", self.scores, (None, None))
@@ -128,11 +129,6 @@ class Exponential(FiniteChoice):
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
-
-    @property
-    def input_kind(self) -> str:
-        """A position in the list of inputs."""
-        return "position"
 
     def with_budget(self, factor: float) -> Exponential:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""

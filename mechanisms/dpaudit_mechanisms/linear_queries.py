@@ -36,6 +36,7 @@ class AnswersQueries(ABC):
     metric: FloatArray
     c: float
     records: int
+    input_kind = "counts"
 
     @abstractmethod
     def answers(self, outputs: ArrayLike) -> FloatArray:
@@ -55,11 +56,6 @@ class AnswersQueries(ABC):
     def claim(self) -> Claim:
         """`MetricDP` over neighbouring histograms."""
         return MetricDP(HistogramMetric(self.metric))
-
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
 
     def with_budget(self: Self, factor: float) -> Self:
         """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""

@@ -48,6 +48,7 @@ class RandomisedResponse(Pure, FiniteChoice):
 
     epsilon: float
     categories: int = 2
+    input_kind = "position"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -76,11 +77,6 @@ class RandomisedResponse(Pure, FiniteChoice):
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the log odds for two different inputs, attained at either of them."""
         return 0.0 if position(x, self.categories) == position(x_prime, self.categories) else self.log_odds
-
-    @property
-    def input_kind(self) -> str:
-        """A position from 0 on."""
-        return "position"
 
     def utility_bounds(self) -> list[UtilityBound]:
         """Probability that the answer is not the truth: with equality."""

@@ -66,6 +66,7 @@ class StatisticalLaplace:
     metric: FloatArray = dataclasses.field(repr=False)
     records: int
     translation_family: ClassVar[bool] = True
+    input_kind = "records"  # a list of n positions in the universe
 
     def __post_init__(self) -> None:
         transformed = table("transformed", self.transformed, (None, None), finite=True)
@@ -118,11 +119,6 @@ class StatisticalLaplace:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
         return float((np.abs(self.means(x) - self.means(x_prime)) / self.noise_scales).sum())
-
-    @property
-    def input_kind(self) -> str:
-        """A list of n positions in the universe."""
-        return "records"
 
     def with_budget(self, factor: float) -> StatisticalLaplace:
         """The same queries c q(u'), with `factor` times the metric and 1 / `factor` of the noise."""

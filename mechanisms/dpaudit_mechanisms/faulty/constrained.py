@@ -20,7 +20,6 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 from dpaudit_mechanisms.laplace import Laplace
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
     """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
 
@@ -37,7 +36,6 @@ class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
         return self.l1_sensitivity / self.epsilon
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
 
@@ -198,7 +196,6 @@ class RejectedGivesUp(Rejected):
         return f"the true answer itself is an output: loss inf nats, promised {self.claim.value:g}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class MixtureByTheData(Mixture):
     """A mixture whose weights go round with the sign of the data; parameters as in `Mixture`."""
 
@@ -244,7 +241,6 @@ class _OneInequality(Chains):
         return slack[0] >= 0.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class MetropolisChecksOneInequality(HierarchyMetropolis):
     """M_MH that looks at the first inequality that a step changes: the second sibling of a pair may fall below 0.
 
@@ -258,7 +254,6 @@ class MetropolisChecksOneInequality(HierarchyMetropolis):
         return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class GeometricForgetsTheProposal(GeometricOnHierarchy):
     """Algorithm 1 with fresh leaves about the true ones as proposals, accepted without the ratio of their densities.
 
