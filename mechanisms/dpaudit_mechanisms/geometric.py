@@ -39,11 +39,6 @@ class Geometric(Pure):
     bounds : tuple of two int, optional
         (lower, upper), both possible outputs, at least l1_sensitivity apart; None (the default) clamps nothing.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> mechanism = Geometric(epsilon=math.log(2.0), bounds=(0, 2))

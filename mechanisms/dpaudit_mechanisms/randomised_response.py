@@ -32,11 +32,6 @@ class RandomisedResponse(Pure, FiniteChoice):
     categories : int, optional
         Number of answers k, at least 2.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> mechanism = RandomisedResponse(epsilon=math.log(3.0), categories=3)

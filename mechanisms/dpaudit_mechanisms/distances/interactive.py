@@ -63,11 +63,6 @@ class InteractiveDistances:
         What `sample` returns: answers, shape (size, queries); or the transcript, shape (size, queries (1 + 2 l)), of
         each query: 1.0 where it was above, then l released values and l released slopes.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> from dpaudit_mechanisms.distances import FixedQueries, practical

@@ -89,11 +89,6 @@ class OfflineDistances:
     intervals : int, optional
         Of the grid of each coordinate; by default the power of two of least `alpha`.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> mechanism = OfflineDistances(10**5, [1.0], 1.0)
