@@ -24,8 +24,7 @@ SHARE = 0.05  # of draws that may miss the error of a tail bound, where the mech
 def deviations(truth: Truth, data: Any, outputs: Any) -> FloatArray:
     """|output - truth|, shape (size, coordinates)."""
     centre = np.asarray(truth(data), dtype=float)
-    found: FloatArray = np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
-    return found
+    return np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
 
 
 def largest_error(truth: Truth, limit: float, failures: float = SHARE, source: str = "") -> UtilityBound:

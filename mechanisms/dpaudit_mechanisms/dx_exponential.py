@@ -134,8 +134,7 @@ class DxExponential(FiniteChoice):
     def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
         """Natural log of the probability of every outcome, shape (batch, outcomes)."""
         scores = self.scores(histograms)
-        logs: FloatArray = special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
-        return logs
+        return special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
@@ -149,13 +148,11 @@ class DxExponential(FiniteChoice):
         share, c = 0.05, float(self.c or 0.0)
 
         def scores(data: Any) -> FloatArray:
-            found: FloatArray = self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
-            return found
+            return self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = scores(data)
-            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
-            return found
+            return values.max() - values[np.asarray(outputs, dtype=int)]
 
         def bound(data: Any) -> float:
             values = scores(data)

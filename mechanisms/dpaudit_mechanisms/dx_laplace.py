@@ -138,8 +138,7 @@ class DxLaplace:
     def answers(self, data: Any) -> FloatArray:
         """Exact answers Q x, shape (K,), of a histogram, or of `base_histogram` and a record at a position."""
         if np.ndim(data) == 0:
-            result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
-            return result
+            return self.base_answers + self.queries[:, position(data, len(self.metric))]
         return self.queries @ histogram_of(data, len(self.metric))
 
     def location(self, data: Any) -> FloatArray:

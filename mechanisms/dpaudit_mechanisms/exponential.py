@@ -124,8 +124,7 @@ class Exponential(FiniteChoice):
         above = self.scores - self.scores.max(axis=1, keepdims=True)
         if self.divisor == 0.0:
             return np.where(above == 0.0, -np.log((above == 0.0).sum(axis=1, keepdims=True)), -np.inf)
-        logs: FloatArray = special.log_softmax(above / self.divisor, axis=1)
-        return logs
+        return special.log_softmax(above / self.divisor, axis=1)
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
@@ -144,8 +143,7 @@ class Exponential(FiniteChoice):
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = self.scores[position(data, len(self.scores))]
-            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
-            return found
+            return values.max() - values[np.asarray(outputs, dtype=int)]
 
         limit = self.divisor * (math.log(self.scores.shape[1]) - math.log(share))
         return [UtilityBound("regret", regret, limit, failure_probability=share, source="DX-T4.2")]

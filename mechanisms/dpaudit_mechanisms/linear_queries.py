@@ -92,12 +92,10 @@ def error_bounds(mechanism: AnswersQueries, limit: float, failures: float, sourc
         return []
 
     def truth(data: Any) -> FloatArray:
-        found: FloatArray = own @ histogram_of(data, own.shape[1], records)
-        return found
+        return own @ histogram_of(data, own.shape[1], records)
 
     def largest_error(data: Any, outputs: Any) -> FloatArray:
-        found: FloatArray = np.abs(mechanism.answers(outputs) - truth(data)).max(axis=1)
-        return found
+        return np.abs(mechanism.answers(outputs) - truth(data)).max(axis=1)
 
     def largest(data: Any) -> float:
         answers = truth(data)

@@ -134,8 +134,7 @@ class SmallDB(AnswersQueries, FiniteChoice):
 
     def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
         """Natural log of the probability of every outcome, shape (batch, outcomes)."""
-        logs: FloatArray = special.log_softmax(self.scores(histograms, self.outcomes) / self.divisor, axis=1)
-        return logs
+        return special.log_softmax(self.scores(histograms, self.outcomes) / self.divisor, axis=1)
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities(self._input(data)[None])[0])
@@ -212,8 +211,7 @@ class SmallDB(AnswersQueries, FiniteChoice):
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c s q'(y) for every y and query, shape (size, K)."""
-        result: FloatArray = self.c * self.multiplier * (np.asarray(outputs, dtype=float) @ self.queries.T)
-        return result
+        return self.c * self.multiplier * (np.asarray(outputs, dtype=float) @ self.queries.T)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two histograms in nats, a maximum over outcomes; beyond enumeration an upper bound.

@@ -96,8 +96,7 @@ class StatisticalLaplace:
 
     def means(self, data: Any) -> FloatArray:
         """c * mean of q(x_i'), shape (k,)."""
-        result: FloatArray = self.c * self.transformed[self._rows(data)].mean(axis=0)
-        return result
+        return self.c * self.transformed[self._rows(data)].mean(axis=0)
 
     def location(self, data: Any) -> FloatArray:
         """Location of the noise: the means."""
@@ -113,8 +112,7 @@ class StatisticalLaplace:
         values = output_batch(outputs, self.c.shape)
         scales = self.noise_scales
         each = -np.abs(values - self.means(data)) / scales - np.log(2.0 * scales)
-        total: FloatArray = np.where(np.isfinite(values), each, -np.inf).sum(axis=1)
-        return total
+        return np.where(np.isfinite(values), each, -np.inf).sum(axis=1)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
@@ -168,8 +166,7 @@ class StatisticalLaplace:
 def sensitivities(values: ArrayLike, records: int) -> FloatArray:
     """Delta_1^q(u, v) = |q(u) - q(v)|_1 / n of every two elements (DX-C21), shape (U, U)."""
     rows = table("values", values, (None, None))
-    gaps: FloatArray = np.abs(rows[:, None] - rows[None]).sum(axis=2) / whole_number("records", records, 1)
-    return gaps
+    return np.abs(rows[:, None] - rows[None]).sum(axis=2) / whole_number("records", records, 1)
 
 
 def undistorted(values: ArrayLike, metric: ArrayLike, records: int) -> StatisticalLaplace:

@@ -182,8 +182,7 @@ class InteractiveDistances:
 
     def _release_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
         draw = rng.laplace if self.calibration.noise == "laplace" else rng.normal
-        noise: FloatArray = draw(scale=self.calibration.release_scale, size=shape)
-        return noise
+        return draw(scale=self.calibration.release_scale, size=shape)
 
     def _log_noise(self, deviations: FloatArray) -> FloatArray:
         """Log density of the noise of a release."""

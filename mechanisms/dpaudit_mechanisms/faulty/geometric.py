@@ -51,8 +51,7 @@ class GeometricCountsZeroTwice(Broken, Geometric):
 
     def _log_probability(self, steps: FloatArray) -> FloatArray:
         start = math.log(-math.expm1(-self.rate))
-        result: FloatArray = start - np.abs(steps) * self.rate - math.log(2.0) * (steps != 0.0)
-        return result
+        return start - np.abs(steps) * self.rate - math.log(2.0) * (steps != 0.0)
 
     def _log_tail(self, steps: int) -> float:
         if steps == 0:

@@ -65,8 +65,7 @@ class PartitionAndWeight(ABC):
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density (of the probability, where outputs are discrete) of each output, shape (size,)."""
         above = self.level_at(data, outputs) - self.lowest_level(data)
-        result: FloatArray = log_weights(above, self.epsilon) + self.log_measure_at(outputs) - self.log_alpha_of(data)
-        return result
+        return log_weights(above, self.epsilon) + self.log_measure_at(outputs) - self.log_alpha_of(data)
 
     @property
     def claim(self) -> Claim:
