@@ -1,11 +1,18 @@
-"""What datacube mechanisms refuse instead of releasing something biased, or undefined: in one clear line."""
+"""Datacube releases: exact losses, densities and samplers; what they refuse instead of releasing something biased."""
+
+import itertools
+import math
 
 import numpy as np
 import pytest
+from sampler_checks import DRAWS as SAMPLER_DRAWS
+from sampler_checks import is_drawn_from
+from scipy import stats
 from support.refusals import refusals
 
+import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import GaussianDP, PureDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit_mechanisms.datacubes import (
     CountsRelease,
     DatacubeRelease,
@@ -18,6 +25,7 @@ from dpaudit_mechanisms.datacubes import (
     Workload,
     all_and_half,
     base_counts,
+    clusters,
     consistent,
     convex_budgets,
     hierarchy,
@@ -36,6 +44,79 @@ FIGURE_1 = Workload(BINARY, [(0,), (0, 1)])
 TWICE = Workload(Domain([3, 2]), [(0,), (0,), (1,)])
 UNMEASURED = "budgets must be positive for groups that the recovery reads, got 0 for"
 ALL_CELLS = "strategy must determine every cell with the rows that have a budget"
+ADJACENCIES = ["add_remove", "replace_one"]
+NATIVE = all_and_half(Domain([3, 2, 2]), 1)
+
+
+def strategies(workload):
+    found = [
+        base_counts(workload.domain),
+        workload_itself(workload),
+        FourierStrategy(workload),
+        clusters(workload),
+        hierarchy(workload.domain),
+        SketchStrategy(workload.domain, 4, 6, seed=3),
+    ]
+    return [*found, HaarStrategy(workload.domain)] if set(workload.domain.sizes) == {2} else found
+
+
+def neighbours(cells, adjacency):
+    """All pairs of data vectors with one record or none, and with one record."""
+    units = np.eye(cells)
+    if adjacency == "add_remove":
+        return [(np.zeros(cells), unit) for unit in units]
+    return [(units[i], units[j]) for i, j in itertools.combinations(range(cells), 2)]
+
+
+@pytest.mark.claim("DC-P3.1.i", "DC-P3.1.ii")
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("budgets", ["optimal", "uniform"])
+@pytest.mark.parametrize("claim", [PureDP(0.7), ApproxDP(1.0, 1e-3), ZeroConcentratedDP(0.5)], ids=str)
+def test_the_worst_neighbours_lose_exactly_what_is_promised(claim, budgets, adjacency):
+    for workload in (FIGURE_1, NATIVE):
+        for strategy in strategies(workload):
+            release = StrategyRelease(workload, strategy, claim, budgets, adjacency)
+            rows = strategy.matrix() * strategy.spread(release.eta)[:, None]
+            losses = []
+            for x, x_prime in neighbours(workload.domain.cells, adjacency):
+                change = rows @ (x - x_prime)
+                loss = np.abs(change).sum() if release.order == 1 else math.sqrt((change**2).sum())
+                assert release.distance(x, x_prime) == pytest.approx(loss)
+                losses.append(loss)
+            assert max(losses) <= release.total * (1.0 + 1e-9)
+            assert max(losses) == pytest.approx(release.total)  # tight
+            found = [release.distance(pair.x, pair.x_prime) for pair in release.pairs()]
+            assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.claim("DC-T2.1")
+@pytest.mark.parametrize("claim", [PureDP(0.7), GaussianDP(0.7)], ids=str)
+def test_each_row_has_the_noise_of_its_budget_and_the_density_that_is_stated(claim):
+    strategy = MarginalStrategy(FIGURE_1.domain, [(0,), (0, 1), (2,)])  # the third one gets no budget
+    release = StrategyRelease(FIGURE_1, strategy, claim)
+    data = np.arange(8.0)
+    draws = release.sample(data, SAMPLER_DRAWS, np.random.default_rng(20_262_102))
+    truth, scales = strategy.answers(data), 1.0 / strategy.spread(release.eta)[:6]
+    assert release.eta[2] == 0.0 and not draws[:, 6:].any()
+    law = stats.laplace if release.order == 1 else stats.norm
+    for i in (0, 3):
+        assert is_drawn_from(draws[:, i], lambda y, i=i: law.cdf(y, truth[i], scales[i]))
+        assert not is_drawn_from(draws[:, i], lambda y, i=i: law.cdf(y, truth[i], 1.2 * scales[i]))
+    logs = law.logpdf(draws[:9, :6], truth[:6], scales).sum(axis=1)
+    assert release.log_density(data, draws[:9]) == pytest.approx(logs)
+    moved = draws[:3].copy()
+    moved[0, 6], moved[1, 0] = 1.0, np.nan
+    assert np.isneginf(release.log_density(data, moved)).tolist() == [True, True, False]
+
+
+def test_what_does_not_depend_on_the_data_is_not_released():
+    total = Workload(Domain.binary(2), [()])
+    with pytest.raises(UsageError, match="must depend on the data between neighbours"):
+        StrategyRelease(total, workload_itself(total), PureDP(1.0), adjacency="replace_one")
+    assert StrategyRelease(total, workload_itself(total), PureDP(1.0)).eta.tolist() == [1.0]
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("recovery", ["initial", "consistent_1", "consistent_2", "consistent_inf"])
@@ -126,6 +207,15 @@ def _release(**options):
 
 
 test_what_makes_no_sense_is_refused = refusals(
+    (lambda: _release(claim=dpaudit.MetricDP(lambda x, x_prime: 1.0)), "claim must be an ApproxDP, GaussianDP"),
+    (lambda: _release(claim=PureDP(0.0)), r"epsilon must be in \(0, inf\), got 0"),
+    (lambda: _release(budgets="best"), "budgets must be optimal, uniform, joint or an array, got 'best'"),
+    (lambda: _release(budgets=[0.5, 0.6]), r"budgets must be non-negative and lose at most 1, got 1\.1"),
+    (lambda: _release(budgets=[-0.5, 0.5]), "budgets must be non-negative and lose at most 1, got inf"),
+    (lambda: _release(budgets=[1.0]), r"budgets must be of shape \(2,\), got shape \(1,\)"),
+    (lambda: _release(adjacency="both"), "adjacency must be one of add_remove, replace_one, got 'both'"),
+    (lambda: _release(recovery="best"), "recovery must be one of least_squares, initial"),
+    (lambda: _release(strategy=FourierStrategy(FIGURE_1), budgets="joint"), "must be of marginals for joint budgets"),
     (lambda: optimal_budgets([1.0], [1.0], 1, -1.0), "total must"),
     (lambda: uniform_budgets([1.0], 1, -1.0), "total must"),
     (lambda: least_variance([1.0], [1.0], 2, 0.0), "total must"),
