@@ -21,6 +21,7 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 from dpaudit_mechanisms.pure import Pure
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
     """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
 
@@ -37,6 +38,7 @@ class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
         return self.l1_sensitivity / self.epsilon
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
 
@@ -185,6 +187,7 @@ class RejectedGivesUp(Rejected):
         return f"the true answer itself is an output: loss inf nats, promised {self.claim.value:g}"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MixtureByTheData(Mixture):
     """A mixture whose weights go round with the sign of the data; parameters as in `Mixture`."""
 
@@ -226,6 +229,7 @@ class _OneInequality(Chains):
         return slack[0] >= 0.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MetropolisChecksOneInequality(HierarchyMetropolis):
     """M_MH that looks at the first inequality that a step changes: the second sibling of a pair may fall below 0.
 
@@ -239,6 +243,7 @@ class MetropolisChecksOneInequality(HierarchyMetropolis):
         return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class GeometricForgetsTheProposal(Broken, GeometricOnHierarchy):
     """Algorithm 1 with fresh leaves about the true ones as proposals, accepted without the ratio of their densities.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -24,6 +25,7 @@ class _Broken(StrategyRelease):
         return f"{self.what}: loss {self.distance(pair.x, pair.x_prime):.6g}, promised {self.total:g}"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DatacubeUnsharedBudget(_Broken):
     """Every group of rows gets the whole budget: a record is in a cell of each of them.
 
@@ -44,6 +46,7 @@ class DatacubeUnsharedBudget(_Broken):
         return float((self.strategy.constants(self.order) * budgets).max())
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DatacubeForgetsTheTwo(_Broken):
     """Replacing a record is promised the budget that adding one needs: the factor of 2 is missing.
 
@@ -56,6 +59,7 @@ class DatacubeForgetsTheTwo(_Broken):
         return self.strategy.sensitivity(budgets, self.order, "add_remove")
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DatacubeEuclideanBudgets(_Broken):
     """Laplace noise, with budgets whose Euclidean norm is epsilon: the condition of normal noise.
 
@@ -68,6 +72,7 @@ class DatacubeEuclideanBudgets(_Broken):
         return self.strategy.sensitivity(budgets, 2, self.adjacency)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class CountsKeepTrueZeros(CountsRelease):
     """Cells that are empty in the data stay empty: the tidied counts say which ones are.
 

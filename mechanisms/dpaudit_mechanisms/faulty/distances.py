@@ -15,6 +15,7 @@ from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, Embed
 from dpaudit_mechanisms.inputs import FloatArray
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class SparseVectorNotRefreshed(InteractiveDistances):
     """The noise of the comparisons is drawn at the first query and kept: then all of them are one noisy threshold.
 
@@ -42,6 +43,7 @@ class SparseVectorNotRefreshed(InteractiveDistances):
         return f"{self.what}, promised {self.claim}"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class LearnerReadsWithoutMistakes(InteractiveDistances):
     """Also where the learner makes no mistake its hypothesis gets the tangent, exact as no noise was paid for.
 
@@ -66,6 +68,7 @@ class LearnerReadsWithoutMistakes(InteractiveDistances):
         return f"{self.what}, promised {self.claim}"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class EmbeddingLooksAtTheData(EmbeddedDistances):
     """Bourgain's own embedding: subsets of the data, not of the queries. One point changes the images of all others."""
 
@@ -97,6 +100,7 @@ class EmbeddingLooksAtTheData(EmbeddedDistances):
         return f"{self.what}: a query changes by {found:.3g} / n, at most 1 / n is promised and paid for"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class ProjectionScaledToTheData(EmbeddedDistances):
     """Images are stretched about the middle of the box until those of the data fill it: one point moves all others."""
 
@@ -129,6 +133,7 @@ class _Stretched:
         return np.clip(middle + self.factor * (self.embedding.embed(points) - middle), 0.0, self.widths)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class LearnerForgetsTheSlopes(InteractiveDistances):
     """Hypotheses get horizontal lines: private, and more mistakes than the calibration allows for."""
 

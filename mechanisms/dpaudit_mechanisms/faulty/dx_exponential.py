@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.small_db import SmallDB
@@ -17,6 +19,7 @@ class _WithoutTheTwo(Broken):
         return super().divisor / 2.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
     """Weights exp(u'(x, r) / c) in place of exp(u'(x, r) / (2 c)); parameters as in `DxExponential`.
 
@@ -30,10 +33,12 @@ class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
     """
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class SmallDBWithoutTheTwo(_WithoutTheTwo, SmallDB):
     """SmallDB with weights exp(u'(x, y) / c); parameters as in `SmallDB`."""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxExponentialTooFlat(DxExponential):
     """Weights exp(u'(x, r) / (2.4 c)): private, and not as accurate as DX-T4 says; parameters as in `DxExponential`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import noise_scales
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceTooLittleNoise(Broken, DxLaplace):
     """Laplace noise whose scales are 1.2 times too small; parameters as in `DxLaplace`.
 
@@ -34,6 +36,7 @@ class DxLaplaceTooLittleNoise(Broken, DxLaplace):
         return super().c / self.factor
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceForgetsAQuery(Broken, DxLaplace):
     """Scales that are computed without the last query, which gets as much noise as the others; at least two queries.
 
@@ -54,6 +57,7 @@ class DxLaplaceForgetsAQuery(Broken, DxLaplace):
         return np.append(known, known.max())
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceEuclidean(Broken, DxLaplace):
     """One scale for all queries from the Euclidean distance of their columns, where the l1 distance is needed.
 
@@ -75,6 +79,7 @@ class DxLaplaceEuclidean(Broken, DxLaplace):
         return np.full(len(self.queries), ratios.max())
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceUnsharedBudget(Broken, DxLaplace):
     """PSA without its second step: every query gets the scale that it would need alone.
 
@@ -94,6 +99,7 @@ class DxLaplaceUnsharedBudget(Broken, DxLaplace):
         return np.array([noise_scales(row[None], self.metric, "single")[0] for row in self.queries])
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceTooMuchNoise(DxLaplace):
     """Noise whose scales are 1.5 times too large: private, and worse than its error bounds promise.
 

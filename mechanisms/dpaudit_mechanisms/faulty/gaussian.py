@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import ClassVar
 
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit_mechanisms.gaussian import Gaussian
 
 
+@dataclasses.dataclass(frozen=True)
 class GaussianTooLittleNoise(Gaussian):
     """Normal noise whose sigma is 1.2 times too small; parameters as in `Gaussian`.
 

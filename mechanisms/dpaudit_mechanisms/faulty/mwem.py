@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ class _FaultyMWEM(MWEM):
         return f"{self.what}: {words} {found:.6g} nats on the pair {pair.id}, promised {promised:g}"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MWEMHalfTheNoise(_FaultyMWEM):
     """Measurements with Laplace noise of scale c T in place of 2 c T; parameters as in `MWEM`."""
 
@@ -35,6 +37,7 @@ class MWEMHalfTheNoise(_FaultyMWEM):
         return super().noise_scale / 2.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MWEMHalfTheChoice(_FaultyMWEM):
     """Choices by the exponential mechanism with c T in place of 2 c T; parameters as in `MWEM`."""
 
@@ -45,6 +48,7 @@ class MWEMHalfTheChoice(_FaultyMWEM):
         return super().choice_scale / 2.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MWEMForgetsTheRounds(_FaultyMWEM):
     """Scale 2 c in place of 2 c T everywhere: the budget is spent T times; parameters as in `MWEM`."""
 
@@ -59,6 +63,7 @@ class MWEMForgetsTheRounds(_FaultyMWEM):
         return super().choice_scale / self.rounds
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class MWEMIgnoresTheData(MWEM):
     """Releases all records at the element with the largest answers: private, and as wrong as can be."""
 

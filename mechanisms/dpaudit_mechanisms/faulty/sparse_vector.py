@@ -5,6 +5,7 @@ Lyu, Su and Li (2017), section 3, has them with their origins.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from dpaudit_mechanisms.sparse_vector import SparseVector, SparseVectorSession
 
 
+@dataclasses.dataclass(frozen=True)
 class SparseVectorWithoutQueryNoise(SparseVector):
     """Comparisons without noise: two counts that change places make an answer impossible; loss inf."""
 
@@ -20,6 +22,7 @@ class SparseVectorWithoutQueryNoise(SparseVector):
         return 0.0
 
 
+@dataclasses.dataclass(frozen=True)
 class SparseVectorWithoutEnd(SparseVector):
     """Does not stop after `most` queries above, nor draw the threshold anew: the loss grows with the queries."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalHalfTheNoise(Broken, StatisticalLaplace):
     """Laplace noise of half the scales; parameters as in `StatisticalLaplace`.
 
@@ -24,6 +27,7 @@ class StatisticalHalfTheNoise(Broken, StatisticalLaplace):
         return self.c / 2.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalTooMuchNoise(StatisticalLaplace):
     """Laplace noise of 1.2 times the scales: private, and not as accurate as DX-T11 says; parameters as above."""
 
