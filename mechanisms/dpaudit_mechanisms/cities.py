@@ -189,7 +189,6 @@ class CityLaplace(DxLaplace):
         return [self.pair(i, j) for i, j in sorted(within, key=lambda ij: -tightness[ij])]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class CityLaplaceTooLittleNoise(DxLaplaceTooLittleNoise, CityLaplace):
     """`CityLaplace` with a scale that is 1.2 times too small: about as many pairs break the promise as are tight."""
 

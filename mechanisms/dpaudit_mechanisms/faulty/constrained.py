@@ -21,7 +21,6 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 from dpaudit_mechanisms.pure import Pure
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
     """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
 
@@ -38,7 +37,6 @@ class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
         return self.l1_sensitivity / self.epsilon
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
 
@@ -57,7 +55,6 @@ class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
         return 1.0 / self.epsilon
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class LaplaceOnAnyTotal(Broken, Pure):
     """Laplace noise in n coordinates given that the output sums to `total`, whatever the true answer sums to.
 
@@ -118,7 +115,6 @@ class LaplaceOnAnyTotal(Broken, Pure):
         return shift + abs(self.log_normaliser(first) - self.log_normaliser(second))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ImagedOntoTheData(Broken, ImagedLaplace):
     """Laplace noise clamped to within `reach` of the true answer: an invariant that depends on the data (CD-S11).
 
@@ -206,7 +202,6 @@ class MixtureByTheData(Mixture):
         return f"the weights depend on the data, promised {self.claim}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class MetropolisStartsAtTheTruth(Broken, HierarchyMetropolis):
     """M_MH whose chains start at the true counts and take one sweep; parameters as in `HierarchyMetropolis`.
 
@@ -243,7 +238,6 @@ class MetropolisChecksOneInequality(HierarchyMetropolis):
         return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class GeometricForgetsTheProposal(Broken, GeometricOnHierarchy):
     """Algorithm 1 with fresh leaves about the true ones as proposals, accepted without the ratio of their densities.
 
