@@ -1,4 +1,4 @@
-"""What re-creates a bug: one function that has both versions, and a decorator that says the rest of its exhibit."""
+"""Re-creation of a bug: one function that has both versions, and a decorator that says the rest of its exhibit."""
 
 from __future__ import annotations
 
