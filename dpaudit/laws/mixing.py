@@ -124,7 +124,15 @@ def mixture(
     >>> str(mixture([noisy, noisier], [PureDP(1.0), PureDP(0.5)], [0.5, 0.5])[1])
     'eps=1'
     """
-    return _mixed(mechanisms, claims, weights, choice_claim, pairs, is_labelled=False)
+    subjects, promises = matched(mechanisms, claims)
+    if callable(weights) != (choice_claim is not None):
+        given = "none" if choice_claim is None else str(choice_claim)
+        raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")
+    known = shared_pairs(subjects, pairs)
+    if callable(weights):
+        claim = composed_claim([checked(choice_claim), weakest_claim(promises)])
+        return Mixed(subjects, weights, known_pairs=known), claim
+    return Mixed(subjects, tuple(normalised(weights, len(subjects))), known_pairs=known), weakest_claim(promises)
 
 
 def disjoint_union(
@@ -150,7 +158,8 @@ def disjoint_union(
     mechanisms, claims, weights, choice_claim, pairs
         As in `mixture`.
     """
-    return _mixed(mechanisms, claims, weights, choice_claim, pairs, is_labelled=True)
+    mixed, claim = mixture(mechanisms, claims, weights, choice_claim=choice_claim, pairs=pairs)
+    return dataclasses.replace(mixed, is_labelled=True), claim
 
 
 def convexity(
@@ -182,24 +191,3 @@ def convexity(
     subjects, promises = matched(mechanisms, claims)
     share = tuple(normalised(weights, len(subjects)))
     return Mixed(subjects, share, known_pairs=shared_pairs(subjects, pairs)), average_claim(promises, share)
-
-
-def _mixed(
-    mechanisms: Iterable[Any],
-    claims: Iterable[Claim],
-    weights: Weights,
-    choice_claim: Claim | None,
-    pairs: Iterable[Any] | None,
-    *,
-    is_labelled: bool,
-) -> tuple[Mixed, Claim]:
-    subjects, promises = matched(mechanisms, claims)
-    if callable(weights) != (choice_claim is not None):
-        given = "none" if choice_claim is None else str(choice_claim)
-        raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")
-    known = shared_pairs(subjects, pairs)
-    if callable(weights):
-        claim = composed_claim([checked(choice_claim), weakest_claim(promises)])
-        return Mixed(subjects, weights, is_labelled, known_pairs=known), claim
-    share = tuple(normalised(weights, len(subjects)))
-    return Mixed(subjects, share, is_labelled, known_pairs=known), weakest_claim(promises)

@@ -24,8 +24,13 @@ SHARE = 0.05  # of draws that may miss the error of a tail bound, where the mech
 def deviations(truth: Truth, data: Any, outputs: Any) -> FloatArray:
     """|output - truth|, shape (size, coordinates)."""
     centre = np.asarray(truth(data), dtype=float)
-    found: FloatArray = np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
-    return found
+    return np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
+
+
+def _of_deviations(
+    name: str, truth: Truth, loss: Callable[[FloatArray], FloatArray], bound: Any, **options: Any
+) -> Any:
+    return UtilityBound(name, lambda data, outputs: loss(deviations(truth, data, outputs)), bound, **options)
 
 
 def largest_error(truth: Truth, limit: float, failures: float = SHARE, source: str = "") -> UtilityBound:
@@ -36,37 +41,22 @@ def largest_error(truth: Truth, limit: float, failures: float = SHARE, source: s
     >>> str(largest_error(lambda data: data, 3.0))
     'largest error: P(loss > 3) <= 0.05'
     """
-    return UtilityBound(
-        "largest error",
-        lambda data, outputs: deviations(truth, data, outputs).max(axis=1),
-        limit,
-        failure_probability=failures,
-        source=source,
-    )
+    options = {"failure_probability": failures, "source": source}
+    return _of_deviations("largest error", truth, lambda found: found.max(axis=1), limit, **options)
 
 
 def sum_of_errors(
     truth: Truth, bound: float | Callable[[Any], float], source: str = "", deviation: float | None = None
 ) -> UtilityBound:
     """E |output - truth|_1 <= bound; `deviation` is that of the sum, where it is known."""
-    return UtilityBound(
-        "sum of errors",
-        lambda data, outputs: deviations(truth, data, outputs).sum(axis=1),
-        bound,
-        standard_deviation=deviation,
-        source=source,
-    )
+    options = {"standard_deviation": deviation, "source": source}
+    return _of_deviations("sum of errors", truth, lambda found: found.sum(axis=1), bound, **options)
 
 
 def squared_error(truth: Truth, bound: float, source: str = "", deviation: float | None = None) -> UtilityBound:
     """E |output - truth|_2^2 <= bound."""
-    return UtilityBound(
-        "squared error",
-        lambda data, outputs: (deviations(truth, data, outputs) ** 2).sum(axis=1),
-        bound,
-        standard_deviation=deviation,
-        source=source,
-    )
+    options = {"standard_deviation": deviation, "source": source}
+    return _of_deviations("squared error", truth, lambda found: (found**2).sum(axis=1), bound, **options)
 
 
 def with_budget(mechanism: Any, factor: float) -> Any:

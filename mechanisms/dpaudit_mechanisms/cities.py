@@ -81,8 +81,7 @@ def great_circle_km(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray
     phi, theta = np.radians(latitudes), np.radians(longitudes)
     chord = np.sin(np.subtract.outer(phi, phi) / 2.0) ** 2
     chord += np.multiply.outer(np.cos(phi), np.cos(phi)) * np.sin(np.subtract.outer(theta, theta) / 2.0) ** 2
-    distances: FloatArray = 2.0 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
-    return distances
+    return 2.0 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
 
 
 def merge_nearby(distances_km: FloatArray, radius_km: float) -> NDArray[np.int64]:
@@ -190,7 +189,6 @@ class CityLaplace(DxLaplace):
         return [self.pair(i, j) for i, j in sorted(within, key=lambda ij: -tightness[ij])]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class CityLaplaceTooLittleNoise(DxLaplaceTooLittleNoise, CityLaplace):
     """`CityLaplace` with a scale that is 1.2 times too small: about as many pairs break the promise as are tight."""
 

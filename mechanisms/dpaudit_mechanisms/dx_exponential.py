@@ -24,6 +24,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.histograms import (
     MAX_COMPARED,
     MAX_PAIRS,
@@ -35,7 +36,7 @@ from dpaudit_mechanisms.histograms import (
     spread_pairs,
 )
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
@@ -43,7 +44,7 @@ ROUNDING = 1e-12  # relative slack where a given c is checked against the smalle
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxExponential:
+class DxExponential(FiniteChoice):
     """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
@@ -83,6 +84,7 @@ class DxExponential:
     records: int
     c: float | None = None
     sensitivities: FloatArray | None = dataclasses.field(default=None, repr=False)
+    input_kind = "counts"
 
     def __post_init__(self) -> None:
         metric = budget_matrix(self.metric)
@@ -132,37 +134,10 @@ class DxExponential:
     def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
         """Natural log of the probability of every outcome, shape (batch, outcomes)."""
         scores = self.scores(histograms)
-        logs: FloatArray = special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
-        return logs
+        return special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
 
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of all outcomes on one histogram, shape (outcomes,)."""
-        x = histogram_of(data, len(self.metric), self.records)
-        probabilities: FloatArray = np.exp(self.log_probabilities(x[None])[0])
-        return probabilities
-
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """`size` positions of outcomes on one histogram, shape (size,)."""
-        probabilities = self.distribution(data)
-        return rng.choice(len(probabilities), size=size, p=probabilities)
-
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        logs = self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0]
-        values = output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
-        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
-
-    def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss of two histograms in nats, a maximum over outcomes."""
-        both = np.stack([histogram_of(data, len(self.metric), self.records) for data in (x, x_prime)])
-        logs = self.log_probabilities(both)
-        return float(np.abs(logs[0] - logs[1]).max())
-
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
 
     def with_budget(self, factor: float) -> DxExponential:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
@@ -173,13 +148,11 @@ class DxExponential:
         share, c = 0.05, float(self.c or 0.0)
 
         def scores(data: Any) -> FloatArray:
-            found: FloatArray = self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
-            return found
+            return self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = scores(data)
-            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
-            return found
+            return values.max() - values[np.asarray(outputs, dtype=int)]
 
         def bound(data: Any) -> float:
             values = scores(data)

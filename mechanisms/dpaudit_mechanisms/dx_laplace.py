@@ -100,6 +100,7 @@ class DxLaplace:
     required_c: FloatArray = dataclasses.field(init=False, repr=False)
     base_answers: FloatArray = dataclasses.field(init=False, repr=False)
     translation_family: ClassVar[bool] = True
+    input_kind = "position"  # in the universe: what sets of inputs are made of; histograms are inputs too
 
     def __post_init__(self) -> None:
         queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
@@ -137,8 +138,7 @@ class DxLaplace:
     def answers(self, data: Any) -> FloatArray:
         """Exact answers Q x, shape (K,), of a histogram, or of `base_histogram` and a record at a position."""
         if np.ndim(data) == 0:
-            result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
-            return result
+            return self.base_answers + self.queries[:, position(data, len(self.metric))]
         return self.queries @ histogram_of(data, len(self.metric))
 
     def location(self, data: Any) -> FloatArray:
@@ -186,11 +186,6 @@ class DxLaplace:
         """Loss over budget of every two inputs, shape (N, N); NaN where the budget is 0 or infinite: no ratio there."""
         has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
         return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
-
-    @property
-    def input_kind(self) -> str:
-        """A position in the universe: what sets of inputs are made of; histograms are inputs too."""
-        return "position"
 
     def with_budget(self, factor: float) -> DxLaplace:
         """The same queries with `factor` times the metric; given scales shrink by it."""

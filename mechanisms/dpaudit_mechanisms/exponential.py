@@ -20,14 +20,15 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
 
 ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Exponential:
+class Exponential(FiniteChoice):
     """Chooses one outcome, with weights exp(score / (2 c)).
 
     Parameters
@@ -62,6 +63,7 @@ class Exponential:
     metric: FloatArray | float = dataclasses.field(repr=False)
     c: float | None = None
     budgets: FloatArray = dataclasses.field(init=False, repr=False)
+    input_kind = "position"
 
     def __post_init__(self) -> None:
         scores = table("scores", self.scores, (None, None))
@@ -122,36 +124,10 @@ class Exponential:
         above = self.scores - self.scores.max(axis=1, keepdims=True)
         if self.divisor == 0.0:
             return np.where(above == 0.0, -np.log((above == 0.0).sum(axis=1, keepdims=True)), -np.inf)
-        logs: FloatArray = special.log_softmax(above / self.divisor, axis=1)
-        return logs
+        return special.log_softmax(above / self.divisor, axis=1)
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """`size` positions of outcomes on one input, shape (size,)."""
-        return rng.choice(self.scores.shape[1], size=size, p=self.distribution(data))
-
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        logs = self.log_probabilities()[position(data, len(self.scores))]
-        values = output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
-        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
-
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of `outcomes` on one input, shape (outcomes,)."""
-        probabilities: FloatArray = np.exp(self.log_probabilities()[position(data, len(self.scores))])
-        return probabilities
-
-    def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss in nats, a maximum over outcomes; at most the score gap over c."""
-        logs = self.log_probabilities()
-        p, q = logs[position(x, len(logs))], logs[position(x_prime, len(logs))]
-        possible = ~(np.isneginf(p) & np.isneginf(q))
-        return float(np.abs(p[possible] - q[possible]).max())
-
-    @property
-    def input_kind(self) -> str:
-        """A position in the list of inputs."""
-        return "position"
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
 
     def with_budget(self, factor: float) -> Exponential:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
@@ -167,8 +143,7 @@ class Exponential:
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = self.scores[position(data, len(self.scores))]
-            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
-            return found
+            return values.max() - values[np.asarray(outputs, dtype=int)]
 
         limit = self.divisor * (math.log(self.scores.shape[1]) - math.log(share))
         return [UtilityBound("regret", regret, limit, failure_probability=share, source="DX-T4.2")]

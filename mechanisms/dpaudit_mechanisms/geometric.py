@@ -39,11 +39,6 @@ class Geometric(Pure):
     bounds : tuple of two int, optional
         (lower, upper), both possible outputs, at least l1_sensitivity apart; None (the default) clamps nothing.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> mechanism = Geometric(epsilon=math.log(2.0), bounds=(0, 2))
@@ -56,6 +51,7 @@ class Geometric(Pure):
     epsilon: float
     l1_sensitivity: int = 1
     bounds: tuple[int, int] | None = None
+    input_kind = "number"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -114,11 +110,6 @@ class Geometric(Pure):
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: epsilon times the difference of the inputs over the sensitivity."""
         return abs(self._input(x) - self._input(x_prime)) * self.rate
-
-    @property
-    def input_kind(self) -> str:
-        """One integer."""
-        return "number"
 
     def utility_bounds(self) -> list[UtilityBound]:
         """The tail of the error: P(|error| > t) = 2 a^(t + 1) / (1 + a) with a = e^-rate, less where it is clipped."""

@@ -33,11 +33,6 @@ class Laplace(Pure):
         How far adjacent inputs may be apart, in units of the answer: a number for scalar inputs, one number a
         coordinate for vectors; each in (0, inf).
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range or NaN.
-
     Examples
     --------
     >>> mechanism = Laplace(epsilon=0.5, coordinate_sensitivity=(1.0, 2.0))

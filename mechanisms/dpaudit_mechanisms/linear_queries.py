@@ -36,6 +36,7 @@ class AnswersQueries(ABC):
     metric: FloatArray
     c: float
     records: int
+    input_kind = "counts"
 
     @abstractmethod
     def answers(self, outputs: ArrayLike) -> FloatArray:
@@ -55,11 +56,6 @@ class AnswersQueries(ABC):
     def claim(self) -> Claim:
         """`MetricDP` over neighbouring histograms."""
         return MetricDP(HistogramMetric(self.metric))
-
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
 
     def with_budget(self: Self, factor: float) -> Self:
         """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
@@ -96,12 +92,10 @@ def error_bounds(mechanism: AnswersQueries, limit: float, failures: float, sourc
         return []
 
     def truth(data: Any) -> FloatArray:
-        found: FloatArray = own @ histogram_of(data, own.shape[1], records)
-        return found
+        return own @ histogram_of(data, own.shape[1], records)
 
     def largest_error(data: Any, outputs: Any) -> FloatArray:
-        found: FloatArray = np.abs(mechanism.answers(outputs) - truth(data)).max(axis=1)
-        return found
+        return np.abs(mechanism.answers(outputs) - truth(data)).max(axis=1)
 
     def largest(data: Any) -> float:
         answers = truth(data)

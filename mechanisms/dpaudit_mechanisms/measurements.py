@@ -38,13 +38,7 @@ print(json.dumps(audited(dpaudit.audit, sys.argv[1], *map(int, sys.argv[2:]))))
 
 
 def subject(name: str, places: int) -> PlanarLaplace:
-    """The mechanism over the largest places: "sound", or "moved" with one of them moved.
-
-    Raises
-    ------
-    UsageError
-        If the name is neither.
-    """
+    """The mechanism over the largest places: "sound", or "moved" with one of them moved."""
     points, ids = (entries[:places] for entries in city_points())
     if name == "sound":
         return PlanarLaplace(cities.KM_PER_NAT, points, ids)

@@ -135,8 +135,7 @@ class MWEM(AnswersQueries):
 
     def _choice_exponents(self, answers: FloatArray, truth: FloatArray) -> FloatArray:
         """c |q'(y) - q'(x)| / (2 * choice_scale), shape (size, K)."""
-        exponents: FloatArray = self.c * np.abs(answers - truth) / (2.0 * self.choice_scale)
-        return exponents
+        return self.c * np.abs(answers - truth) / (2.0 * self.choice_scale)
 
     def _updated(
         self, logs: FloatArray, answers: FloatArray, chosen: NDArray[np.int64], measured: FloatArray
@@ -229,8 +228,7 @@ class MWEM(AnswersQueries):
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q'(y) for every released histogram and query, shape (size, K)."""
-        result: FloatArray = self.c * (np.asarray(outputs, dtype=float) @ self.queries.T)
-        return result
+        return self.c * (np.asarray(outputs, dtype=float) @ self.queries.T)
 
     def error_bound(self, queries: ArrayLike) -> float:
         """DX-T8.1: 2 n sqrt(log N / T) + 10 T c log K + n max |c q' - q|.

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table
-from dpaudit_mechanisms.psa import PairRatios, pair_ratios
+from dpaudit_mechanisms.psa import pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]
 SCALE_LOSSES = ("squared", "l1", "improvement")
@@ -80,16 +80,16 @@ def optimal_scales(queries: ArrayLike, metric: ArrayLike, loss: ScaleLoss = "squ
     if pairs.impossible.any():
         first = int(pairs.impossible.argmax())
         raise UsageError(f"metric must be positive where answers differ, got 0.0 where those of query {first} do.")
-    return optimum_of_ratios(pairs, loss)
+    return optimum_of_ratios(pairs.ratios, loss)
 
 
-def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
-    """`optimal_scales` on ratios that are known already."""
-    varying = np.asarray(pairs.ratios.any(axis=1))
+def optimum_of_ratios(every: FloatArray, loss: ScaleLoss) -> OptimalScales:
+    """`optimal_scales` on ratios (K, pairs): c with sum over k of ratio / c_k <= 1 for every pair."""
+    varying = np.asarray(every.any(axis=1))
     scales = np.zeros(len(varying))
     if not varying.any():
         return OptimalScales(scales, 0.0, 0.0)
-    ratios = pairs.ratios[varying]
+    ratios = every[varying]
     alone = ratios.max(axis=1)
     u = np.ascontiguousarray((ratios / alone[:, None]).T)  # (pairs, K)
     weights = _weights(alone, loss)

@@ -67,6 +67,7 @@ class PlanarLaplace:
     points: Sequence[Point] = dataclasses.field(default=(), repr=False)
     ids: Sequence[str] | None = dataclasses.field(default=None, repr=False)
     translation_family: ClassVar[bool] = True
+    input_kind = "vector"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))
@@ -106,11 +107,6 @@ class PlanarLaplace:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two inputs in nats."""
         return float(np.hypot(*(self.centre(x) - self.centre(x_prime))) / self.scale)
-
-    @property
-    def input_kind(self) -> str:
-        """A point: two numbers."""
-        return "vector"
 
     def with_budget(self, factor: float) -> PlanarLaplace:
         """The mechanism with `factor` times as many nats per km."""

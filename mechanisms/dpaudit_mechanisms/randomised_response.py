@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
 from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomisedResponse(Pure):
+class RandomisedResponse(Pure, FiniteChoice):
     """Tells the truth with probability e^epsilon / (e^epsilon + categories - 1), else one of the others uniformly.
 
     Parameters
@@ -30,11 +31,6 @@ class RandomisedResponse(Pure):
         In nats, in (0, inf).
     categories : int, optional
         Number of answers k, at least 2.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -47,6 +43,7 @@ class RandomisedResponse(Pure):
 
     epsilon: float
     categories: int = 2
+    input_kind = "position"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -69,24 +66,12 @@ class RandomisedResponse(Pure):
         others = (truth + 1 + rng.integers(self.categories - 1, size=size)) % self.categories
         return np.where(is_true, truth, others)
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        truth, values = position(data, self.categories), output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < self.categories) & (values == np.floor(values))
-        return np.where(is_possible, self._log_truth - self.log_odds * (values != truth), -np.inf)
-
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of `outcomes` on one input, shape (categories,)."""
-        return np.exp(self.log_density(data, self.outcomes))
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self._log_truth - self.log_odds * (self.outcomes != position(data, self.categories)))
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the log odds for two different inputs, attained at either of them."""
         return 0.0 if position(x, self.categories) == position(x_prime, self.categories) else self.log_odds
-
-    @property
-    def input_kind(self) -> str:
-        """A position from 0 on."""
-        return "position"
 
     def utility_bounds(self) -> list[UtilityBound]:
         """Probability that the answer is not the truth: with equality."""

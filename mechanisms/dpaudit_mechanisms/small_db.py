@@ -28,6 +28,7 @@ from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
+from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.histograms import (
     MAX_COMPARED,
     IntArray,
@@ -46,7 +47,7 @@ SHARE = 0.05  # of draws that may miss the stated error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SmallDB(AnswersQueries):
+class SmallDB(AnswersQueries, FiniteChoice):
     """Algorithm 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[y] proportional to exp(-max over q' of |q'(x) - s q'(y)| / 2), y a histogram of m records.
@@ -133,13 +134,10 @@ class SmallDB(AnswersQueries):
 
     def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
         """Natural log of the probability of every outcome, shape (batch, outcomes)."""
-        logs: FloatArray = special.log_softmax(self.scores(histograms, self.outcomes) / self.divisor, axis=1)
-        return logs
+        return special.log_softmax(self.scores(histograms, self.outcomes) / self.divisor, axis=1)
 
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of `outcomes` on one histogram, shape (outcomes,)."""
-        probabilities: FloatArray = np.exp(self.log_probabilities(self._input(data)[None])[0])
-        return probabilities
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self.log_probabilities(self._input(data)[None])[0])
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` histograms y, shape (size, N): from the exact law, or the ends of chains where it is too large.
@@ -151,8 +149,7 @@ class SmallDB(AnswersQueries):
         """
         x = self._input(data)
         if self.is_enumerated:
-            probabilities = self.distribution(x)
-            return self.outcomes[rng.choice(len(probabilities), size=size, p=probabilities)]
+            return self.outcomes[super().sample(x, size, rng)]
         chains = max(1, min(size, CELLS // (len(self.queries) * (self.size + 1))))
         starts = range(0, size, chains)
         return np.concatenate([self._ends(x, min(chains, size - start), rng) for start in starts] or [x[None][:0]])
@@ -202,7 +199,7 @@ class SmallDB(AnswersQueries):
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the probability of each y, shape (size,); -inf where it is impossible."""
-        logs = self.log_probabilities(self._input(data)[None])[0]
+        logs = self.log_law(data)
         places = {row.tobytes(): n for n, row in enumerate(self.outcomes)}
         values = output_batch(outputs, (self.queries.shape[1],))
         whole = np.isfinite(values).all(axis=1) & (values >= 0.0).all(axis=1) & (values % 1.0 == 0.0).all(axis=1)
@@ -214,8 +211,7 @@ class SmallDB(AnswersQueries):
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c s q'(y) for every y and query, shape (size, K)."""
-        result: FloatArray = self.c * self.multiplier * (np.asarray(outputs, dtype=float) @ self.queries.T)
-        return result
+        return self.c * self.multiplier * (np.asarray(outputs, dtype=float) @ self.queries.T)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two histograms in nats, a maximum over outcomes; beyond enumeration an upper bound.
@@ -225,8 +221,7 @@ class SmallDB(AnswersQueries):
         first, second = self._input(x), self._input(x_prime)
         if not self.is_enumerated:
             return 2.0 * self.c / self.divisor * float(np.abs(self.queries @ (first - second)).max())
-        logs = self.log_probabilities(np.stack([first, second]))
-        return float(np.abs(logs[0] - logs[1]).max())
+        return super().privacy_loss(first, second)
 
     def utility_bounds(self) -> list[UtilityBound]:
         """`error_bound` for the queries c q' that are answered, if that says anything; as printed it is false."""

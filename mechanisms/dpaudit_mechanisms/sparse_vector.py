@@ -35,11 +35,6 @@ class SparseVector(Pure):
     most : int
         At least 1: the session ends when so many queries were above.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> session = SparseVector(epsilon=10.0, threshold=50.0).start((0, 100), np.random.default_rng(1))

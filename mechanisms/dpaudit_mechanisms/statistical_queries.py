@@ -66,6 +66,7 @@ class StatisticalLaplace:
     metric: FloatArray = dataclasses.field(repr=False)
     records: int
     translation_family: ClassVar[bool] = True
+    input_kind = "records"  # a list of n positions in the universe
 
     def __post_init__(self) -> None:
         transformed = table("transformed", self.transformed, (None, None), finite=True)
@@ -95,8 +96,7 @@ class StatisticalLaplace:
 
     def means(self, data: Any) -> FloatArray:
         """c * mean of q(x_i'), shape (k,)."""
-        result: FloatArray = self.c * self.transformed[self._rows(data)].mean(axis=0)
-        return result
+        return self.c * self.transformed[self._rows(data)].mean(axis=0)
 
     def location(self, data: Any) -> FloatArray:
         """Location of the noise: the means."""
@@ -112,17 +112,11 @@ class StatisticalLaplace:
         values = output_batch(outputs, self.c.shape)
         scales = self.noise_scales
         each = -np.abs(values - self.means(data)) / scales - np.log(2.0 * scales)
-        total: FloatArray = np.where(np.isfinite(values), each, -np.inf).sum(axis=1)
-        return total
+        return np.where(np.isfinite(values), each, -np.inf).sum(axis=1)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
         return float((np.abs(self.means(x) - self.means(x_prime)) / self.noise_scales).sum())
-
-    @property
-    def input_kind(self) -> str:
-        """A list of n positions in the universe."""
-        return "records"
 
     def with_budget(self, factor: float) -> StatisticalLaplace:
         """The same queries c q(u'), with `factor` times the metric and 1 / `factor` of the noise."""
@@ -172,8 +166,7 @@ class StatisticalLaplace:
 def sensitivities(values: ArrayLike, records: int) -> FloatArray:
     """Delta_1^q(u, v) = |q(u) - q(v)|_1 / n of every two elements (DX-C21), shape (U, U)."""
     rows = table("values", values, (None, None))
-    gaps: FloatArray = np.abs(rows[:, None] - rows[None]).sum(axis=2) / whole_number("records", records, 1)
-    return gaps
+    return np.abs(rows[:, None] - rows[None]).sum(axis=2) / whole_number("records", records, 1)
 
 
 def undistorted(values: ArrayLike, metric: ArrayLike, records: int) -> StatisticalLaplace:

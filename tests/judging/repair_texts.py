@@ -8,6 +8,7 @@ For each bug of the museum (15 by default), numbered and without its name:
 * FOLDER.key/names.txt, the names, which the reader does not see.
 """
 
+import ast
 import inspect
 import json
 import sys
@@ -31,10 +32,10 @@ def main(folder, names):
     listed = []
     for number, exhibit in enumerate(chosen, 1):
         found = judge(exhibit.faulty, exhibit.claim, domain=exhibit.domain, seed=SEED, seconds=SECONDS)
-        module = inspect.getmodule(exhibit.faulty if inspect.isroutine(exhibit.faulty) else type(exhibit.faulty))
+        module = inspect.getmodule(exhibit.faulty.func)
         inputs = exhibit.domain if isinstance(exhibit.domain, dict) else exhibit.domain.to_dict()
         for side in ("source", "judge"):
-            (folder / side / f"{number:02}.py").write_text(_without_hints(inspect.getsource(module)))
+            (folder / side / f"{number:02}.py").write_text(_without_hints(inspect.getsource(module), exhibit.faulty))
             claim = f"It promises {exhibit.claim} for these inputs and their neighbours: {json.dumps(inputs)}\n"
             (folder / side / f"{number:02}.claim.txt").write_text(claim)
         text = found.text().replace(f"{Path(module.__file__).stem}.py", f"{number:02}.py")
@@ -43,13 +44,27 @@ def main(folder, names):
         (key / "names.txt").write_text("\n".join(listed) + "\n")
 
 
-def _without_hints(source):
-    """A source up to its mended version, with empty lines for its docstring and for what it takes from the museum."""
-    ends = [source.find(mark) for mark in ("\ndef mended(", "\nclass Mended", "\nEXHIBIT =") if mark in source]
-    source = source[: min(ends)] if ends else source
-    docstring = source[: source.find('"""', 3) + 3]
-    lines = ("\n" * docstring.count("\n") + source[len(docstring) :]).splitlines()
-    return "\n".join("" if line.startswith("from dpaudit") else line for line in lines).rstrip() + "\n"
+def _without_hints(source, bug):
+    """A module's source with the bug alone on its lines: no docstrings, other bugs, and nothing of a mended version."""
+    lines, tree = source.splitlines(), ast.parse(source)
+    name, value = next(iter(bug.keywords.items()))
+    others = [node for node in tree.body if "bug" in ast.unparse(node)]
+    (own,) = (node for node in others if getattr(node, "name", "") == bug.func.__name__)
+    hidden = [(node.lineno, node.end_lineno) for node in (tree.body[0], own.body[0])]
+    for node in others:
+        first = min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
+        hidden.append((first, own.lineno - 1 if node is own else node.end_lineno))
+    for node in ast.walk(own):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "mended":
+            hidden.append((node.lineno, node.body[-1].end_lineno))
+    for first, last in hidden:
+        lines[first - 1 : last] = [""] * (last - first + 1)
+    given = "" if value is False else f", {name}={value!r}"
+    lines[own.lineno - 1] = lines[own.lineno - 1].replace(f", {name})", f"{given})")
+    shown = "\n".join("" if line.startswith("from dpaudit") else line for line in lines).rstrip() + "\n"
+    for hint in (" and not mended", " or mended"):
+        shown = shown.replace(hint, "")
+    return shown.replace("if not mended:", "if True:").replace("    else:\n", "    if True:\n")
 
 
 if __name__ == "__main__":

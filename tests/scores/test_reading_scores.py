@@ -1,14 +1,17 @@
-"""Scores from files of every kind, and the command that reads them."""
+"""Scores from files of every kind, the command that reads them, and their order against enumeration of arrangements."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.reports.curves import staircase
+from dpaudit.scores.order import _few_descents, is_sorted, order_p_value, sorted_probability
 from dpaudit.scores.reading import as_scores
 
 VALUES = [0.5, -1.0, float("inf"), float("nan")]
@@ -86,3 +89,38 @@ def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_file
     assert all(y <= limits[limits[:, 0] == x, 1][0] for x, y in corners)  # where a step begins and where it ends
     refused = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "sorted.txt"), *stated)
     assert refused.exit_code == 2 and "scores_out must be in the order of the runs" in refused.stderr
+
+
+# ---- their order -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scores", [[1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 0.0, 1.0, 1.0, 1.0, 2.0], [7.0] * 4])
+def test_the_probability_of_a_sorted_column_is_that_of_enumeration(scores):
+    arrangements = list(itertools.permutations(scores))
+    rising = sum(all(a <= b for a, b in itertools.pairwise(found)) for found in arrangements)
+    assert sorted_probability(np.array(scores)) == pytest.approx(rising / len(arrangements), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 5, 7])
+def test_the_bound_on_descents_is_above_the_law_of_all_permutations(size):
+    found = [sum(a > b for a, b in itertools.pairwise(order)) for order in itertools.permutations(range(size))]
+    for descents in range(size):
+        exact = np.mean([count <= descents for count in found])
+        assert exact <= _few_descents(size, descents) <= max(1.0 * (descents >= size / 2), 12.0 * exact)
+
+
+def test_p_values_of_independent_runs_are_not_too_small():
+    """P(p <= 0.2) is at most 0.2 in each case: P(Binomial(1000, 0.2) >= 268) = 1.5e-7."""
+    assert stats.binom.sf(267, 1_000, 0.2) < 2e-7
+    for seed, draw in enumerate((np.random.Generator.normal, lambda rng, size: rng.integers(0, 2, size) + 0.0)):
+        rng = np.random.default_rng(seed)
+        small = sum(order_p_value(draw(rng, size=6), rng) <= 0.2 for _ in range(1_000))
+        assert small < 268
+
+
+def test_equal_scores_and_nan_are_in_no_order():
+    rng = np.random.default_rng(3)
+    assert order_p_value(np.zeros(500), rng) > 1e-6
+    assert order_p_value(np.array([np.nan] * 50 + [1.0] * 50), rng) < 1e-20  # sorted, NaN below everything
+    assert order_p_value(np.array([1.0]), rng) == 1.0 and order_p_value(np.array([]), rng) == 1.0
+    assert is_sorted(np.array([2.0, 1.0, 1.0])) and not is_sorted(np.array([1.0, 2.0, 1.0]))

@@ -42,11 +42,6 @@ class BoxLaplace(Pure):
         The box; infinities leave a side open. Each upper end exceeds its lower one.
     coordinate_sensitivity : array_like of float, shape (coordinates,), optional
         In (0, inf), one by default; at most the width of the interval counts.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
     """
 
     epsilon: float

@@ -17,7 +17,8 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from dpaudit_mechanisms.inputs import FloatArray, output_positions, position, positive, table
+from dpaudit_mechanisms.finite_choice import FiniteChoice
+from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
 
 
 def masses(law: Any, event: Any) -> Any:
@@ -91,7 +92,7 @@ def gamma(law: Any, event: Any, epsilon: float) -> float:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FiniteLaw:
+class FiniteLaw(FiniteChoice):
     """Section 2 of Liu et al. (2023), arXiv:2303.00228.
 
     A mechanism with finitely many inputs and outputs, both positions; every two inputs are adjacent.
@@ -129,24 +130,9 @@ class FiniteLaw:
         """Probabilities of `outcomes` on one input, shape (worlds,)."""
         return np.asarray(self.law[position(data, len(self.law))])
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """`size` outputs on one input, shape (size,)."""
-        row = self.distribution(data)
-        return rng.choice(len(row), size=size, p=row / row.sum())
-
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        row = self.distribution(data)
-        is_world, worlds = output_positions(outputs, len(row))
+    def log_law(self, data: Any) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return np.where(is_world, np.log(row)[worlds], -np.inf)
-
-    def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss of a pair in nats, in [0, inf]."""
-        p, q = self.distribution(x), self.distribution(x_prime)
-        either = (p > 0.0) | (q > 0.0)
-        with np.errstate(divide="ignore"):
-            return float(np.abs(np.log(p[either]) - np.log(q[either])).max())
+            return np.log(self.distribution(data))
 
     def pairs(self) -> list[Pair]:
         """Every two inputs."""

@@ -34,11 +34,6 @@ def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: f
     total : float, optional
         epsilon or mu, positive.
 
-    Raises
-    ------
-    UsageError
-        If something is out of range.
-
     Examples
     --------
     >>> optimal_budgets([2.0, 4.0], [1.0, 1.0], 1).round(4).tolist()  # figure 1: near the paper's 4/9 and 5/9

@@ -1,13 +1,8 @@
-"""Optimal noise budgets without groups: a convex program, solved by Newton's method, with a proved lower bound.
+"""Optimal noise budgets without groups: a convex program, with a proved lower bound.
 
 Minimise sum b_i / e_i^2 over e >= 0 subject to sum over i of |S_ij|^p e_i^p <= 1 for all columns j (DC-EQ1), p = 1 for
-Laplace and p = 2 for normal noise. In u = e^p it is sum b_i u_i^(-2/p) over linear constraints: a logarithmic barrier
-needs a few dozen Newton steps.
-
-The dual is a search for the least favourable distribution q of columns: for any q the optimum is at least
-(sum_i b_i^(1/3) (sum_j |S_ij| q_j)^(2/3))^3 for p = 1, and (sum_i sqrt(b_i sum_j S_ij^2 q_j))^2 for p = 2, with
-equality at the best q (the Lagrangian is minimised in closed form). Every solution carries that bound, for the q it
-ended with.
+Laplace and p = 2 for normal noise. With the scales c_i = b_i^(p/2) / e_i^p it is sum c_i^(2/p) subject to sum over i of
+|S_ij|^p b_i^(p/2) / c_i <= 1: the problem of `dpaudit_mechanisms.optimal_scales`, which solves it and bounds it.
 """
 
 from __future__ import annotations
@@ -19,10 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
-
-GAP = 1e-10  # relative, at which the barrier stops
-MAX_STEPS = 60  # Newton steps at one strength of the barrier
-MAX_STRENGTHS = 40
+from dpaudit_mechanisms.optimal_scales import optimum_of_ratios
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,51 +71,9 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     a = a[a.any(axis=1)]
     if not len(a) or not a.any(axis=0).all():
         raise UsageError("columns must change every row that has a cost, got one that is never changed.")
-    power = 2.0 / order
-    u, dual = _barrier(b[used] / b.max(), a, power)
-    u /= (a @ u).max()  # feasible, and tight
-    factor = 2.0 if order == 1 else 1.0
+    roots = b[used] ** (order / 2.0)
+    best = optimum_of_ratios((a * roots).T, "squared" if order == 1 else "l1")
+    factor = (2.0 if order == 1 else 1.0) / total**2
     budgets = np.zeros(len(b))
-    budgets[used] = u ** (1.0 / order) * total
-    value = factor * float((b[used] / budgets[used] ** 2).sum())
-    seen = a.T @ dual
-    if order == 1:
-        bound = float((np.cbrt(b[used]) * seen ** (2.0 / 3.0)).sum() ** 3)
-    else:
-        bound = float(np.sqrt(b[used] * seen).sum() ** 2)
-    return ConvexBudgets(budgets, value, factor * bound / total**2)
-
-
-def _barrier(b: FloatArray, a: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
-    """u that minimises sum b u^-power under a u <= 1, up to `GAP`, and the distribution of columns of its dual."""
-    u = np.full(len(b), 0.5 / a.sum(axis=1).max())
-    strength = len(a) / float((b * u**-power).sum())
-
-    def merit(point: FloatArray) -> float:
-        slack = 1.0 - a @ point
-        if (point <= 0.0).any() or (slack <= 0.0).any():
-            return np.inf
-        return float(strength * (b * point**-power).sum() - np.log(slack).sum())
-
-    for _ in range(MAX_STRENGTHS):
-        for _ in range(MAX_STEPS):
-            slack = 1.0 - a @ u
-            gradient = -strength * power * b * u ** (-power - 1.0) + a.T @ (1.0 / slack)
-            scaled = a / slack[:, None]
-            hessian = scaled.T @ scaled
-            hessian[np.diag_indices(len(u))] += strength * power * (power + 1.0) * b * u ** (-power - 2.0)
-            step = -np.linalg.solve(hessian, gradient)
-            decrement = -float(gradient @ step)
-            if decrement < 1e-9:
-                break
-            length, before = 1.0, merit(u)
-            while length > 1e-12 and not merit(u + length * step) <= before - 0.1 * length * decrement:
-                length *= 0.5
-            if length <= 1e-12:
-                break
-            u = u + length * step
-        if len(a) / strength <= GAP * float((b * u**-power).sum()):
-            break
-        strength *= 10.0
-    weights = 1.0 / (1.0 - a @ u)
-    return u, weights / weights.sum()
+    budgets[used] = (roots / best.scales) ** (1.0 / order) * total
+    return ConvexBudgets(budgets, factor * best.loss, factor * best.lower_bound)

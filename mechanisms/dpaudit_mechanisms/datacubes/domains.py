@@ -37,11 +37,6 @@ class Domain:
     names : sequence of str, optional
         Names of the attributes, all different; their numbers by default.
 
-    Raises
-    ------
-    UsageError
-        If a size or the number of names is out of range.
-
     Examples
     --------
     >>> Domain([9, 16]).cells, Domain.binary(3).cells

@@ -97,13 +97,7 @@ class Workload:
         return np.split(np.asarray(answers), np.cumsum(self.counts)[:-1], axis=-1)
 
     def answers(self, data: ArrayLike) -> FloatArray:
-        """Exact answers Q x, shape (..., q), from data vectors (..., N), in time marginals x N.
-
-        Raises
-        ------
-        UsageError
-            If the data are of another shape.
-        """
+        """Exact answers Q x, shape (..., q), from data vectors (..., N), in time marginals x N."""
         values = np.asarray(data, dtype=float)
         if values.ndim == 0 or values.shape[-1] != self.domain.cells:
             raise UsageError(f"data must be of shape (..., {self.domain.cells}), got shape {values.shape}.")

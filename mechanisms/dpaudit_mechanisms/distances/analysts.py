@@ -26,8 +26,7 @@ class FixedQueries:
     def __call__(self, answers: FloatArray) -> FloatArray:
         if answers.shape[1] >= len(self.points):
             raise UsageError(f"queries must be at most the {len(self.points)} fixed ones, got one more.")
-        point: FloatArray = np.broadcast_to(self.points[answers.shape[1]], (len(answers), self.points.shape[1]))
-        return point
+        return np.broadcast_to(self.points[answers.shape[1]], (len(answers), self.points.shape[1]))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -105,5 +105,4 @@ class AverageDistances:
 
     def value(self, queries: ArrayLike) -> FloatArray:
         """F(y), shape (queries,)."""
-        total: FloatArray = self.values(queries).sum(axis=1)
-        return total
+        return self.values(queries).sum(axis=1)

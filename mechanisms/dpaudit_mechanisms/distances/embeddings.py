@@ -107,14 +107,12 @@ class RandomProjection:
         drawn = np.random.default_rng(self.seed).normal(size=(self.images, self.dimension))
         if self.scaling == "mean":
             return math.sqrt(math.pi / 2.0) / self.images * drawn
-        scaled: FloatArray = drawn / largest_stretch(drawn)
-        return scaled
+        return drawn / largest_stretch(drawn)
 
     @property
     def widths(self) -> FloatArray:
         """Of the box of all images: coordinate j of the ball has the length 2 radius |g_j|."""
-        lengths: FloatArray = 2.0 * self.radius * np.linalg.norm(self.matrix, axis=1)
-        return lengths
+        return 2.0 * self.radius * np.linalg.norm(self.matrix, axis=1)
 
     def embed(self, points: ArrayLike) -> FloatArray:
         """Images, shape (points, images), in the box [0, widths]."""

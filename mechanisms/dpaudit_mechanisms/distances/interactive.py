@@ -63,11 +63,6 @@ class InteractiveDistances:
         What `sample` returns: answers, shape (size, queries); or the transcript, shape (size, queries (1 + 2 l)), of
         each query: 1.0 where it was above, then l released values and l released slopes.
 
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> from dpaudit_mechanisms.distances import FixedQueries, practical
@@ -187,8 +182,7 @@ class InteractiveDistances:
 
     def _release_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
         draw = rng.laplace if self.calibration.noise == "laplace" else rng.normal
-        noise: FloatArray = draw(scale=self.calibration.release_scale, size=shape)
-        return noise
+        return draw(scale=self.calibration.release_scale, size=shape)
 
     def _log_noise(self, deviations: FloatArray) -> FloatArray:
         """Log density of the noise of a release."""

@@ -55,8 +55,7 @@ class TangentHypotheses:
         if used == 0:
             return np.zeros(points.shape)
         lines = self.slopes[:, :used] * points[:, None] + self.intercepts[:, :used]
-        best: FloatArray = np.maximum(lines.max(axis=1), 0.0)
-        return best
+        return np.maximum(lines.max(axis=1), 0.0)
 
     def predict_many(self, points: ArrayLike, run: int = 0) -> FloatArray:
         """The hypothesis of one run at any number of points, from (points, l) to (points, l)."""

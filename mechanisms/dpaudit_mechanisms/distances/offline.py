@@ -64,8 +64,7 @@ class Hypothesis:
 
     def answer(self, queries: ArrayLike) -> FloatArray:
         """The average distance to each query, shape (queries,): post-processing, any number of them."""
-        total: FloatArray = self.values(queries).sum(axis=1)
-        return total
+        return self.values(queries).sum(axis=1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -88,11 +87,6 @@ class OfflineDistances:
         Probability with which the error somewhere may exceed `alpha`.
     intervals : int, optional
         Of the grid of each coordinate; by default the power of two of least `alpha`.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -199,8 +193,7 @@ class OfflineDistances:
     def answers(self, data: Any, queries: ArrayLike, size: int, rng: np.random.Generator) -> FloatArray:
         """The answers of `size` independent releases to queries of shape (queries, l), shape (size, queries)."""
         at = np.clip(table("queries", queries, (None, len(self.widths))), 0.0, self.widths)
-        total: FloatArray = self._values(data, at, size, rng).sum(axis=0)
-        return total
+        return self._values(data, at, size, rng).sum(axis=0)
 
     def _values(self, data: Any, at: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """The hypothesis of each coordinate at its part of each point, shape (l, size, points)."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 
 class Broken:
-    """A mechanism that loses more than it promises; `what` says why. It stands before the mechanism among the bases."""
+    """A mechanism that loses more than it promises; `what` says why. It stands before the mechanism among the bases.
+
+    What inherits from it is a frozen dataclass, as the mechanism is.
+    """
 
     what: ClassVar[str]
     claim: Any
     pairs: Any
     privacy_loss: Any
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
 
     @property
     def fault(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.constrained.algorithm_1 import GeometricOnHierarchy, Independent, Proposal
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
 from dpaudit_mechanisms.constrained.hierarchy import HierarchyConditioned
@@ -17,10 +18,9 @@ from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.rejection import Rejected
 from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
-from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.pure import Pure
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
     """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
 
@@ -37,7 +37,6 @@ class ConditionedLaplaceForgetsTheMass(Broken, ConditionedLaplace):
         return self.l1_sensitivity / self.epsilon
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
 
@@ -56,8 +55,7 @@ class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
         return 1.0 / self.epsilon
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LaplaceOnAnyTotal:
+class LaplaceOnAnyTotal(Broken, Pure):
     """Laplace noise in n coordinates given that the output sums to `total`, whatever the true answer sums to.
 
     For answers with that sum it is `LaplaceOnEqualities`; for others the noise is conditioned on another event for each
@@ -78,6 +76,8 @@ class LaplaceOnAnyTotal:
     1.306853
     """
 
+    what = "answers off the plane have other normalisers"
+
     epsilon: float
     total: float
     count: int = 2
@@ -85,15 +85,10 @@ class LaplaceOnAnyTotal:
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
 
-    @property
-    def claim(self) -> Any:
-        """`PureDP(epsilon)`, which does not hold."""
-        return Laplace(self.epsilon).claim
-
-    def pairs(self) -> list[Any]:
+    def pairs(self) -> list[Pair]:
         """An answer with the total, and one beside it."""
         start = np.full(self.count, self.total / self.count)
-        return [(start, start + np.eye(self.count)[0])]
+        return [Pair(start, start + np.eye(self.count)[0])]
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, count)."""
@@ -119,15 +114,8 @@ class LaplaceOnAnyTotal:
         shift = self.epsilon * float(np.abs(first - second).sum())
         return shift + abs(self.log_normaliser(first) - self.log_normaliser(second))
 
-    @property
-    def fault(self) -> str:
-        """Description of the fault, and the true exact loss."""
-        exact = self.privacy_loss(*self.pairs()[0])
-        return f"answers off the plane have other normalisers: loss {exact:g} nats, promised {self.epsilon:g}"
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ImagedOntoTheData(ImagedLaplace):
+class ImagedOntoTheData(Broken, ImagedLaplace):
     """Laplace noise clamped to within `reach` of the true answer: an invariant that depends on the data (CD-S11).
 
     Parameters as in `ImagedLaplace`; `reach` in scales of the noise, in (0, inf).
@@ -139,6 +127,7 @@ class ImagedOntoTheData(ImagedLaplace):
     inf
     """
 
+    what = "the set that outputs are moved onto follows the data"
     reach: float = 1.0
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
@@ -159,11 +148,6 @@ class ImagedOntoTheData(ImagedLaplace):
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         return math.inf if (self.answer(x) != self.answer(x_prime)).any() else 0.0
 
-    @property
-    def fault(self) -> str:
-        """Description of the fault, and the true exact loss."""
-        return f"the set that outputs are moved onto follows the data: loss inf nats, promised {self.epsilon:g}"
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RejectedGivesUp(Rejected):
@@ -171,6 +155,7 @@ class RejectedGivesUp(Rejected):
 
     Examples
     --------
+    >>> from dpaudit_mechanisms.laplace import Laplace
     >>> twin = RejectedGivesUp(Laplace(1.0), lambda outputs: outputs >= 0.0, tries=1)
     >>> bool((twin.sample(0.5, 100, np.random.default_rng(1)) == 0.5).any())
     True
@@ -217,13 +202,13 @@ class MixtureByTheData(Mixture):
         return f"the weights depend on the data, promised {self.claim}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class MetropolisStartsAtTheTruth(HierarchyMetropolis):
+class MetropolisStartsAtTheTruth(Broken, HierarchyMetropolis):
     """M_MH whose chains start at the true counts and take one sweep; parameters as in `HierarchyMetropolis`.
 
     A leaf whose proposals are all refused keeps its true count.
     """
 
+    what = "a chain that has not moved releases the truth"
     sweeps: int = 1
 
     def start(self, data: Any, size: int, rng: np.random.Generator) -> Chains:
@@ -232,11 +217,6 @@ class MetropolisStartsAtTheTruth(HierarchyMetropolis):
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         return math.inf if (self.nodes(x) != self.nodes(x_prime)).any() else 0.0
-
-    @property
-    def fault(self) -> str:
-        """Description of the fault, and the true exact loss."""
-        return f"a chain that has not moved releases the truth: loss inf nats, promised {self.epsilon:g}"
 
 
 class _OneInequality(Chains):
@@ -258,8 +238,7 @@ class MetropolisChecksOneInequality(HierarchyMetropolis):
         return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class GeometricForgetsTheProposal(GeometricOnHierarchy):
+class GeometricForgetsTheProposal(Broken, GeometricOnHierarchy):
     """Algorithm 1 with fresh leaves about the true ones as proposals, accepted without the ratio of their densities.
 
     The law that such a chain keeps is the target times the proposal's: as if the noise of the leaves were added to the
@@ -272,6 +251,8 @@ class GeometricForgetsTheProposal(GeometricOnHierarchy):
     >>> twin.privacy_loss([1.0, 0.0], [0.0, 0.0])  # two nodes change, and one leaf once more
     1.5
     """
+
+    what = "the proposal's density is left out"
 
     def proposal(self, data: Any) -> Proposal:
         leaves, chance = self.nodes(data)[-self.tree.leaves :], -math.expm1(-1.0 / self.scale)
@@ -286,9 +267,3 @@ class GeometricForgetsTheProposal(GeometricOnHierarchy):
         """Exact loss of the law that the chain keeps, in nats."""
         leaves = np.abs(self.nodes(x) - self.nodes(x_prime))[-self.tree.leaves :].sum()
         return super().privacy_loss(x, x_prime) + float(leaves) / self.scale
-
-    @property
-    def fault(self) -> str:
-        """Description of the fault, and the true exact loss."""
-        exact = (self.tree.levels + 1) / self.scale
-        return f"the proposal's density is left out: loss {exact:g} nats, promised {self.epsilon:g}"

@@ -19,7 +19,6 @@ class _WithoutTheTwo(Broken):
         return super().divisor / 2.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
     """Weights exp(u'(x, r) / c) in place of exp(u'(x, r) / (2 c)); parameters as in `DxExponential`.
 
@@ -33,7 +32,6 @@ class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
     """
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class SmallDBWithoutTheTwo(_WithoutTheTwo, SmallDB):
     """SmallDB with weights exp(u'(x, y) / c); parameters as in `SmallDB`."""
 

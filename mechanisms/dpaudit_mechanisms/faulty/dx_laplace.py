@@ -13,7 +13,6 @@ from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import noise_scales
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceTooLittleNoise(Broken, DxLaplace):
     """Laplace noise whose scales are 1.2 times too small; parameters as in `DxLaplace`.
 
@@ -36,7 +35,6 @@ class DxLaplaceTooLittleNoise(Broken, DxLaplace):
         return super().c / self.factor
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceForgetsAQuery(Broken, DxLaplace):
     """Scales that are computed without the last query, which gets as much noise as the others; at least two queries.
 
@@ -57,7 +55,6 @@ class DxLaplaceForgetsAQuery(Broken, DxLaplace):
         return np.append(known, known.max())
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceEuclidean(Broken, DxLaplace):
     """One scale for all queries from the Euclidean distance of their columns, where the l1 distance is needed.
 
@@ -79,7 +76,6 @@ class DxLaplaceEuclidean(Broken, DxLaplace):
         return np.full(len(self.queries), ratios.max())
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplaceUnsharedBudget(Broken, DxLaplace):
     """PSA without its second step: every query gets the scale that it would need alone.
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.broken import Broken
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ExponentialWithoutTheTwo(Broken, Exponential):
     """Weights exp(score / c) in place of exp(score / (2 c)): the normaliser's change with the input is forgotten.
 

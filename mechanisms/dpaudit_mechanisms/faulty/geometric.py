@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any, ClassVar
 
@@ -14,7 +13,6 @@ from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.inputs import FloatArray
 
 
-@dataclasses.dataclass(frozen=True)
 class GeometricTooLittleNoise(Broken, Geometric):
     """Two-sided geometric noise that falls off 1.2 times too fast; parameters as in `Geometric`.
 
@@ -33,7 +31,6 @@ class GeometricTooLittleNoise(Broken, Geometric):
         return super().rate * self.factor
 
 
-@dataclasses.dataclass(frozen=True)
 class GeometricCountsZeroTwice(Broken, Geometric):
     """A random sign times a one-sided geometric number from 0 on: both signs of 0 are 0, so 0 is twice as likely.
 
@@ -54,8 +51,7 @@ class GeometricCountsZeroTwice(Broken, Geometric):
 
     def _log_probability(self, steps: FloatArray) -> FloatArray:
         start = math.log(-math.expm1(-self.rate))
-        result: FloatArray = start - np.abs(steps) * self.rate - math.log(2.0) * (steps != 0.0)
-        return result
+        return start - np.abs(steps) * self.rate - math.log(2.0) * (steps != 0.0)
 
     def _log_tail(self, steps: int) -> float:
         if steps == 0:

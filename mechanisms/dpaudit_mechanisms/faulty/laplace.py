@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import ClassVar
 
@@ -13,7 +12,6 @@ from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.laplace import Laplace
 
 
-@dataclasses.dataclass(frozen=True)
 class LaplaceTooLittleNoise(Broken, Laplace):
     """Laplace noise whose scale is 1.2 times too small; parameters as in `Laplace`.
 
@@ -32,7 +30,6 @@ class LaplaceTooLittleNoise(Broken, Laplace):
         return super().scale / self.factor
 
 
-@dataclasses.dataclass(frozen=True)
 class LaplaceForgetsACoordinate(Broken, Laplace):
     """Laplace noise for vectors, calibrated to the l1 sensitivity of all coordinates but the last.
 

@@ -65,8 +65,7 @@ class PlanarLaplaceOneMoved(PlanarLaplace):
         if tuple(place.tolist()) != self._place(self.moved):
             return place
         step = place - np.array(self._place(self.away_from))
-        moved: FloatArray = place + self.excess * self.scale * step / np.hypot(*step)
-        return moved
+        return place + self.excess * self.scale * step / np.hypot(*step)
 
     def excesses(self) -> FloatArray:
         """Exact loss less budget of the pair of `moved` with each point, in nats, shape (points,); 0 at itself."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 from dpaudit.errors import UsageError
@@ -10,7 +9,6 @@ from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 
-@dataclasses.dataclass(frozen=True)
 class RandomisedResponseWrongNormaliser(Broken, RandomisedResponse):
     """Tells the truth with the probability for two categories, e^epsilon / (e^epsilon + 1), whatever their number.
 

@@ -9,7 +9,6 @@ from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalHalfTheNoise(Broken, StatisticalLaplace):
     """Laplace noise of half the scales; parameters as in `StatisticalLaplace`.
 

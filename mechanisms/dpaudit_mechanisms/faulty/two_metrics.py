@@ -26,7 +26,6 @@ from dpaudit_mechanisms.two_metrics import (
 )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class StaircaseOfHalfTheSensitivity(Broken, Staircase):
     """Steps of Delta f / 2: a neighbour changes a level by up to 2.
 
@@ -44,7 +43,6 @@ class StaircaseOfHalfTheSensitivity(Broken, Staircase):
         return super().sensitivity_used() / 2.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class GlobalSensitivityTooSteep(Broken, GlobalSensitivity):
     """Weights exp(-1.5 epsilon d / Delta f): the sensitivity is taken 1.5 times too small."""
 
@@ -54,7 +52,6 @@ class GlobalSensitivityTooSteep(Broken, GlobalSensitivity):
         return super().sensitivity_used() / 1.5
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class PrivacyFirstSquared(Broken, PrivacyFirst):
     """Levels are squared distances of datasets: from the second step on they change by more than 1."""
 
@@ -64,7 +61,6 @@ class PrivacyFirstSquared(Broken, PrivacyFirst):
         return super().costs() ** 2
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class WidenedPrivacyFirstLastShell(Broken, WidenedPrivacyFirst):
     """The sets as printed (UP-D-R), which subtract the last shell alone: a value of several sets takes its last one.
 
@@ -85,7 +81,6 @@ class WidenedPrivacyFirstLastShell(Broken, WidenedPrivacyFirst):
         return found + self.penalties()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class WidenedStaircaseSparesTheTruth(Broken, WidenedStaircase):
     """The penalty of unimportant values is waived for the true value: it depends on the dataset."""
 
@@ -98,7 +93,6 @@ class WidenedStaircaseSparesTheTruth(Broken, WidenedStaircase):
         )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class LadderOfEqualRungs(Broken, Ladder):
     """Every rung has the height of the first one: neighbours with other local sensitivities are forgotten."""
 
@@ -108,7 +102,6 @@ class LadderOfEqualRungs(Broken, Ladder):
         return super().steps(0)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class OnTheLineTooNarrow(Broken, OnTheLine):
     """Cells 1.2 times too narrow: the change of a neighbour crosses two levels.
 
@@ -127,7 +120,6 @@ class OnTheLineTooNarrow(Broken, OnTheLine):
         return Profile(sound.edges / 1.2, sound.levels, sound.width / 1.2, sound.first, sound.steps)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class KNormOneDegreeShort(Broken, KNorm):
     """Outputs F x + rho v with v uniform in K and rho from Gamma(rank) in place of Gamma(rank + 1).
 
@@ -166,7 +158,6 @@ class PrivacyFirstTooFlat(PrivacyFirst):
         return 0.75 * super().levels
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class ImportantByTheData(Broken, ImportantOnTheLine):
     """The important values move with the answer: a value may lose its penalty and a level with one neighbour.
 

@@ -49,9 +49,9 @@ class Twin:
     fault: Fault
     what: str
     training: Training
-    size: float
-    tensors: tuple[float, float]
     score: Callable[[Transcript, Training], FloatArray]
+    size: float = 1.0
+    tensors: tuple[float, float] = (1.0, 0.0)
     runs: int = 300
 
 
@@ -94,60 +94,29 @@ def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
 _USUAL = Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=1.0)
 
 TWINS: tuple[Twin, ...] = (
-    Twin("no_clipping", "gradients are not clipped", _USUAL, 10.0, (1.0, 0.0), _sum),
-    Twin("clip_of_average", "the average is clipped, not each gradient", _USUAL, 50.0, (1.0, 0.0), _sum),
+    Twin("no_clipping", "gradients are not clipped", _USUAL, _sum, size=10.0),
+    Twin("clip_of_average", "the average is clipped, not each gradient", _USUAL, _sum, size=50.0),
     Twin(
-        "clip_per_tensor",
-        "each tensor is clipped to C, the noise is for C in all",
-        Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0),
-        10.0,
-        (0.5**0.5, 0.5**0.5),
-        _of_both_tensors,
-        runs=600,
+        "clip_per_tensor", "each tensor is clipped to C, the noise is for C in all",
+        Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0), _of_both_tensors,
+        size=10.0, tensors=(0.5**0.5, 0.5**0.5), runs=600,
+    ),
+    Twin("noise_once_an_epoch", "noise is added to the first batch of an epoch alone", _USUAL, _quiet_steps),
+    Twin(
+        "noise_not_scaled", "the noise is not scaled by the clipping norm, which is 4",
+        Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=4.0), _sum,
     ),
     Twin(
-        "noise_once_an_epoch",
-        "noise is added to the first batch of an epoch alone",
-        _USUAL,
-        1.0,
-        (1.0, 0.0),
-        _quiet_steps,
+        "batch_size_released", "sums are divided by the batch size that was drawn, noise and all",
+        Training(steps=150, sampling_probability=0.8, noise_multiplier=60.0), _batch_sizes, size=1e-9, runs=60,
     ),
     Twin(
-        "noise_not_scaled",
-        "the noise is not scaled by the clipping norm, which is 4",
-        Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=4.0),
-        1.0,
-        (1.0, 0.0),
-        _sum,
+        "shuffled_batches", "batches are shuffled, the accountant takes them for Poisson samples",
+        Training(steps=4, sampling_probability=0.25, noise_multiplier=0.25), likelihood_scores,
     ),
-    Twin(
-        "batch_size_released",
-        "sums are divided by the batch size that was drawn, noise and all",
-        Training(steps=150, sampling_probability=0.8, noise_multiplier=60.0),
-        1e-9,
-        (1.0, 0.0),
-        _batch_sizes,
-        runs=60,
-    ),
-    Twin(
-        "shuffled_batches",
-        "batches are shuffled, the accountant takes them for Poisson samples",
-        Training(steps=4, sampling_probability=0.25, noise_multiplier=0.25),
-        1.0,
-        (1.0, 0.0),
-        likelihood_scores,
-    ),
-    Twin("same_noise_key", "all tensors get their noise from the same key", _USUAL, 1.0, (1.0, 0.0), _between_tensors),
-    Twin(
-        "first_iterate_released",
-        "the first iterate is released as it is, without noise",
-        _USUAL,
-        1.0,
-        (1.0, 0.0),
-        _first_step,
-    ),
-)
+    Twin("same_noise_key", "all tensors get their noise from the same key", _USUAL, _between_tensors),
+    Twin("first_iterate_released", "the first iterate is released as it is, without noise", _USUAL, _first_step),
+)  # fmt: skip
 
 
 def exposure(

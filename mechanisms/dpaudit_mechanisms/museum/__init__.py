@@ -1,7 +1,6 @@
-"""A museum of real bugs: each module re-creates one, in our own code, from the public description of its source.
+"""A museum of real bugs, re-created in our own code from the public description of their source: a module a kind.
 
-A module has `faulty`, `mended` and `EXHIBIT`, the rest of what an `Exhibit` says; its name is that of the exhibit. They
-are kept simple: the fault, and no more of the library around it.
+They are kept simple: the fault, and no more of the library around it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,5 @@ from dpaudit.exhibits.exhibit import Exhibit
 
 def exhibits() -> list[Exhibit]:
     """The exhibits of all modules of this package (entry point `mechanisms` of the group `dpaudit.museum`)."""
-    found = []
-    for name in sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg):
-        module = importlib.import_module(f"{__name__}.{name}")
-        found.append(Exhibit(name=name.replace("_", "-"), faulty=module.faulty, mended=module.mended, **module.EXHIBIT))
-    return found
+    modules = [importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)]
+    return sorted((one for module in modules for one in getattr(module, "bug", ())), key=lambda one: one.name)

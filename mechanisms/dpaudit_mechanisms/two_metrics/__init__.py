@@ -5,6 +5,7 @@ between finite spaces, `profiles`, `line` and `important` those on the real line
 several dimensions, `triangles` the datasets of all graphs with n nodes.
 """
 
+from dpaudit_mechanisms.finite_choice import loss_of
 from dpaudit_mechanisms.two_metrics.finite import (
     GlobalSensitivity,
     Ladder,
@@ -19,7 +20,6 @@ from dpaudit_mechanisms.two_metrics.levels import (
     covered_levels,
     levels_of_sets,
     log_probabilities,
-    loss_of,
 )
 from dpaudit_mechanisms.two_metrics.line import OnTheLine, query_mechanism
 from dpaudit_mechanisms.two_metrics.profiles import Profile, query_profile, staircase_profile

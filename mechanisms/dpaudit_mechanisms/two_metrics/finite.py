@@ -27,15 +27,16 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.finite_choice import FiniteChoice, loss_of
 from dpaudit_mechanisms.inputs import FloatArray, output_positions, position
-from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
+from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities
 from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps
 
 MAX_PAIRS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LevelMechanism(PartitionAndWeight):
+class LevelMechanism(PartitionAndWeight, FiniteChoice):
     """Base of the mechanisms between finite spaces; a subclass states `costs` and `covers`.
 
     Parameters
@@ -85,14 +86,8 @@ class LevelMechanism(PartitionAndWeight):
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.spaces.outcomes)
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """`size` positions of values on one dataset, shape (size,)."""
-        return rng.choice(self.spaces.outcomes, size=size, p=self.distribution(data))
-
-    def distribution(self, data: Any) -> FloatArray:
-        """Probabilities of all values on one dataset, shape (outcomes,)."""
-        probabilities: FloatArray = np.exp(self.log_laws[position(data, self.spaces.datasets)])
-        return probabilities
+    def log_law(self, data: Any) -> FloatArray:
+        return np.asarray(self.log_laws[position(data, self.spaces.datasets)])
 
     def level_at(self, data: Any, outputs: Any) -> FloatArray:
         """The level of each output on one dataset, shape (size,); infinity where it is no position of a value."""
@@ -117,11 +112,6 @@ class LevelMechanism(PartitionAndWeight):
         """`log_alpha_of` every dataset, shape (datasets,): the weight of a value of the lowest level is 1."""
         lowest = self.levels.argmin(axis=1)
         return np.log(self.spaces.measure)[lowest] - self.log_laws[np.arange(len(lowest)), lowest]
-
-    def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss of two datasets in nats, a maximum over values; neighbours or not."""
-        first, second = (position(data, self.spaces.datasets) for data in (x, x_prime))
-        return loss_of(self.log_laws[first], self.log_laws[second])
 
     @functools.cached_property
     def epsilon_exact(self) -> float:

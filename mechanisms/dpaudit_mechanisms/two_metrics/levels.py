@@ -65,8 +65,7 @@ class PartitionAndWeight(ABC):
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density (of the probability, where outputs are discrete) of each output, shape (size,)."""
         above = self.level_at(data, outputs) - self.lowest_level(data)
-        result: FloatArray = log_weights(above, self.epsilon) + self.log_measure_at(outputs) - self.log_alpha_of(data)
-        return result
+        return log_weights(above, self.epsilon) + self.log_measure_at(outputs) - self.log_alpha_of(data)
 
     @property
     def claim(self) -> Claim:
@@ -146,9 +145,3 @@ def log_probabilities(levels: FloatArray, measure: FloatArray, epsilon: float) -
         raise UsageError(f"levels must be finite somewhere on each input, got inf on {np.argmax(lowest)}.")
     weights = log_weights(levels - lowest, epsilon) + np.log(measure)
     return np.asarray(weights - special.logsumexp(weights, axis=1, keepdims=True))
-
-
-def loss_of(p: FloatArray, q: FloatArray) -> float:
-    """Exact privacy loss of two laws from their log probabilities: max |log p - log q|, in nats, in [0, inf]."""
-    possible = np.isfinite(p) | np.isfinite(q)
-    return float(np.abs(p[possible] - q[possible]).max())

@@ -150,8 +150,7 @@ class FiniteSpaces:
         >>> [spaces.local_sensitivities(i).tolist() for i in range(3)]
         [[0.0, 1.0, 2.0, 2.0], [1.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]]
         """
-        found: FloatArray = np.where(self.shells <= distance, self._at_neighbours, -np.inf).max(axis=1)
-        return found
+        return np.where(self.shells <= distance, self._at_neighbours, -np.inf).max(axis=1)
 
     def nearby_values(self, widths: ArrayLike) -> BoolArray:
         """Tell whether some dataset with value v has one with value r within widths[v], shape (m, m).
