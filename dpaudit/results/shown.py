@@ -37,7 +37,7 @@ def session_progress(label: str, on_progress: Tell | None) -> contextlib.Abstrac
 
 
 class Printed:
-    """Print a result as the command line does, not as a list of its fields; a class may print less (`AuditResult`)."""
+    """Print a result as the command line does, an audit in a few lines, not as a list of its fields."""
 
     def __str__(self) -> str:
         return str(_view("notebook").text(self))
