@@ -127,8 +127,7 @@ def _facts(file: Path) -> dict[str, str]:
 
 def _of_store(place: Path) -> list[Release]:
     """A release for each session of each subject, with the bounds of all sessions up to there."""
-    from dpaudit.reports.evidence import store_document
-    from dpaudit.reports.reading import audit_of_store
+    from dpaudit.reports.evidence import audit_of_store, store_document
     from dpaudit.running.store import Store
 
     with Store.at(place) as store:
