@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,16 @@ PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
     "replay", "witness", "leaks", "side", "cut",
 )  # fmt: skip
+
+WITNESS = "saved witness"  # whose fate is told of each test
+# What may be said of several tests of a session: texts of the record of each audit.
+OF_TESTS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
+    "low bits leak": lambda record: [""] * bool(record.get("leaks")),
+    "cut to fit into its time": lambda record: [record["cut"]] if "cut" in record else [],
+    "beside": lambda record: record.get("side_texts", ()),
+    WITNESS: lambda record: [record["witness_text"]] if "witness_text" in record else [],
+    "note (a mistake of the test?)": lambda record: record.get("notes", ()),
+}
 
 
 class Summary:
@@ -90,17 +100,11 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"{plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
-            found: dict[str, list[tuple[str, str]]] = {
-                "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
-                "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
-                "beside": [(test, text) for test, record in self.records for text in record.get("side_texts", ())],
-            }
-            for name, tests in found.items():
-                lines += _lines_of(name, tests, is_short)
-        lines += self.witness_lines()
+            for name, texts_of in OF_TESTS.items():
+                tests = [(test, text) for test, record in self.records for text in texts_of(record)]
+                lines += _lines_of(name, tests, is_short and name != WITNESS)
         if self.checks:
             lines.append(checks.counted(self.ordered_checks))
-        lines += self.notes_lines()
         if self.plan is not None:
             lines += filter(None, (promise_text(self.plan), self.beside_text()))
         if counts and self.settings.store is not None:
@@ -112,28 +116,10 @@ class Summary:
             lines.append(f"of an earlier session, not of this one: {shown}")
         return [*lines, self.problem] if self.problem else lines
 
-    def witness_lines(self) -> list[str]:
-        """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
-        found = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
-        more = len(found) - NAMED
-        return found[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
-
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:
         """The record of every conformance check, in order of node ids."""
         return [self.checks[node_id] for node_id in sorted(self.checks)]
-
-    def notes_lines(self) -> list[str]:
-        """Number of tests with notes that a warning told, and each of these once."""
-        notes: dict[str, list[str]] = {}
-        for node_id, record in self.records:
-            for note in record.get("notes", ()):
-                if note not in notes.setdefault(node_id, []):
-                    notes[node_id].append(note)
-        if not notes:
-            return []
-        head = f"{plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
-        return [head, *(f"  {node_id}: {note}" for node_id, found in notes.items() for note in found)]
 
     def store_text(self) -> str:
         """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
@@ -161,7 +147,7 @@ class Summary:
 
     def finish(self) -> None:
         """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
-        self.unmatched = judged(self.settings.config, self.settings.project.known_violations, self.collected)
+        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
         if not self.settings.formats or not (self.records or self.checks):
             return
         try:
