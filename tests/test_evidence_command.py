@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -66,9 +67,8 @@ def test_a_store_is_listed_explained_and_exported(run):
     audited(run, "m.py:other")
     listed = run("evidence", "list", "--store", "e.db")
     assert listed.exit_code == 0
-    first, second = [line for line in listed.stdout.splitlines() if "m.py" in line]
-    assert "m.py:release" in first and "violated" in first and " 3 " in first
-    assert "m.py:other" in second
+    first, second = listed.stdout.split("m.py:")[1:]  # a target is broken behind its colon
+    assert "release" in first and "violated" in first and " 3 " in first and "other" in second
     document = exported(run)
     assert [subject["target"] for subject in document["subjects"]] == ["m.py:release", "m.py:other"]
     release = document["subjects"][0]
@@ -141,7 +141,9 @@ def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
     for shown in map(terminal.show, (list_blocks(document), explanation(subject))):
         console = Console(width=200, file=io.StringIO())
         console.print(shown)
-        assert "no evidence" in console.file.getvalue() and "nothing found" not in console.file.getvalue()
+        assert (
+            re.search("no evidence|inconclusive", console.file.getvalue()) and "not ref" not in console.file.getvalue()
+        )
 
 
 def test_what_draws_that_depend_on_each_other_seem_to_say_is_withheld(run):
@@ -153,5 +155,6 @@ def test_what_draws_that_depend_on_each_other_seem_to_say_is_withheld(run):
     (pair,) = subject["pairs"]
     assert "batches" in pair["change"] and not subject["violated"] and not pair["looks"]
     assert pair["parameter_lower"] == 0.0 and pair["log_wealth"] is None and pair["draws"] > 0
-    assert "inconclusive: draws depend on each other" in run("evidence", "list", "--store", "e.db").stdout
-    assert "inconclusive: draws depend on each other" in run("evidence", "explain", "--store", "e.db").stdout
+    assert "inconclusive" in run("evidence", "list", "--store", "e.db").stdout
+    explained = run("evidence", "explain", "--store", "e.db").stdout
+    assert "inconclusive" in explained and pair["change"] in " ".join(explained.split())

@@ -297,7 +297,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
 def test_a_verdict_that_is_not_that_of_its_bound_is_refused(tmp_path, verdict, lower, promised, message):
     path = tmp_path / "audit.json"
     result(finding(verdict, parameter_lower=lower, parameter_budget=promised)).save(path)
-    with pytest.raises(UsageError, match=rf"verdict of the pair a\|b must be that of its bound, {message}") as caught:
+    with pytest.raises(UsageError, match=rf"verdict of the pair 'a\|b' must be that of its bound, {message}") as caught:
         load(path)
     assert str(path) in str(caught.value)
 

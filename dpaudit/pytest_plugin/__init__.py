@@ -209,7 +209,7 @@ def pytest_runtest_makereport(
 
 def _fail_if_expired(item: pytest.Item) -> None:
     """A test with a known violation fails from its date on, before anything is drawn, also where it audits nothing."""
-    listed = item.config.stash[PLAN].settings.project.known_violations if can_audit(item) else ()
+    listed = item.config.stash[PLAN].settings.known_violations if can_audit(item) else ()
     known = _or_fail(known_violation, item, listed)
     if known is not None and known.is_expired:
         pytest.fail(known.expired_text(), pytrace=False)

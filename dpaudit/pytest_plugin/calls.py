@@ -208,8 +208,6 @@ class _Call:
     def audit(self) -> AuditResult:
         """Audit, record what was found, and let the test fail, warn or go on."""
         __tracebackhide__ = True
-        if self.options.get("isolation") in (None, False, "off"):  # else nothing is called in this process
-            self.long.begin(self.subject, self.pairs, self.options["seed"], self.samples)
         try:
             audit = functools.partial(auditing.audit, self.subject, self.claim, self.pairs)
             result = self.long.run(audit, self.options)

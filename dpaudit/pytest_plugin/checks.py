@@ -22,7 +22,6 @@ WORDS = (
     ("violated", "failed"), ("error", "broke"), ("inconclusive", "inconclusive"), ("not_refuted", "passed"),
     ("xfail", "known to fail"), ("skipped", "do not apply"),
 )  # fmt: skip
-GRAVE = ("violated", "error")
 ATTRIBUTE = "dpaudit_check"  # of a test's report
 
 

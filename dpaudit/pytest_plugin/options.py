@@ -7,9 +7,10 @@ the profile, else from pytest's ini file, else from `[tool.dpaudit]` of pyprojec
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -68,7 +69,6 @@ class Settings:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self._project: Config | None = None
         try:
             if not self.is_worker:  # what workers are told has been looked at
                 self._check()
@@ -107,7 +107,7 @@ class Settings:
                     raise UsageError(f"{str(error).removesuffix('.')} at {place}.") from None
         self._ini_strict()
         self._check_places()
-        if self._is_in_project_file():
+        if self._is_in_project_file:
             for entry in self.project.known_violations:
                 listed_violation(entry)
             if self.project.isolation is not None:
@@ -139,6 +139,7 @@ class Settings:
 
             Store.at(self.store, create=False).close()
 
+    @functools.cached_property
     def _is_in_project_file(self) -> bool:
         """Tell whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""
         root = self.config.rootpath
@@ -151,14 +152,17 @@ class Settings:
         """Tell whether this is a worker of pytest-xdist."""
         return hasattr(self.config, "workerinput")
 
-    @property
+    @functools.cached_property
     def project(self) -> Config:
         """`[tool.dpaudit]` of the nearest pyproject.toml above pytest's root."""
-        if self._project is None:
-            from dpaudit.config import Config, read_config
+        from dpaudit.config import Config, read_config
 
-            self._project = read_config(self.config.rootpath) if self._is_in_project_file() else Config()
-        return self._project
+        return read_config(self.config.rootpath) if self._is_in_project_file else Config()
+
+    @property
+    def known_violations(self) -> tuple[Mapping[str, Any], ...]:
+        """What that file lists; where it does not speak of dpaudit nothing is imported to read it."""
+        return self.project.known_violations if self._is_in_project_file else ()
 
     @property
     def confidence(self) -> float:

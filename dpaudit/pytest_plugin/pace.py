@@ -1,18 +1,16 @@
-"""Long audits in a session: a word at the start, where they stand, a limit of time, and what an interrupt keeps.
+"""Long audits in a session: where they stand, a limit of time, and what an interrupt keeps.
 
 Lines go to the terminal past pytest's capture; workers of pytest-xdist have none and stay silent.
 
-Validity: a few calls are timed on streams that no audit draws, and the number of samples depends on nothing else. What
-an interrupt keeps is a checkpoint (`dpaudit.running.checkpoint`): the audit that goes on from it is the audit that was
-interrupted, with its seed, its share of the error rate and its draws, or it begins anew.
+Validity: the number of samples depends on a few calls that are timed, on streams that no audit draws, and on nothing
+else. What an interrupt keeps is a checkpoint (`dpaudit.running.checkpoint`): the audit that goes on from it is the one
+that was interrupted, with its seed, its share of the error rate and its draws, or it begins anew.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import textwrap
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,64 +20,16 @@ import pytest
 from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
-from dpaudit.profiles import profile_named
 from dpaudit.pytest_plugin import witnesses
 from dpaudit.reports.progress import Clock, throttled
-from dpaudit.reports.wording import duration_text
 from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
-from dpaudit.running.streams import PLAN_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
-TIMED_APART = 3  # entry of a stream of `PLAN_DRAWS` that no plan draws
-
-
-@dataclasses.dataclass(frozen=True)
-class Patience:
-    """Thresholds for notes on a long audit; a rule, no measurement: people wait ten seconds without a sign of life."""
-
-    seconds: float = 10.0  # estimated time of an audit from which its start is told and its draws are noted
-    slow_call: float = 0.002  # seconds of a call from which two calls are timed, not a batch
-    batch: int = 16  # calls of a batch that is timed
-    between: float = 15.0  # seconds between two lines of progress
-    offered: int = 60  # seconds that the word at the start offers as a limit
-    most_pairs: int = 20  # pairs of an audit up to which its time is estimated: more are drawn as tables
-
-
-PATIENCE = Patience()
-
-
-def seconds_a_run(subject: Subject, data: Any, seed: int) -> float:
-    """Seconds of one run, reading of its output included, of at most 17 calls; 0 where a call raises."""
-    size = 1
-    try:
-        for k in range(2):  # the first call pays for imports and caches
-            started = time.perf_counter()
-            read_outputs(subject.sample(data, size, stream(seed, PLAN_DRAWS, TIMED_APART, 0, k)), size)
-            seconds = (time.perf_counter() - started) / size
-            if k == 0:
-                size = 2 if seconds > PATIENCE.slow_call else PATIENCE.batch
-    except (Exception, SystemExit):  # the audit says what it is
-        return 0.0
-    return seconds
-
-
-def start_text(node_id: str, per_run: float, inputs: int, samples: int, quick: int) -> str:
-    """The word at the start of a slow audit: what it may take, and what takes less.
-
-    A run takes `per_run` seconds, each input is drawn `samples` times at most, and `quick` are those of that profile.
-    """
-    runs = inputs * samples
-    text = f"dpaudit: {node_id}: {duration_text(per_run)} a call, up to {runs:,} calls: about "
-    text += f"{duration_text(per_run * runs)} at most."
-    shorter = [f"--dp-seconds {PATIENCE.offered} takes as many samples as fit"]
-    if samples > quick:
-        shorter.insert(0, f"--dp-profile quick takes about {duration_text(per_run * inputs * quick)}")
-    return f"{text} {'; '.join(shorter)}."
+SECONDS = 10.0  # between two lines of progress: people wait so long without a sign of life
+FASTER = "--dp-seconds 60 takes as many samples as fit, --dp-profile quick takes fewer"
 
 
 def say(config: pytest.Config, line: str) -> None:
@@ -128,23 +78,12 @@ class LongAudit:
     ) -> None:
         self.config, self.node_id, self.cache, self.own = config, node_id, cache, on_progress
         self.place = None if cache is None else witnesses.cached_path(cache, node_id, number, witnesses.INTERRUPTED)
-        self.is_long = False
-
-    def begin(self, subject: Subject, pairs: Sequence[Pair], seed: int, samples: int) -> None:
-        """Say what a slow audit may take; from here on it is noted."""
-        if not 0 < len(pairs) <= PATIENCE.most_pairs or subject.is_contained:
-            return
-        per_run, inputs = seconds_a_run(subject, pairs[0].x, seed), len(distinct_inputs(pairs)[0])
-        self.is_long = per_run * inputs * samples >= PATIENCE.seconds
-        if self.is_long:
-            quick = profile_named("quick").samples or samples
-            say(self.config, start_text(self.node_id, per_run, inputs, samples, quick))
 
     def run(self, audit: Callable[..., AuditResult], options: dict[str, Any]) -> AuditResult:
         """The audit; it goes on from what an interrupted session kept of it."""
         stated = any(options.get(name) is not None for name in ("checkpoint", "store", "isolation"))
         options = {**options, "on_progress": self.progress()}
-        if stated or self.place is None or not (self.is_long or self.place.exists()):
+        if stated or self.place is None:
             return audit(**options)
         if self.place.exists():
             plan = CheckpointPlan(self.place, True, on_resume=lambda said: say(self.config, f"dpaudit: {said}"))
@@ -179,12 +118,16 @@ class LongAudit:
         say(self.config, f"dpaudit: {self.node_id}: what was drawn is kept; the next run of this test goes on from it.")
 
     def progress(self) -> Callable[[Progress], None] | None:
-        """The audit's `on_progress`: lines for people, and the caller's own."""
+        """The audit's `on_progress`: lines for people, the first with what takes less time, and the caller's own."""
         if self.config.pluginmanager.getplugin("terminalreporter") is None:
             return self.own
         clock, width = Clock(), self.config.get_terminal_writer().fullwidth - len("dpaudit: ")
-        label, write = self.node_id.rpartition("/")[2], lambda _, text: say(self.config, f"dpaudit: {text}")
-        show = throttled(label, clock, width, PATIENCE.between, write)
+        advice = [f"; {FASTER}"]
+
+        def write(_: Progress, text: str) -> None:
+            say(self.config, f"dpaudit: {text}{advice.pop() if advice else ''}")
+
+        show = throttled(self.node_id.rpartition("/")[2], clock, width, SECONDS, write)
 
         def tell(state: Progress) -> None:
             clock.see(state)

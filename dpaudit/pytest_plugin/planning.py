@@ -115,7 +115,7 @@ class Plan:
         The split, where a test of this process has spent of it, and what it collected, if it did, of the known
         violations that the project lists: positions of those of no test that audits.
         """
-        listed = self.settings.project.known_violations if self.has_collected else ()
+        listed = self.settings.known_violations if self.has_collected else ()
         missing = [k for k, entry in enumerate(listed) if not any(is_of(entry, one) for one in self.audited)]
         collected = {"is_selected": self.is_selected, "unread": sorted(self.unread), "missing": missing}
         return {
@@ -156,7 +156,7 @@ class Plan:
             if item.nodeid in budget.refused:
                 raise UsageError(budget.refused[item.nodeid])
             error = dict(self.reserved).get(item.nodeid, budget.test_error)
-            known = known_violation(item, self.settings.project.known_violations)
+            known = known_violation(item, self.settings.known_violations)
             state = item.stash[STATE] = TestState(TestBudget(error, mark.calls), mark, known)
         return state
 

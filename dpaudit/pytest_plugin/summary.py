@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import itertools
 import json
-import os
 import re
-import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +26,20 @@ ORDER = ("violated", "error", "inconclusive", "not_refuted")
 NAMED = 10  # lines of one kind in the summary
 NAMED_IN_LINE = 3  # tests that one line names
 EARLIER_SHOWN = 4  # reports of an earlier session that are named
-CHECKS_SHOWN = 200  # failed checks in Markdown
-MAX_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
     "replay", "witness", "leaks", "side", "cut",
 )  # fmt: skip
+
+WITNESS = "saved witness"  # whose fate is told of each test
+# What may be said of several tests of a session: texts of the record of each audit.
+OF_TESTS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
+    "low bits leak": lambda record: [""] * bool(record.get("leaks")),
+    "cut to fit into its time": lambda record: [record["cut"]] if "cut" in record else [],
+    "beside": lambda record: record.get("side_texts", ()),
+    WITNESS: lambda record: [record["witness_text"]] if "witness_text" in record else [],
+    "note (a mistake of the test?)": lambda record: record.get("notes", ()),
+}
 
 
 class Summary:
@@ -96,17 +100,11 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"{plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
-            found: dict[str, list[tuple[str, str]]] = {
-                "low bits leak": [(test, "") for test, record in self.records if record.get("leaks")],
-                "cut to fit into its time": [(test, record["cut"]) for test, record in self.records if "cut" in record],
-                "beside": [(test, text) for test, record in self.records for text in record.get("side_texts", ())],
-            }
-            for name, tests in found.items():
-                lines += _lines_of(name, tests, is_short)
-        lines += self.witness_lines()
+            for name, texts_of in OF_TESTS.items():
+                tests = [(test, text) for test, record in self.records for text in texts_of(record)]
+                lines += _lines_of(name, tests, is_short and name != WITNESS)
         if self.checks:
             lines.append(checks.counted(self.ordered_checks))
-        lines += self.notes_lines()
         if self.plan is not None:
             lines += filter(None, (promise_text(self.plan), self.beside_text()))
         if counts and self.settings.store is not None:
@@ -118,28 +116,10 @@ class Summary:
             lines.append(f"of an earlier session, not of this one: {shown}")
         return [*lines, self.problem] if self.problem else lines
 
-    def witness_lines(self) -> list[str]:
-        """Fate of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
-        found = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
-        more = len(found) - NAMED
-        return found[:NAMED] + ([f"and {plural(more, 'more test')} with a saved witness"] if more > 0 else [])
-
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:
         """The record of every conformance check, in order of node ids."""
         return [self.checks[node_id] for node_id in sorted(self.checks)]
-
-    def notes_lines(self) -> list[str]:
-        """Number of tests with notes that a warning told, and each of these once."""
-        notes: dict[str, list[str]] = {}
-        for node_id, record in self.records:
-            for note in record.get("notes", ()):
-                if note not in notes.setdefault(node_id, []):
-                    notes[node_id].append(note)
-        if not notes:
-            return []
-        head = f"{plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
-        return [head, *(f"  {node_id}: {note}" for node_id, found in notes.items() for note in found)]
 
     def store_text(self) -> str:
         """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
@@ -167,7 +147,7 @@ class Summary:
 
     def finish(self) -> None:
         """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
-        self.unmatched = judged(self.settings.config, self.settings.project.known_violations, self.collected)
+        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
         if not self.settings.formats or not (self.records or self.checks):
             return
         try:
@@ -195,80 +175,53 @@ class Summary:
     def _write(self, results: list[tuple[str, dict[str, Any], AuditResult]]) -> list[Path]:
         """A folder an audit, and what is of the whole session; the paths of the latter.
 
-        Everything is written beside its place first, so that what cannot be written leaves nothing behind.
+        Each file is written complete or not at all, those of the session last: they name only what is there.
         """
-        from dpaudit.reports import file_name, write_report
+        from dpaudit.reports import file_name, render
         from dpaudit.results.model import to_json
         from dpaudit.results.saving import json_text, utf8, write_whole
 
-        out = self.settings.out
-        logs = []
-        is_new = not out.exists()
-        out.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as undo:
-            if is_new:
-                undo.callback(_remove_empty, out)
-            staging = undo.enter_context(tempfile.TemporaryDirectory(dir=out, prefix=".session."))
-            staged = Path(staging)
-            lists = checks.results(self.ordered_checks)
-            places = {name: _slug(name, 1) for name in lists}
-            folders = {(node_id, record["call"]): _slug(node_id, record["call"]) for node_id, record, _ in results}
-            whole: list[tuple[str, str, Any]] = [
-                *((folders[node_id, record["call"]], "audit", result) for node_id, record, result in results),
-                *((places[name], "check", checked) for name, checked in lists.items()),
-            ]
-            for folder, stem, result in whole:
-                for format in self.settings.formats:
-                    path = write_report(result, staged / folder / file_name(stem, format))
-                    if format == "sarif":
-                        logs.append(path.read_text(encoding="utf-8"))
-            session = to_json(self.session_record())
-            for entry, record in zip(session.get("checks", ()), self.ordered_checks, strict=True):
-                entry["folder"] = places[record["list"]]
-            for audit in session["audits"]:
-                audit["folder"] = folders.get((audit["test"], audit["call"]))
-            files = {"session.json": json_text(session), "session.md": self.markdown(folders)}
-            if logs:
-                files["session.sarif"] = one_log(logs)
-            for name, content in files.items():
-                write_whole(staged / name, utf8(content))
-            self.earlier = _earlier(out, _move_all(staged, out))
+        out, logs, made = self.settings.out, [], set()
+        lists = checks.results(self.ordered_checks)
+        places = {name: _slug(name, 1) for name in lists}
+        folders = {(node_id, record["call"]): _slug(node_id, record["call"]) for node_id, record, _ in results}
+        whole: list[tuple[str, str, Any]] = [
+            *((folders[node_id, record["call"]], "audit", result) for node_id, record, result in results),
+            *((places[name], "check", checked) for name, checked in lists.items()),
+        ]
+        for folder, stem, result in whole:
+            for format in self.settings.formats:
+                content = render(result, format)
+                write_whole(path := out / folder / file_name(stem, format), content)
+                made.add(path)
+                logs += [str(content)] if format == "sarif" else []
+        session = to_json(self.session_record())
+        for entry, record in zip(session.get("checks", ()), self.ordered_checks, strict=True):
+            entry["folder"] = places[record["list"]]
+        for audit in session["audits"]:
+            audit["folder"] = folders.get((audit["test"], audit["call"]))
+        files = {"session.json": json_text(session), "session.md": markdown(self.lines(), session)}
+        if logs:
+            files["session.sarif"] = one_log(logs)
+        for name, content in files.items():
+            write_whole(out / name, utf8(content))
+        self.earlier = _earlier(out, {*made, *(out / name for name in files)})
         return [out / name for name in files]
 
-    def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
-        """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
-        from dpaudit.reports.markdown import table, text
-        from dpaudit.reports.wording import lower_text
-        from dpaudit.results.saving import utf8
 
-        parts = ["# dpaudit", "\n".join(f"* {text(line, 400)}" for line in self.lines())]
-        grave = [one for one in self.ordered_checks if one["check"]["status"] in checks.GRAVE]
-        if grave:
-            found = ((one["test"], one["check"]["mechanism"], one["check"]["message"]) for one in grave[:CHECKS_SHOWN])
-            failed = [[text(test, 200), text(mechanism, 80), text(message, 400)] for test, mechanism, message in found]
-            parts.append(table(["failed check", "mechanism", "what was seen"], failed))
-        if len(grave) > CHECKS_SHOWN:
-            parts.append(f"And {plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json.")
-        rows = []
-        for node_id, record in sorted(self.records, key=lambda one: ORDER.index(one[1]["verdict"])):
-            lower, word = record.get("epsilon_lower"), record["verdict"].replace("_", " ")
-            row = [
-                text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
-                text(record["claim"], 120),
-                text(word + (f" (known: {record['known']})" if record["known"] else ""), 200),
-                "" if lower is None else lower_text(lower),
-                str(record["seed"]),
-                text(folders.get((node_id, record["call"]), ""), 120),
-            ]
-            rows.append(row)
-        columns = ["test", "claim", "verdict", "loss at least", "seed", "report"]
-        sizes = itertools.accumulate(len(utf8(table(row, ()))) for row in rows)  # with more than its own line
-        room = MAX_MARKDOWN - sum(len(utf8(part)) + 2 for part in parts)
-        shown = rows[: sum(size < room - 500 for size in sizes)]
-        parts += [table(columns, shown)] if shown else []
-        if len(shown) < len(rows):
-            parts.append(f"And {plural(len(rows) - len(shown), 'more audit')}: see session.json.")
-        return "\n\n".join(parts) + "\n"
+def markdown(lines: Sequence[str], session: Mapping[str, Any]) -> str:
+    """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
+    from dpaudit.environment import __version__
+    from dpaudit.reports.attachments import session_attachment
+    from dpaudit.reports.document import Document, Paragraph, Section
+    from dpaudit.reports.markdown import render
+    from dpaudit.results.verdicts import gravest
+
+    shown = session_attachment("session.json", "", session, ())
+    told = Section("told", "Summary", tuple(map(Paragraph, lines)))
+    verdict = gravest({one["verdict"] for one in session["audits"]})
+    whole = (told, Section("session", shown.title, shown.blocks))
+    return render(Document("A session of tests", "dpaudit", verdict, whole, f"Written by dpaudit {__version__}."))
 
 
 def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
@@ -336,46 +289,14 @@ def _result(record: dict[str, Any]) -> AuditResult | None:
     return AuditResult.from_dict(json.loads(text)) if text is not None else None
 
 
-def _earlier(out: Path, written: list[Path]) -> list[Path]:
+def _earlier(out: Path, now: set[Path]) -> list[Path]:
     """Reports of audits and sessions in a folder of reports that were not written now."""
     from dpaudit.reports import other_reports
 
-    now = set(written)
     folders = sorted(folder for folder in out.iterdir() if folder.is_dir())
     stems = ("audit", "check")
     found = [path for folder in folders for stem in stems for path in other_reports(folder, now, stem)]
     return [*other_reports(out, now, "session"), *other_reports(out, now), *found]
-
-
-def _move_all(staged: Path, out: Path) -> list[Path]:
-    """Move every file below one folder to the same place below another; where one cannot be, take new ones back.
-
-    Where they are now.
-    """
-    sources = sorted(path for path in staged.rglob("*") if path.is_file())
-    targets = [out / path.relative_to(staged) for path in sources]
-    blocked = next((path for path in targets if path.is_dir() or path.parent.is_file()), None)
-    if blocked is not None:
-        raise UsageError(f"output must be a writable place, got {str(blocked)!r} (something is in the way).")
-    made: list[Path] = []
-    try:
-        for source, target in zip(sources, targets, strict=True):
-            target.parent.mkdir(exist_ok=True)
-            is_new = not target.exists()
-            os.replace(source, target)
-            made += [target] * is_new
-    except OSError:
-        for path in made:
-            path.unlink(missing_ok=True)
-            if path.parent != out:
-                _remove_empty(path.parent)
-        raise
-    return targets
-
-
-def _remove_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # it is not empty
-        folder.rmdir()
 
 
 def _slug(node_id: str, call: int) -> str:

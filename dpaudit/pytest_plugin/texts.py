@@ -37,7 +37,7 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
         return "\n".join([terminal.plain(brief.violation(result, replay=replay_line)), *notes])
     if result.verdict == "inconclusive":
         return "\n".join([weakness_text(result), *notes, f"  replay   {replay_line}"])
-    lines = [f"{wording.headline(result)}: {_about(result)}."]
+    lines = [wording.verdict_sentence(result)]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     for finding in broken[:MAX_BROKEN]:
         lines.append(f"  {wording.clean(finding.id)}: {wording.clean(finding.message, 400)}")
@@ -46,10 +46,6 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     traceback = next((finding.traceback for finding in broken if finding.traceback), "")
     lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
     return "\n".join([*lines, *notes, f"  replay   {replay_line}"])
-
-
-def _about(result: AuditResult) -> str:
-    return f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
 
 
 def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
@@ -70,12 +66,12 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
 def notes_text(result: AuditResult) -> str:
     """The warnings about degenerate outputs of an audit that found nothing; empty without any."""
     notes = wording.notes(result)
-    return f"{_about(result)}: {' '.join(notes)}" if notes else ""
+    return f"{wording.about(result)}: {' '.join(notes)}" if notes else ""
 
 
 def weakness_text(result: AuditResult) -> str:
     """Power of an inconclusive audit, and what to do about it."""
-    said = f"{wording.headline(result)}: {_about(result)}."
+    said = wording.verdict_sentence(result)
     if not result.findings:
         return said
     advice = " Take more samples." if wording.is_weak(result) else ""
@@ -87,7 +83,7 @@ def floating_point_text(result: AuditResult) -> str:
     from dpaudit.reports import brief, terminal
 
     text = terminal.plain(brief.low_bits(result))
-    return f"{_about(result)}: {text}" if text else _about(result)
+    return f"{wording.about(result)}: {text}" if text else wording.about(result)
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:

@@ -15,6 +15,7 @@ from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import (
+    MISSING,
     clean,
     compared,
     counted,
@@ -29,7 +30,8 @@ from dpaudit.reports.wording import (
     upper_text,
 )
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import Verdict
+from dpaudit.results.model import VERDICTS as ORDER
+from dpaudit.results.model import Verdict, from_json
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.side_findings import SideFinding
 
@@ -77,13 +79,27 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
         facts.append(("Conformance checks", f"{len(checks):,}: {counted(str(one['status']) for one in checks)}"))
     if known := sum(bool(audit.get("known")) for audit in audits):
         facts.append(("Known violations", f"{known:,}, which fail no test"))
-    marks = [str(audit["verdict"]) for audit in audits]
+    grave = [one for one in checks if one["status"] in ("violated", "error")]
+    failed = [(one["check"], clean(one["mechanism"], 80), clean(one["message"], 400)) for one in grave]
+    audits = sorted(audits, key=lambda audit: ORDER.index(audit["verdict"]))
     rows = [
-        (clean(audit["test"], 160), clean(audit["claim"], 80), word, clean(str(audit.get("known") or ""), 120))
-        for audit, word in zip(audits, map(status_word, marks), strict=True)
+        (
+            clean(audit["test"], 160) + (f" (call {audit['call']})" if audit.get("call", 1) > 1 else ""),
+            clean(audit["claim"], 80),
+            status_word(audit["verdict"]),
+            clean(audit.get("known") or "", 120),
+            lower_text(from_json(audit.get("epsilon_lower"))),
+            str(audit.get("seed", MISSING)),
+            clean(audit.get("folder") or MISSING, 120),
+        )
+        for audit in audits
     ]
-    columns = ("test", "claim", "verdict", "known because")
-    blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, MAX_ROWS, marks)]
+    marks = [str(audit["verdict"]) for audit in audits]
+    columns = ("test", "claim", "verdict", "known because", "loss at least", "seed", "report")
+    blocks: list[Block] = [Facts(tuple(facts))]
+    columns_of_checks = ("failed check", "mechanism", "what was seen")
+    blocks += [Table.first("Failed checks", columns_of_checks, failed, MAX_ROWS)] if failed else []
+    blocks += [Table.first("Audits of the session", columns, rows, MAX_ROWS, marks)]
     if without:
         shown = some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "

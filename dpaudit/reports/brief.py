@@ -13,6 +13,7 @@ from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again
+from dpaudit.reports.rows import privacy_line
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -21,6 +22,14 @@ from dpaudit.results.model import VERDICTS, AuditResult, Finding
 MAX_SIDE_FINDINGS = 10  # in a terminal; files and pages have all
 MAX_PAIRS = 10  # the worst, in a terminal; files and pages have all
 UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved witness can be replayed
+
+
+def short(result: AuditResult) -> list[Block]:
+    """An audit in three sentences: its verdict, what was measured, and what it may have missed."""
+    line = privacy_line(result)
+    named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
+    texts = (f"Measured: {line.measured}{named}", f"What it may have missed: {line.missed.removesuffix('.')}")
+    return [Paragraph(wording.verdict_sentence(result)), *(Paragraph(f"{text}.") for text in texts)]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:

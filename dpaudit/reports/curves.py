@@ -41,7 +41,6 @@ from dpaudit.results.trade_off import TradeOffPoint
 
 STEPS = 60  # points of a curve, less one
 LARGEST_EPSILON = 30.0  # on the axis
-MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
 N_ROWS = 16  # about, of the table of a trade-off curve
@@ -96,23 +95,15 @@ def claimed(finding: Finding) -> Curve | None:
     if known is not None:  # unless a claim of the user's own has a parameter of this name
         claim, at = known(budget), finding.budget
         is_own = not math.isclose(claim.epsilon_at(at.delta), at.epsilon, rel_tol=1e-2)
-        return None if is_own else claim.profile if isinstance(claim, GaussianDP) else _inverse(claim.epsilon_at)
+        return None if is_own else claim.profile if isinstance(claim, GaussianDP) else _concentrated(budget)
     if finding.parameter == "epsilon" and budget == finding.budget.epsilon:
         return ApproxDP(budget, finding.budget.delta).profile
     return None
 
 
-def _inverse(epsilon_at: Curve) -> Curve:
-    """The delta whose epsilon is the argument, of a decreasing epsilon(delta), to 1e-3 relatively."""
-
-    def delta(epsilon: float) -> float:
-        low, high = math.log(MIN_DELTA), 0.0
-        for _ in range(50):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if epsilon_at(math.exp(middle)) > epsilon else (low, middle)
-        return math.exp(high)
-
-    return delta
+def _concentrated(rho: float) -> Curve:
+    """The profile that rho-zCDP promises: the inverse of epsilon = rho + 2 sqrt(rho log(1 / delta)) in delta."""
+    return lambda epsilon: math.exp(-(max(0.0, epsilon - rho) ** 2) / (4.0 * rho)) if rho > 0.0 else 0.0
 
 
 def profile(result: AuditResult) -> Figure | None:

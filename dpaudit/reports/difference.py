@@ -11,10 +11,12 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports import side_texts, wording
-from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
+from dpaudit.reports.cases import STATUSES
+from dpaudit.reports.document import Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
+from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
@@ -70,10 +72,6 @@ def _sentences(sections: list[Section]) -> list[str]:
     return found
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
-    return Table.first(title, columns, rows, MAX_ROWS) if rows else Paragraph(empty)
-
-
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
     """The leaves of nested mappings as texts in full, by their dotted names."""
     if not isinstance(values, Mapping):
@@ -93,17 +91,18 @@ def _settings(before: Result, after: Result) -> Section:
         settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
         versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
-    old, new = versions
-    return _difference_section("settings", "Subject, settings and versions", "Settings", old, new, empty)
+    return _difference_section("settings", "Subject, settings and versions", versions, empty)
 
 
 def _difference_section(
-    key: str, title: str, table: str, old: Mapping[str, str], new: Mapping[str, str], empty: str, noun: str = "name"
+    key: str, title: str, sides: Sequence[Mapping[str, str]], empty: str, noun: str = "name"
 ) -> Section:
-    """A section with what differs between two tables of texts."""
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    """A section with what differs between two tables of texts, in the order of the new one."""
+    old, new = sides
+    names = [name for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
-    return Section(key, title, (_table(table, (noun, "old", "new"), rows, empty),))
+    table = Table.first("What differs", (noun, "old", "new"), rows, MAX_ROWS) if rows else Paragraph(empty)
+    return Section(key, title, (table,))
 
 
 def _apart(old: str | None, new: str | None) -> tuple[str, str]:
@@ -118,75 +117,67 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
     versions = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
     both = [name for name in versions[1] if name in versions[0]]
-    old, new = ({name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in versions)
+    sides = [{name: json.dumps(side[name], ensure_ascii=False) for name in both} for side in versions]
     empty = "Pairs of the same name have the same inputs."
-    return _difference_section("inputs", "Inputs of the pairs", "Inputs", old, new, empty, "pair")
+    return _difference_section("inputs", "Inputs of the pairs", sides, empty, "pair")
 
 
 def _statuses(result: Result) -> dict[str, str]:
-    """The status of everything that was tested, by a name that is the same in every run."""
+    """The status of everything that was tested, by a name that is the same in every run, the gravest first."""
     if isinstance(result, AuditResult):
-        return {finding.id: finding.verdict for finding in result.findings}
+        return {finding.id: finding.verdict for finding in result.ranked()}
     if isinstance(result, CheckResult):
-        return {f"{record.mechanism}: {record.name}": record.status for record in result.records}
-    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in result.findings}
+        records = sorted(result.records, key=lambda record: STATUSES.index(record.status))
+        return {f"{record.mechanism}: {record.name}": record.status for record in records}
+    findings = sorted(result.findings, key=lambda finding: STATUSES.index(finding.status))
+    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in findings}
 
 
 def _cases(before: Result, after: Result) -> Section:
-    old, new = _statuses(before), _statuses(after)
+    """Verdicts; of tables of all pairs their counts, and those of pairs that both examined in full.
+
+    Which pairs of a table are examined in depth depends on the run: those are neither added nor removed.
+    """
+    sides, empty = [_statuses(before), _statuses(after)], "The same were tested, with the same verdicts."
     noun = {"audit": "pair", "check": "check", "utility": "bound and input"}[kind_of(before)]
-
-    def gravity(name: str) -> int:
-        return VERDICTS.index(new[name]) if new[name] in VERDICTS else len(VERDICTS)
-
-    moved = sorted((name for name in new if name in old and old[name] != new[name]), key=gravity)
-    rows = [(clean(name, 120), status_word(old[name]), status_word(new[name])) for name in moved]
     tables = [result.universe if isinstance(result, AuditResult) else None for result in (before, after)]
-    notes: list[Block] = []
-    if tables == [None, None]:
-        rows += [(clean(name, 120), wording.MISSING, status_word(new[name])) for name in new if name not in old]
-        rows += [(clean(name, 120), status_word(old[name]), wording.MISSING) for name in old if name not in new]
-        empty = "The same were tested, with the same verdicts."
-    else:  # which pairs of a table are examined in depth depends on the run: those are neither added nor removed
-        for verdict in (*VERDICTS, None):
-            word = "not asked" if verdict is None else status_word(verdict)
-            first, second = (wording.MISSING if one is None else f"{one.count(verdict):,}" for one in tables)
-            if first != second:
-                rows.append((f"all pairs: {word}", first, second))
-        text = "Of tables of all pairs the counts are compared, and pair by pair only what both runs examined in full."
-        notes, empty = [Paragraph(text)], "The same counts, and the same verdicts of pairs that both examined in full."
-    table = _table("Changed, added and removed", (noun, "old", "new"), rows, empty)
-    return Section("verdicts", "Verdicts; added and removed", (*notes, table))
+    if tables != [None, None]:
+        both, empty = (
+            sides[0].keys() & sides[1],
+            "The same counts, and the same verdicts of pairs examined in full by both.",
+        )
+        sides = [{name: side[name] for name in side if name in both} for side in sides]
+    texts = [{name: status_word(status) for name, status in side.items()} | _counts(table)
+             for side, table in zip(sides, tables, strict=True)]  # fmt: skip
+    return _difference_section("verdicts", "Verdicts; added and removed", texts, empty, noun)
+
+
+def _counts(table: AllPairsTable | None) -> dict[str, str]:
+    """Numbers of pairs of a table by their verdicts."""
+    verdicts = (*VERDICTS, None) if table is not None else ()
+    return {f"all pairs: {status_word(one or 'not asked')}": f"{table.count(one):,}" for one in verdicts if table}
 
 
 def _bounds(before: AuditResult, after: AuditResult) -> Section:
+    """Budgets that changed, and bounds whose ratio to them did, the worst pairs first."""
     old = {finding.id: finding for finding in before.findings}
-    changes = []
-    for finding in after.findings:
-        earlier = old.get(finding.id)
-        if earlier is None:
-            continue
-        first, second = earlier.ratio_lower or 0.0, finding.ratio_lower or 0.0
-        moved = 0.0 if first == second or (math.isnan(first) and math.isnan(second)) else second - first
-        if _promised(earlier) != _promised(finding) or not abs(moved) <= RATIO_CHANGE:
-            changes.append((math.inf if math.isnan(moved) else moved, earlier, finding))
-    changes.sort(key=lambda change: -change[0])
-    rows = [
-        (
-            name_text(finding.id, 80),
-            _promised(earlier),
-            _promised(finding),
-            compared(earlier.parameter_lower, earlier.parameter_budget)[0],
-            compared(finding.parameter_lower, finding.parameter_budget)[0],
-            wording.ratio_text(earlier),
-            wording.ratio_text(finding),
-        )
-        for _, earlier, finding in changes
-    ]
-    columns = ("pair", "budget, old", "budget, new", "bound, old", "bound, new", "ratio, old", "ratio, new")
+    moved = [(old[one.id], one) for one in after.ranked() if one.id in old and _has_moved(old[one.id], one)]
+    texts = [{pair[side].id: _bound_text(pair[side]) for pair in moved} for side in (0, 1)]
     which = "" if before.universe is None and after.universe is None else ", of the pairs that both examined in full"
     empty = f"No budget changed, and no ratio of bound to budget by more than {RATIO_CHANGE:g}{which}."
-    return Section("bounds", "Budgets and bounds", (_table("Bounds", columns, rows, empty),))
+    return _difference_section("bounds", "Budgets and bounds", texts, empty, "pair")
+
+
+def _has_moved(earlier: Finding, later: Finding) -> bool:
+    first, second = earlier.ratio_lower or 0.0, later.ratio_lower or 0.0
+    stays = first == second or (math.isnan(first) and math.isnan(second)) or abs(second - first) <= RATIO_CHANGE
+    return not stays or _promised(earlier) != _promised(later)
+
+
+def _bound_text(finding: Finding) -> str:
+    """The bound of a pair, its budget and their ratio."""
+    lower = compared(finding.parameter_lower, finding.parameter_budget)[0]
+    return f"{lower} of {_promised(finding)}, ratio {wording.ratio_text(finding)}"
 
 
 def _promised(finding: Finding) -> str:
@@ -204,5 +195,4 @@ def _beside(before: AuditResult, after: AuditResult) -> Section:
         found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
         versions.append(found)
     empty = "The same statuses beside the claim."
-    old, new = versions
-    return _difference_section("beside", "Beside the claim", "Beside the claim", old, new, empty, "looked at")
+    return _difference_section("beside", "Beside the claim", versions, empty, "looked at")

@@ -1,7 +1,7 @@
 """A report as a document: headings, paragraphs, facts, tables, figures and code, whatever the format that shows it.
 
 Texts are cleaned (`wording.clean`) where they come from a subject; escaping is each format's own. A renderer shows
-every kind of block: `html`, `markdown`, `pdf`.
+every kind of block: `html`, `markdown`, `pdf`, `terminal`.
 """
 
 from __future__ import annotations

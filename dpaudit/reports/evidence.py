@@ -1,4 +1,4 @@
-"""Content of a store of evidence, as a document (schema `dpaudit.evidence/1`) and as blocks."""
+"""Content of a store of evidence: as a document (schema `dpaudit.evidence/1`), as audits, and as blocks of these."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.reports.attachments import over
+from dpaudit.privacy.claims import Budget
+from dpaudit.reports import brief, wording
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.wording import MISSING, clean, compared, number_text, plural, rate_text
+from dpaudit.reports.wording import MISSING, clean, compared, number_text, plural, rate_text, status_word
 from dpaudit.reports.words import joined, said
-from dpaudit.results.model import to_json
+from dpaudit.results.codec import as_float, from_json
+from dpaudit.results.model import AuditResult, Finding, Look, to_json
 from dpaudit.scores.auditing import BETS_SHARE
 from dpaudit.scores.ledger import Ledger, ledgers
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.evidence/1"
 SHORT, SHORTER = 12, 8  # digits of a digest that are shown, and that a list at 80 columns has room for
-DEPENDS = "inconclusive: draws depend on each other"
+NO_POWER = "A store of evidence does not hold what it would have found, so that finding nothing is not judged."
 LOOKS_SHOWN = 12  # sessions of a pair, in the explanation
 
 
@@ -129,28 +131,86 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
     return _entry(subject, sessions, pairs)
 
 
+def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
+    """An audit of all sessions of a mechanism and a claim together, as an entry of dpaudit.evidence/1 describes it.
+
+    Its confidence is one less the error rate of all lives of the subject. A pair that is not violated is inconclusive,
+    as the store does not hold the power of its sessions; so is one whose draws depend on each other.
+    """
+    sessions = [session for session in subject["nights"] if not session["forgotten"]]
+    return AuditResult(
+        claim=subject["claim"],
+        confidence=1.0 - float(subject["error_rate"]),
+        mode="sequential",
+        seed=int(sessions[-1]["seed"]) if sessions else 0,
+        replayable=True,
+        findings=tuple(_finding(pair, str(subject["claim"])) for pair in subject["pairs"]),
+        not_asked=(),
+        report_delta=0.0,
+        samples=sum(int(session["runs"]) for session in sessions),
+        seconds=0.0,
+        subject={key: subject[key] for key in ("name", "target", "fingerprint")},
+        environment={"dpaudit": sessions[-1]["version"]} if sessions else {},
+        options={"nights": len(sessions)},
+    )
+
+
+def _finding(pair: Mapping[str, Any], claim: str) -> Finding:
+    budget, lower = as_float(pair["parameter_budget"]), as_float(pair["parameter_lower"])
+    is_violated = bool(pair["violated"]) and lower > budget
+    ratio = lower / budget if budget > 0.0 else math.inf if is_violated else None
+    # Validity: the epsilon of a claim with another parameter is not in the store; 0 says nothing and is always true.
+    # Nor is it known of a claim of the user's own, whose parameter may have this name.
+    is_epsilon = pair["parameter"] == "epsilon" and claim.startswith(("eps=", "metric="))
+    stated = claim.partition(",delta=")[2] if is_epsilon else ""
+    change = pair.get("change")
+    return Finding(
+        id=pair["id"],
+        x_id=pair["x_id"],
+        x_prime_id=pair["x_prime_id"],
+        x=pair["x_id"],
+        x_prime=pair["x_prime_id"],
+        budget=Budget(budget if is_epsilon else math.inf, float(stated or 0.0)),
+        parameter=pair["parameter"],
+        parameter_budget=budget,
+        verdict="violated" if is_violated else "inconclusive",
+        epsilon_lower=lower if is_epsilon else 0.0,
+        parameter_lower=lower,
+        ratio_lower=ratio,
+        log_wealth=from_json(pair["log_wealth"]),
+        error_share=float(pair["error_share"]),
+        verdict_share=math.exp(-as_float(pair["log_wealth_needed"])),
+        samples=int(pair["draws"]),
+        looks=tuple(
+            Look(int(look["draws"]), as_float(look["log_wealth"]), as_float(look["parameter_lower"]))
+            for look in pair["looks"]
+            if look["log_wealth"] is not None
+        ),
+        printed=("x", "x_prime"),
+        notes=(str(change),) if change else () if is_violated else (NO_POWER,),
+    )
+
+
 def list_blocks(document: Mapping[str, Any]) -> list[Block]:
     """One row a subject."""
     if not document["subjects"]:
         return [Paragraph("No evidence yet.")]
-    rows, marks = [], []
-    for subject in document["subjects"]:
-        ratios = [_ratio(pair) for pair in subject["pairs"]]
-        depends = not subject["violated"] and any(pair["change"] for pair in subject["pairs"])
-        row = (
+    results = list(map(audit_of_store, document["subjects"]))
+    rows = [
+        (
             clean(subject["target"] or subject["name"]).replace(":", ":\n"),
             subject["id"][:SHORTER],
             clean(subject["claim"]),
             _sessions_text(subject),
-            f"{len(subject['pairs']):,}",
+            f"{len(result.findings):,}",
             f"{subject['draws']:,}",
-            compared(max(ratios), 1.0)[0] if ratios else MISSING,
-            DEPENDS if depends else _verdict(subject["violated"], subject["draws"]),
+            compared(result.ratio_lower, 1.0)[0] if result.findings else MISSING,
+            status_word(result.verdict) if subject["draws"] else "no evidence",
         )
-        rows.append(row)
-        marks.append("violated" if subject["violated"] else "")
+        for subject, result in zip(document["subjects"], results, strict=True)
+    ]
     columns = ("mechanism", "id", "claim", "sessions", "pairs", "draws", "bound/\nbudget", "verdict")
-    return [Table("", columns, tuple(rows), marks=tuple(marks), kind="verdicts")]
+    return [Table("", columns, tuple(rows), marks=tuple(result.verdict for result in results), kind="verdicts")]
 
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
@@ -162,40 +222,29 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
     rates = {"rate": rate_text(1.0 - subject["confidence"]), "in_all": rate_text(subject["error_rate"])}
     forgotten = said("evidence_store.forgotten", times=plural(lives - 1, "time"), **rates) if lives > 1 else ""
     unended = said("evidence_store.open", numbers=numbers) if open_ones else ""
-    lines = (
-        f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}",
-        f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}",
-        joined(said("evidence_store.promise", **rates), forgotten),
-        joined(f"{plural(len(kept), 'session')}.", unended),
-    )
-    rows = [
-        (
-            clean(pair["id"]),
-            f"{pair['draws']:,}",
-            _bound(pair, pair["parameter_lower"]),
-            f"{pair['parameter']} {_number(pair['parameter_budget'])}",
-            _number(pair["log_wealth"]),
-            _number(pair["log_wealth_needed"]),
-            DEPENDS if pair["change"] else _verdict(pair["violated"], pair["draws"]),
-        )
-        for pair in subject["pairs"]
+    result = audit_of_store(subject)
+    blocks: list[Block] = [
+        Paragraph(f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}"),
+        Paragraph(f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}"),
+        Paragraph(joined(said("evidence_store.promise", **rates), forgotten)),
+        Paragraph(joined(f"{plural(len(kept), 'session')}.", unended)),
+        brief.pairs(result, max(1, len(result.findings))),
+        *(Paragraph(f"Note: {note}") for note in wording.notes(result)),
     ]
-    marks = tuple("violated" if pair["violated"] else "" for pair in subject["pairs"])
-    columns = ("pair", "draws", "bound", "budget", "log\nwealth", "needed", "verdict")
-    blocks: list[Block] = [*map(Paragraph, lines), Table("", columns, tuple(rows), marks=marks)]
-    best = max(subject["pairs"], key=_ratio, default=None)
-    if best is not None and best["looks"]:
+    looks = [pair["looks"] for pair in subject["pairs"] if result.worst is not None and pair["id"] == result.worst.id]
+    if result.worst is not None and looks[0]:
         sessions = [
             (
                 ordinals[look["seed"], look["number"]],
                 str(look["seed"]),
                 f"{look['draws']:,}",
-                _number(look["log_wealth"]),
-                _bound(best, look["parameter_lower"]),
+                number_text(from_json(look["log_wealth"])),
+                compared(from_json(look["parameter_lower"]), result.worst.parameter_budget)[0],
             )
-            for look in best["looks"][-LOOKS_SHOWN:]
+            for look in looks[0][-LOOKS_SHOWN:]
         ]
-        blocks.append(Paragraph(f"Sessions of {clean(best['id'])}"))
+        test = wording.test_sentence(result.worst)
+        blocks.append(Paragraph(f"Sessions of {clean(result.worst.id)}: {test}"))
         blocks.append(Table("", ("session", "seed", "draws", "log wealth", "bound"), tuple(sessions)))
     return blocks
 
@@ -204,21 +253,3 @@ def _sessions_text(subject: Mapping[str, Any]) -> str:
     sessions = [session for session in subject["nights"] if not session["forgotten"]]
     broken = sum(session["status"] != "finished" for session in sessions)
     return f"{len(sessions)}" + (f" ({broken} broken off)" if broken else "")
-
-
-def _ratio(pair: Mapping[str, Any]) -> float:
-    return over(float(pair["parameter_lower"]), float(pair["parameter_budget"]))
-
-
-def _verdict(violated: bool, draws: int) -> str:
-    """In words: a store holds no power, so that what it has not found is not judged; see `reading.audit_of_store`."""
-    return "violated" if violated else "nothing found" if draws else "no evidence"
-
-
-def _number(value: Any) -> str:
-    return number_text(None if value is None else float(value))
-
-
-def _bound(pair: Mapping[str, Any], lower: Any) -> str:
-    """A lower bound beside the budget of its pair."""
-    return compared(None if lower is None else float(lower), float(pair["parameter_budget"]))[0]

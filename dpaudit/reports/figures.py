@@ -54,6 +54,7 @@ GREYS = {
     "no ratio (budget 0, or no answer)": (120, 126, 134),
 }
 GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their steps
+PAIRS = Table("", (), ())  # data of figures on pairs: the page lists these
 OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
 MAX_ROWS = 1000  # rows of a table of data
@@ -130,8 +131,7 @@ def heatmap(result: AuditResult) -> Figure | None:
     broken = plural(sum(verdict == "violated" for *_, verdict in cells), "pair")
     description = said("figure.matrix", violated=broken, largest=largest, **facts)
     note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if len(worst) < len(cells) else "")
-    data = _pair_data(result) if result.universe is None else Table("", (), ())  # which the page has above
-    return _matrix(names, steps, violated if len(violated) <= OUTLINED else [], top, description, note, data)
+    return _matrix(names, steps, violated if len(violated) <= OUTLINED else [], top, description, note)
 
 
 def _cells(result: AuditResult) -> tuple[list[str], list[tuple[int, int, float, Verdict | None]]]:
@@ -154,7 +154,7 @@ def _cells(result: AuditResult) -> tuple[list[str], list[tuple[int, int, float, 
 
 def _matrix(
     names: Sequence[str], steps: NDArray[np.uint8], outlined: Sequence[tuple[int, int]], top: float,
-    description: str, note: str, data: Table,
+    description: str, note: str,
 ) -> Figure:  # fmt: skip
     """A symmetric matrix of colour steps and greys, in which some cells are outlined."""
     count, uri = len(names), pixels(steps, [*palette(), *GREYS.values()])
@@ -183,7 +183,7 @@ def _matrix(
     if outlined:
         legend.insert(0, (swatch(tag("rect", cls="outline", **box)), "violated"))
     title = "Lower bound over budget, pair by pair"
-    return Figure("matrix", title, description, note, draw, tuple(legend), data, draw_scale(top), is_image=True)
+    return Figure("matrix", title, description, note, draw, tuple(legend), PAIRS, draw_scale(top), is_image=True)
 
 
 def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
@@ -267,13 +267,7 @@ def scatter(result: AuditResult) -> Figure | None:
     missing, zero = len(result.findings) - len(ranked), said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
     note = joined(said("figure.bounds_note"), zero, rest)
-    return plot.figure("bounds", title, description, note, _pair_data(result))
-
-
-def _pair_data(result: AuditResult) -> Table:
-    """The data of the figures on losses."""
-    rows = [wording.pair_row(finding) for finding in result.ranked()]
-    return Table.first("", wording.pair_heads(wording.parameter_of(result)), rows, MAX_ROWS)
+    return plot.figure("bounds", title, description, note, PAIRS)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -436,14 +430,6 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     pairs = plural(len(drawn), "pair")
     description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
-    rest_rows = len(result.findings) - min(len(drawn), MAX_ROWS)
-    declared = " (declared)" if any(name in coordinates for name in used) else ""
-    columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
-    rows = []
-    for finding in drawn[:MAX_ROWS]:
-        ends = [", ".join(number_text(one, 5) for one in places[name]) for name in (finding.x_id, finding.x_prime_id)]
-        budget = number_text(finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), status_word(finding.verdict)))
     series = [Series(_line_class(one, top), [shown[one.x_id], shown[one.x_prime_id]]) for one in reversed(drawn)]
     series.append(Series(f"pair broken k{2 * STEPS - 3}", [], "a pair: thick, if it is violated"))
     across, up = zip(*shown.values(), strict=True)
@@ -451,9 +437,9 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     x, y = (Scale("", min(one) - room, max(one) + room) for one in (across, up))
     share = (y.high - y.low) / (x.high - x.low)
     heights = min(560.0, 825.0 * share + 56.0), min(460.0, 283.0 * share + 56.0)
-    note, data = joined(said("figure.map_note", source=source), missing), Table("", columns, tuple(rows), rest_rows)
+    note = joined(said("figure.map_note", source=source), missing)
     plot = Plot(x, y, tuple(series), heights, lambda a, b: _named(shown, a, b))
-    drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, data)
+    drawing = plot.figure("map", "Loss against budget where the inputs lie", description, note, PAIRS)
     return dataclasses.replace(drawing, scale=draw_scale(top))
 
 

@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
 RELEASES, SUBJECTS = 500, 100  # of a history
 MEASURED = ("proven over promised", "found in 9 of 10 audits from", "verdict")
-WEAKER = 1.1  # times the least excess that was seen before: less is chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,8 +126,7 @@ def _facts(file: Path) -> dict[str, str]:
 
 def _of_store(place: Path) -> list[Release]:
     """A release for each session of each subject, with the bounds of all sessions up to there."""
-    from dpaudit.reports.evidence import store_document
-    from dpaudit.reports.reading import audit_of_store
+    from dpaudit.reports.evidence import audit_of_store, store_document
     from dpaudit.running.store import Store
 
     with Store.at(place) as store:
@@ -214,7 +212,7 @@ def _missed(earlier: Line, later: Line) -> str:
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
-    """The history: a summary, then a chapter for each subject with its figure, its releases and what changed."""
+    """The history: a summary, then a chapter for each subject with its figure and its releases."""
     found = courses(releases)
     verdicts = [course[-1].line.verdict for course in found.values()]
     verdict: Verdict = gravest(verdicts)
@@ -256,16 +254,14 @@ def document(releases: Sequence[Release], title: str) -> Document:
 
 
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
-    columns = ("release", "measured", *MEASURED, "how sure", "code")
+    columns = ("release", "claim", "measured", *MEASURED, "how sure", "code")
     rows = tuple(
-        (label, point.line.measured, *numbers, point.line.sure, point.mark[:12])
+        (label, point.claim, point.line.measured, *numbers, point.line.sure, point.mark[:12])
         for point in course
         for label, *numbers in (_row(point),)
     )
     blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, key, course)]
     blocks.append(Table("Releases", columns, rows, 0, tuple(point.line.verdict for point in course)))
-    if changes := tuple(_changes(course)):
-        blocks.append(Table("What changed", ("from", "to", "what changed"), changes))
     shown = tuple(block for block in blocks if block is not None)
     return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
 
@@ -278,25 +274,6 @@ def _row(point: Point) -> tuple[str, ...]:
 
 def _ratio(low: float | None) -> str:
     return compared(low, 1.0)[0]
-
-
-def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
-    """Say what changed from one release of a subject to the next."""
-    for earlier, later in itertools.pairwise(course):
-        parts = []
-        if earlier.mark != later.mark:
-            parts.append("its code")
-        if earlier.claim != later.claim:
-            parts.append(f"its claim, from {earlier.claim} to {later.claim}")
-        if earlier.line.verdict != later.line.verdict:
-            words = (status_word(earlier.line.verdict), status_word(later.line.verdict))
-            parts.append(f"its verdict, from {words[0]} to {words[1]}")
-        before, now = earlier.line.blind, later.line.blind
-        if before is not None and now is not None and now > WEAKER * before:
-            text = f"leaks from {upper_text(now, 3)} times the promise on, not {upper_text(before, 3)}"
-            parts.append(f"its power: the later test sees less, {text}")
-        if parts:
-            yield (earlier.release.label, later.release.label, "; ".join(parts))
 
 
 # --- The figure of one subject ----------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _block(block: Block, level: int) -> list[str]:
         return [FOLDED.format(title, "\n\n".join(rows))] if block.is_closed else [f"**{title}**", *rows]
     assert isinstance(block, Figure)
     folded = FOLDED.format("Data of this figure", "\n\n".join(_rows(block.data, FIGURE_ROWS)))
-    return [f"{'#' * level} {escaped(block.title)}", escaped(block.description), folded]
+    return [f"{'#' * level} {escaped(block.title)}", escaped(block.description), *[folded] * bool(block.data.rows)]
 
 
 def _rows(block: Table, most: int) -> list[str]:

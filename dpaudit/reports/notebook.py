@@ -18,7 +18,7 @@ from rich.console import Console
 from dpaudit.arguments import did_you_mean
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
-from dpaudit.reports import scores, terminal
+from dpaudit.reports import brief, scores, terminal
 from dpaudit.reports.cases import utility_sentence
 from dpaudit.reports.check import check_blocks
 from dpaudit.reports.compliance import document_of
@@ -27,6 +27,7 @@ from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown
 from dpaudit.reports.plan import plan_blocks
+from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.saving import write_whole
 from dpaudit.scores.result import ScoresResult
@@ -79,8 +80,10 @@ def html(result: Any) -> str:
 
 
 def text(result: Any) -> str:
-    """The text that a command prints of a result, of error bounds page one: 80 columns, no colours."""
-    if isinstance(result, Plan):
+    """The text that a command prints of a result (an audit in short, error bounds by page one): 80 columns."""
+    if isinstance(result, AuditResult):
+        blocks = brief.short(result)
+    elif isinstance(result, Plan):
         blocks = plan_blocks(result)
     elif isinstance(result, CheckResult):
         blocks = check_blocks(result)

@@ -33,15 +33,13 @@ from dpaudit.results.model import to_json
 PLAIN_SECONDS = 10.0  # between two plain lines
 BAR = 8  # characters of the bar
 MIN_LABEL = 8  # characters of a label that is worth showing
-FIRST = "first draws"
 Show = Callable[[Progress], None]  # an `on_progress`
-SLOW = 3.0  # seconds from which on an audit at a prompt or in a notebook shows where it stands
 CELL_SECONDS = 0.5  # between two states in a notebook
 
 
 @contextlib.contextmanager
 def live_progress(
-    label: str = "", *, quiet: bool = False, file: str | os.PathLike[str] | None = None
+    label: str = "", *, quiet: bool = False, file: str | os.PathLike[str] | None = None, after: float = 0.0
 ) -> Iterator[Show | None]:
     """Show where an audit stands on stderr: gives its `on_progress`, None where nobody would look.
 
@@ -53,50 +51,32 @@ def live_progress(
         Nothing on stderr.
     file : path, optional
         A file that gets a line of JSON each time, with `seconds` and `seconds_left` (null while unknown).
+    after : float
+        Seconds from which on it is shown; a line that is live goes when the audit ends.
 
     `UsageError` if the file cannot be written.
     """
-    console = Console(stderr=True)
-    clock = Clock()
+    clock, shown = Clock(), list[Show]()
     with contextlib.ExitStack() as opened:
-        shows: list[Show] = []
-        if file is not None:
-            shows.append(opened.enter_context(_log(os.fspath(file), clock)))
-        if not quiet and console.is_terminal:
-            shows.append(_live(opened.enter_context(_bar(console)), label, clock))
-        elif not quiet:
-            shows.append(_plain(label, clock))
+        log = [opened.enter_context(_log(os.fspath(file), clock))] if file is not None else []
 
         def show(state: Progress) -> None:
             clock.see(state)
-            for one in shows:
+            if not (quiet or shown) and clock.seconds >= after:
+                shown.append(_face(opened, label, clock))
+            for one in (*log, *shown):
                 one(state)
 
-        yield show if shows else None
+        yield show if log or not quiet else None
 
 
-@contextlib.contextmanager
-def session_progress(label: str) -> Iterator[Show]:
-    """Show where an audit stands to somebody at a prompt or in a notebook, once it takes `SLOW` seconds.
-
-    It is the `on_progress` of an audit; what it showed goes when the audit ends.
-    """
-    clock = Clock()
-    shows: list[Show] = []
-    with contextlib.ExitStack() as opened:
-
-        def show(state: Progress) -> None:
-            clock.see(state)
-            if clock.seconds < SLOW:
-                return
-            if not shows:
-                shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-                is_cell = getattr(shell, "kernel", None) is not None
-                bar = None if is_cell else opened.enter_context(_bar(Console(stderr=True)))
-                shows.append(_cell(opened, label, clock) if bar is None else _live(bar, label, clock))
-            shows[0](state)
-
-        yield show
+def _face(opened: contextlib.ExitStack, label: str, clock: Clock) -> Show:
+    """A cell of a notebook, a live line on a terminal, or else plain ones."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if getattr(shell, "kernel", None) is not None:
+        return _cell(opened, label, clock)
+    console = Console(stderr=True)
+    return _live(opened.enter_context(_bar(console)), label, clock) if console.is_terminal else _plain(label, clock)
 
 
 class Clock:
@@ -189,18 +169,13 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
     >>> status_line("release.py:histogram", state, "0:00:12, 0:00:40 left", 80)
     'release.py:histogram: 45k/200k draws, 1 of 2 pairs left, 0:00:12, 0:00:40 left'
     """
-    parts = state_text(state).split(", ")
-    least = [parts.pop(k) for k in range(len(parts) - 1, 1, -1)]  # draws and pairs stay
-    kept = [*parts, times]
-    room = max(width - len(", ".join(kept)) - 2, 0)
-    shown = label if len(label) <= room else f"…{label[len(label) - room + 1 :]}" if room > MIN_LABEL else ""
-    prefix = f"{shown}: " if shown else ""
-    line = prefix + ", ".join(kept)
-    for part in reversed(least):  # the number of violated pairs first
-        longer = prefix + ", ".join([*kept[:-1], part, times])
-        if len(longer) > width:
-            break
-        kept, line = [*kept[:-1], part, times], longer
+    draws, pairs, *rest = state_text(state).split(", ")
+    line = f"{draws}, {pairs}, {times}"
+    room = width - len(line) - 2
+    shown = label if len(label) <= room else f"…{label[1 - room :]}" if room > MIN_LABEL else ""
+    line = f"{shown}: {line}" if shown else line
+    for part in rest:
+        line += f", {part}" if len(line) + len(part) + 2 <= width else ""
     return line[:width]
 
 
@@ -229,9 +204,7 @@ def throttled(label: str, clock: Clock, width: int, every: float, write: Callabl
 
 
 def _live(bar: Bar, label: str, clock: Clock) -> Show:
-    width = bar.console.width - BAR - 1
-    prefix = f"{label}: " if 0 < len(label) <= width - len(FIRST) - 2 else ""
-    task = bar.add_task(prefix + FIRST, total=None)
+    width, task = bar.console.width - BAR - 1, bar.add_task("", total=None)
 
     def write(state: Progress, text: str) -> None:
         bar.update(task, completed=state.draws, total=state.planned, description=text)

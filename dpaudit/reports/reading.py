@@ -18,16 +18,14 @@ from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.files import opened, read_bytes
-from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import certificate_attachment, plan_attachment, session_attachment, side_attachment
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Attachment, Dossier, Judged, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
-from dpaudit.reports.evidence import store_document
+from dpaudit.reports.evidence import audit_of_store, store_document
 from dpaudit.reports.scores import scores_attachment
-from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
-from dpaudit.results.model import AuditResult, Finding, Look
+from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.saving import parsed_result
@@ -42,7 +40,6 @@ from dpaudit.symbolic.certificate import Certificate
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"
 SIDE_KEYS = {"kind", "status", "summary", "error_rate", "details"}  # of a file without a schema
-NO_POWER = "A store of evidence does not hold what it would have found, so that finding nothing is not judged."
 Read = tuple[list[Source], list[Attachment]]
 Reader = Callable[[str, str, Mapping[str, Any]], Read]  # of the path, the digest and the record of a file
 
@@ -178,66 +175,6 @@ def _subjects(path: str, digest: str, subjects: Sequence[Mapping[str, Any]]) -> 
     if not sources:
         raise UsageError(f"result must be a store with evidence, got an empty one at {path!r}.")
     return sources
-
-
-def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
-    """An audit of all sessions of a mechanism and a claim together, as an entry of dpaudit.evidence/1 describes it.
-
-    Its confidence is one less the error rate of all lives of the subject. A pair that is not violated is inconclusive,
-    as the store does not hold the power of its sessions; so is one whose draws depend on each other.
-    """
-    sessions = [session for session in subject["nights"] if not session["forgotten"]]
-    return AuditResult(
-        claim=subject["claim"],
-        confidence=1.0 - float(subject["error_rate"]),
-        mode="sequential",
-        seed=int(sessions[-1]["seed"]) if sessions else 0,
-        replayable=True,
-        findings=tuple(_finding(pair, str(subject["claim"])) for pair in subject["pairs"]),
-        not_asked=(),
-        report_delta=0.0,
-        samples=sum(int(session["runs"]) for session in sessions),
-        seconds=0.0,
-        subject={key: subject[key] for key in ("name", "target", "fingerprint")},
-        environment={"dpaudit": sessions[-1]["version"]} if sessions else {},
-        options={"nights": len(sessions)},
-    )
-
-
-def _finding(pair: Mapping[str, Any], claim: str) -> Finding:
-    budget, lower = as_float(pair["parameter_budget"]), as_float(pair["parameter_lower"])
-    is_violated = bool(pair["violated"]) and lower > budget
-    ratio = lower / budget if budget > 0.0 else math.inf if is_violated else None
-    # Validity: the epsilon of a claim with another parameter is not in the store; 0 says nothing and is always true.
-    # Nor is it known of a claim of the user's own, whose parameter may have this name.
-    is_epsilon = pair["parameter"] == "epsilon" and claim.startswith(("eps=", "metric="))
-    stated = claim.partition(",delta=")[2] if is_epsilon else ""
-    change = pair.get("change")
-    return Finding(
-        id=pair["id"],
-        x_id=pair["x_id"],
-        x_prime_id=pair["x_prime_id"],
-        x=pair["x_id"],
-        x_prime=pair["x_prime_id"],
-        budget=Budget(budget if is_epsilon else math.inf, float(stated or 0.0)),
-        parameter=pair["parameter"],
-        parameter_budget=budget,
-        verdict="violated" if is_violated else "inconclusive",
-        epsilon_lower=lower if is_epsilon else 0.0,
-        parameter_lower=lower,
-        ratio_lower=ratio,
-        log_wealth=from_json(pair["log_wealth"]),
-        error_share=float(pair["error_share"]),
-        verdict_share=math.exp(-as_float(pair["log_wealth_needed"])),
-        samples=int(pair["draws"]),
-        looks=tuple(_look(look) for look in pair["looks"] if look["log_wealth"] is not None),
-        printed=("x", "x_prime"),
-        notes=(str(change),) if change else (NO_POWER,),
-    )
-
-
-def _look(look: Mapping[str, Any]) -> Look:
-    return Look(int(look["draws"]), as_float(look["log_wealth"]), as_float(look["parameter_lower"]))
 
 
 READERS: Mapping[str | None, Reader] = {

@@ -234,6 +234,16 @@ def headline(result: AuditResult) -> str:
     return said(f"headline.{state(result)}", having=having, pairs=pairs)
 
 
+def about(result: AuditResult) -> str:
+    """The subject of an audit with its claim and seed."""
+    return f"{subject_name(result)}, claim {clean(result.claim, 200)}, seed {result.seed}"
+
+
+def verdict_sentence(result: AuditResult) -> str:
+    """The verdict, and of what it is."""
+    return f"{headline(result)}: {about(result)}."
+
+
 def has_controls_alone(result: AuditResult) -> bool:
     """Tell whether all pairs are of an input with itself, where no number of draws would find anything."""
     return bool(result.findings) and all(SAME_INPUT in finding.notes for finding in result.findings)

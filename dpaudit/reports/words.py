@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 def words(name: str) -> Any:
     """A text, or a table of texts, of words.toml by its dotted name."""
     if not name:
+        import tomllib  # not for those who only count in words
+
         return tomllib.loads((TEMPLATES / "words.toml").read_text(encoding="utf-8"))
     table, _, key = name.rpartition(".")
     return words(table)[key]

@@ -119,18 +119,6 @@ class AllPairsTable(Form):
         ratio = np.where(self.budget == 0.0, np.where(self.verdict == 0, np.inf, np.nan), ratio)
         return np.where(self.verdict == NOT_ASKED, np.nan, ratio)
 
-    def ratio_matrix(self) -> FloatArray:
-        """Lower bound over budget, symmetric, shape (inputs, inputs): NaN on the diagonal and where there is none.
-
-        Where several pairs have the same two inputs, the largest.
-        """
-        matrix = np.full((len(self.ids), len(self.ids)), -np.inf)
-        ratio = np.nan_to_num(self.ratio_lower, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-        np.maximum.at(matrix, (self.first, self.second), ratio)
-        matrix = np.maximum(matrix, matrix.T)
-        np.fill_diagonal(matrix, -np.inf)
-        return np.where(np.isneginf(matrix), np.nan, matrix)
-
     def having(self, verdict: Verdict | None) -> NDArray[np.bool_]:
         """Say which pairs have this verdict, shape (pairs,); None: those of which the claim asks nothing."""
         if verdict is not None and verdict not in VERDICTS:

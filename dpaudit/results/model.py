@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -539,30 +538,6 @@ class AuditResult(Saved, Shown):
         """Say what a prompt shows of a result: `str`, in brackets; `to_dict` has all that it holds."""
         return f"<AuditResult {self}>"
 
-    def __str__(self) -> str:
-        """The verdict, the worst pair and what would have been found, in at most three lines; reports say more."""
-        verdict = self.verdict.replace("_", " ")
-        asked = len(self.findings) if self.universe is None else self.universe.asked
-        name, claim = _line(self.subject.get("name") or "subject"), _line(self.claim)
-        pairs = f"{asked:,} {'pair' if asked == 1 else 'pairs'}, {self.confidence:.12g} confidence, seed {self.seed}"
-        lines = [f"{verdict}: {name}, claim {claim} ({pairs})"]
-        worst = self.worst
-        if worst is not None and worst.verdict == "error":
-            lines.append(f"pair {_line(worst.id)}: {_line(worst.message, 400)}")
-        elif worst is not None:
-            lower, promised = worst.parameter_lower, worst.parameter_budget
-            shown = compared(lower, promised)[0] if math.isfinite(lower) else f"{lower:g}"
-            bound = f"{worst.parameter} is {at_least(shown)}, promised {promised:.6g}"
-            lines.append(f"worst pair {_line(worst.id)}: {bound}")
-            if worst.power is not None and worst.verdict != "violated":
-                power = worst.power
-                found = "no loss, however large," if math.isinf(power.detectable) else f"epsilon {power.detectable:.4g}"
-                lines.append(
-                    f"there {found} would have been found with probability {power.probability:.4g} "
-                    f"by a test that knows its event, of mass {power.event_mass:.4g}"
-                )
-        return "\n".join(lines)
-
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """The content of audit.json: with the largest bounds, and without what was not asked for."""
         record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
@@ -586,15 +561,8 @@ class AuditResult(Saved, Shown):
         result = super().from_dict(record)
         for one in result.findings:
             if one.verdict != "error" and not math.isnan(one.parameter_lower):
-                check_verdict(_line(one.id), one.verdict, one.parameter, one.parameter_lower, one.parameter_budget)
+                check_verdict(one.id, one.verdict, one.parameter, one.parameter_lower, one.parameter_budget)
         return result
-
-
-def _line(text: Any, width: int = 120) -> str:
-    """One line of a text that somebody else wrote, without what cannot be printed."""
-    begun = str(text)[:width]
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begun)
-    return shown + "…" * (len(str(text)) > width)
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

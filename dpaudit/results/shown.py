@@ -16,6 +16,7 @@ from dpaudit.results.verdicts import EXIT_STATUS, Verdict
 
 Tell = Callable[[Any], None]  # an `on_progress`
 View = Literal["notebook", "progress"]
+SLOW = 3.0  # seconds from which on an audit at a prompt or in a notebook shows where it stands
 _VIEWS: dict[View, Callable[[], Any]] = {}
 
 
@@ -32,12 +33,12 @@ def session_progress(label: str, on_progress: Tell | None) -> contextlib.Abstrac
     """Give the caller's `on_progress`, or at a prompt and in a notebook one that shows where a slow audit stands."""
     if on_progress is not None or not hasattr(sys, "ps1"):  # Python, IPython and its kernels set it
         return contextlib.nullcontext(on_progress)
-    shown: contextlib.AbstractContextManager[Tell] = _view("progress").session_progress(label)
+    shown: contextlib.AbstractContextManager[Tell] = _view("progress").live_progress(label, after=SLOW)
     return shown
 
 
 class Printed:
-    """Print a result as the command line does, not as a list of its fields; a class may print less (`AuditResult`)."""
+    """Print a result as the command line does, an audit in a few lines, not as a list of its fields."""
 
     def __str__(self) -> str:
         return str(_view("notebook").text(self))

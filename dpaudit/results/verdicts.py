@@ -18,9 +18,9 @@ def check_verdict(pair: str, verdict: object, parameter: str, lower: float, prom
     if not (lower > promised if verdict == "violated" else lower <= promised):
         expected = "'violated'" if lower > promised else "one that is not 'violated'"
         raise UsageError(
-            f"verdict of the pair {pair} must be that of its bound, {expected} ({parameter} is at least {lower!r}, "
-            f"{promised!r} is promised), got {verdict!r}. Somebody has changed the file, or it is not a result of "
-            "dpaudit."
+            f"verdict of the pair {pair!r:.120} must be that of its bound, {expected} ({parameter} is at least "
+            f"{lower!r}, {promised!r} is promised), got {verdict!r}. Somebody has changed the file, or it is not a "
+            "result of dpaudit."
         )
 
 

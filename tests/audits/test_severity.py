@@ -166,7 +166,7 @@ def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded(
     (finding,) = result.findings
     assert result.verdict == "violated" and finding.severity is None
     assert finding.parameter_lower == finding.epsilon_lower == just_above(1.0)
-    assert "epsilon is above 1, promised 1" in str(result) and "would have been found" not in str(result)
+    assert "ε above 1 nats" in str(result) and "would have been found" not in str(result)
 
 
 @pytest.mark.parametrize(("draws", "expected"), [(50, 5), (320, 5), (500, 7), (1_000, 15), (6_400, 100)])

@@ -63,7 +63,7 @@ def test_a_known_failure_of_a_check_is_one_in_the_files_and_an_outdated_one_an_e
     assert [(one["check"], one["reason"]) for one in session["checks"] if one["status"] == "xfail"] == [
         ("input_unchanged", "known | so")
     ]
-    assert "failed check" not in (pytester.path / "out" / "session.md").read_text()
+    assert "Failed checks" not in (pytester.path / "out" / "session.md").read_text()
     write(CHECKED.replace("KEY", "seeded_determinism"))
     pytester.runpytest("--dp-report", "json", "--dp-out", "out").assert_outcomes(passed=len(CHECKS) - 2, failed=2)
     session = json.loads((pytester.path / "out" / "session.json").read_text())

@@ -140,7 +140,7 @@ def test_a_note_warns_and_the_summary_repeats_it_once(pytester, write):
     result = pytester.runpytest()
     result.assert_outcomes(passed=2, warnings=2)
     result.stdout.fnmatch_lines([f"*test_it.py:*DpauditNoteWarning: *forgets, claim eps=1, seed *: {NOTE}"])
-    result.stdout.fnmatch_lines(["dpaudit: 1 test with notes*", f"*  test_it.py::test_forgets: {NOTE}"])
+    result.stdout.fnmatch_lines([f"dpaudit:   note (a mistake of the test?): test_it.py::test_forgets: {NOTE}"])
     assert result.stdout.str().count("test_forgets: 0.0|1.0: ") == 1
 
 
@@ -165,7 +165,7 @@ def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, wr
     result.assert_outcomes(failed=2, warnings=0)
     result.stdout.fnmatch_lines(["Violated: *", "  note     0.0|1.0: Of the * outcomes * raised KeyError*"])
     result.stdout.fnmatch_lines(["*got KeyError: 'column' in <lambda> (test_it.py, line *", "  Traceback *"])
-    result.stdout.no_fnmatch_line("*with notes*")
+    result.stdout.no_fnmatch_line("*note (*")
 
 
 LEAKY_BITS = """

@@ -127,9 +127,10 @@ def test_a_session_of_fewer_samples_passes_and_keeps_the_witness_and_says_so_onc
     quick = pytester.runpytest("--dp-samples", "200", *STRICT)
     quick.assert_outcomes(passed=2)  # a known violation that a weaker run does not see has not vanished
     text = "a witness of 20*-*-* was not confirmed at this size; kept"
+    known, own = (f"dpaudit:   saved witness: test_it.py::{name}: {text}" for name in ("test_known", "test_release"))
     quick.stdout.fnmatch_lines([
-        f"dpaudit: test_it.py::test_known: {text} (3,000 samples; found with 4,000). 4,000 samples settle it",
-        f"dpaudit: test_it.py::test_release: {text} (200 samples; found with 300). 300 samples settle it",
+        f"{known} (3,000 samples; found with 4,000). 4,000 samples settle it",
+        f"{own} (200 samples; found with 300). 300 samples settle it",
     ])  # fmt: skip
     assert quick.stdout.str().count("a witness of") == 2 and sorted(folder.iterdir()) == kept
     full = pytester.runpytest("--dp-samples", "300", "--deselect", "test_it.py::test_known", *STRICT)

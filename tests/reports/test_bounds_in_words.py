@@ -68,7 +68,7 @@ def test_a_bound_that_says_no_more_than_a_rejection_is_above_and_no_power_is_sai
     for text in texts:
         assert "1.0000001" not in text and "1.234" not in text and "2.345" not in text
     assert any("> 1" in html.unescape(text) or "above 1" in text for text in texts[:1])
-    assert "ε > 1 nats" in texts[1] and "above 1" in texts[2] and "would have" not in texts[2]
+    assert "ε > 1 nats" in texts[1] and "ε above 1 nats" in texts[2] and "would have" not in texts[2]
     assert wording.least_powerful(result) is None
 
 

@@ -368,7 +368,7 @@ def test_a_difference_names_what_the_names_hide(synthetic):
     sides = [Source("o", "", dataclasses.replace(first, options=long)), Source("n", "", second)]
     found = {section.id: section.blocks[-1] for section in difference(*sides).sections}
     assert [row[0] for row in found["inputs"].rows] == ["a|b"] and [row[0] for row in found["bounds"].rows] == ["a|b"]
-    assert found["bounds"].rows[0][1:3] == ("1", "1 (δ = 1e-5)")
+    assert found["bounds"].rows[0][1:] == ("0.5 of 1, ratio 0.5", "0.5 of 1 (δ = 1e-5), ratio 0.5")
     assert found["settings"].rows[0][0] == "options.inputs" and "differs further on" in found["settings"].rows[0][2]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.privacy.claims import Budget, GaussianDP
+from dpaudit.privacy.claims import Budget, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import curves, figures
 from dpaudit.reports.drawing import NARROW, WIDE
 from dpaudit.results.model import Look, WitnessRecord
@@ -66,7 +66,9 @@ def test_the_promised_curve_is_the_claims_own(synthetic):
     assert curves.claimed(gaussian)(0.5) == pytest.approx(GaussianDP(1.0).profile(0.5))
     renyi = synthetic.make("renyi").findings[0]
     promise = curves.claimed(renyi)
-    assert promise(5.7565) == pytest.approx(1e-6, rel=0.05)  # the budget of the pair, as a point of the curve
+    for epsilon in (0.6, 2.0, 5.7565, 20.0):  # also the budget of the pair, as a point of the curve
+        assert ZeroConcentratedDP(0.5).epsilon_at(promise(epsilon)) == pytest.approx(epsilon, rel=1e-9)
+    assert promise(0.4) == 1.0
     infinite = dataclasses.replace(gaussian, parameter="epsilon", parameter_budget=math.inf)
     assert curves.claimed(infinite) is None
 

@@ -6,6 +6,8 @@ import dataclasses
 import itertools
 import json
 import os
+import sys
+import types
 
 import pytest
 
@@ -13,6 +15,7 @@ import dpaudit
 from dpaudit.campaign.campaign import Progress
 from dpaudit.reports import progress
 from dpaudit.reports.progress import Clock, live_progress, state_text, status_line
+from dpaudit.results.shown import session_progress
 from dpaudit.running import worker_pool
 
 STATE = Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1)
@@ -100,7 +103,8 @@ def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys, m
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2  # after 10 and 20 seconds
     told = state_text(dataclasses.replace(STATE, draws=54_000))
-    assert lines[0] == f"target: {told}, 0:00:10, 0:02:26 left"  # a second for a thousand draws
+    draws, pairs, rest = told.split(", ", 2)
+    assert lines[0] == f"target: {draws}, {pairs}, 0:00:10, 0:02:26 left, {rest}"  # a second for a thousand draws
     with live_progress(quiet=True) as tell:
         assert tell is None
 
@@ -126,7 +130,8 @@ def test_a_line_of_progress_fits_the_terminal(label, time_goes, capsys, monkeypa
     assert line.startswith("m.py:f: ") == (label == "m.py:f") and not line.startswith(":")
     for width in range(20, 200):
         assert len(status_line(label, busy, "0:00:10, 0:00:34 left", width)) <= width
-    assert state_text(busy) in status_line(label, busy, "0:00:10", 500)  # with room for it nothing is left out
+    line = status_line(label, busy, "0:00:10", 500)  # with room for it nothing is left out
+    assert all(part in line for part in state_text(busy).split(", "))
 
 
 def test_a_file_of_json_lines_follows_the_audit(tmp_path):
@@ -178,3 +183,20 @@ def test_a_long_round_is_told_of_chunk_by_chunk(monkeypatch):
     )
     between = [b.runs - a.runs for a, b in itertools.pairwise(sequential) if a.draws == b.draws]
     assert len(between) > 20 and min(between) >= 0
+
+
+def test_in_a_notebook_a_cell_shows_a_slow_audit_and_is_empty_at_its_end(time_goes, monkeypatch):
+    shown = []
+    cell = types.SimpleNamespace(update=shown.append)
+    display = types.SimpleNamespace(HTML=str, display=lambda *_, display_id: cell)
+    shell = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with session_progress("target", None) as tell:
+        tell(STATE)
+        assert not shown
+        time_goes(4.0)
+        tell(STATE)
+        assert "45k/200k draws, 1 of 2 pairs left" in shown[0] and 'max="200000"' in shown[0]
+    assert shown[1:] == [""]

@@ -12,7 +12,8 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports.reading import audit_of_store, read_dossier
+from dpaudit.reports.evidence import audit_of_store
+from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 from dpaudit.results.side_findings import SideFinding
 
