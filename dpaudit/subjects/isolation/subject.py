@@ -210,8 +210,6 @@ class IsolatedSubject(Subject):
             body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
             body |= {"size": batch, "limit": limit}
             answer = self._ask(proxy, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
-            if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
-                raise ProgramError(str(answer.value[1]))  # of a call of a program: never an outcome
             found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
@@ -232,7 +230,8 @@ class IsolatedSubject(Subject):
                     record.end(key, outcome, limit if outcome.kind == TIME_OUT else 0.0)
             for name in (name for name, count in answer.seen.items() if count):
                 record.note(name, sorted(set(keys[: len(found)])) or keys[:1])
-            for key in answer.changed:
+            changed = zip(keys[:logged], proxy.log.changed, strict=False)
+            for key in {key for key, was_changed in changed if was_changed}:
                 record.note("mutated", [key])
             if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
@@ -251,10 +250,10 @@ class IsolatedSubject(Subject):
         body = {"key": key, "outputs": outputs}
         answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
         self.shared.density_ended = answer.ended is not None  # it is not asked again
-        if not isinstance(answer.value, bytes) or len(answer.value) % 8:
-            return None
-        values = np.frombuffer(answer.value, dtype=float)
-        return values if values.shape == (len(outputs),) else None
+        for values in self._read_log(proxy, 1)[0]:
+            if isinstance(values, np.ndarray) and values.shape == (len(outputs),):
+                return values
+        return None
 
     def _proxy(self) -> WorkerProxy:
         """The proxy of this process; a copy of the process makes its own."""
@@ -318,7 +317,7 @@ class IsolatedSubject(Subject):
         return answer
 
     def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
-        """The outcomes of the block that are in the log, and their seconds."""
+        """The outcomes of the block that are in the log, and their seconds; `ProgramError` if one is of no call."""
         log, start = proxy.log, 0
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
@@ -326,10 +325,12 @@ class IsolatedSubject(Subject):
             if kind != NUMBER:
                 length = outcomes[k]
                 try:
-                    if kind != OBJECT or not 0.0 <= length <= log.room - start:
+                    if kind not in (OBJECT, BROKEN) or not 0.0 <= length <= log.room - start:
                         raise ValueError("record must be of a known kind.")
                     outcomes[k] = unpacked(bytes(log.objects[start : start + int(length)]))
                     start += int(length)
+                    if kind == BROKEN:
+                        raise ProgramError(str(outcomes[k]))
                 except ValueError:
                     outcomes[k] = Ended("a broken answer", "")
         return outcomes, np.nan_to_num(np.array(log.seconds[:count], dtype=float)).tolist()
