@@ -1,6 +1,6 @@
 """The auditor's end: a worker that answers requests, or is ended and replaced.
 
-`WorkerProxy.ask` sends one request and waits, for the answer, for the end of the worker, or for a limit. It never waits
+`WorkerProxy.ask` sends a request and waits, for the answer, for the end of the worker, or for a limit. It never waits
 for anything that the worker alone decides: neither for its channel to be read, nor for its death.
 """
 
@@ -17,6 +17,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Ended
@@ -110,13 +112,36 @@ class WorkerProxy:
         self.process = Process(pid, channel, printed, handle)
         return self.process
 
-    def ask(self, request: dict[str, Any], expires: Callable[[], float], finished: Callable[[], bool]) -> Answer:
-        """Send a request and wait.
+    def ask(
+        self,
+        request: dict[str, Any],
+        inputs: dict[int, bytes],
+        seeds: np.random.Generator,
+        limit: float,
+        prepare: Callable[[dict[str, Any], Process], None] = lambda request, process: None,
+    ) -> Answer:
+        """Send a request and wait, again with a new worker where one ended before it began a call.
 
-        `expires` is the time of the monotonic clock after which the worker is killed, asked again and again; `finished`
-        is whether the log says that all is done, for a worker that can no longer say so.
+        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
         """
-        process = self.worker()
+        for _ in range(MAX_STARTS):
+            process = self.worker()
+            prepare(request, process)
+            self.log.clear()
+            if process.is_fresh:
+                request["seed"] = (int(seeds.integers(2**63)), self.started)
+            if len(process.inputs) > MAX_INPUTS:
+                process.inputs.clear()
+                request["forget"] = True
+            request["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
+            process.inputs.update(inputs)
+            answer = self._answer(process, request, len(request.get("schedule", ())), limit)
+            if answer.ended is None or self.log.since[0] >= 0.0:
+                break
+        return answer
+
+    def _answer(self, process: Process, request: dict[str, Any], length: int, limit: float) -> Answer:
+        """The answer to a request of so many calls: what was seen, or how the worker ended or was ended."""
         began = time.monotonic()
         printed = bytearray()
         counted = [0]
@@ -136,7 +161,10 @@ class WorkerProxy:
             if handle >= 0:
                 poll.register(handle, select.POLLIN)
         while not how and not is_told:
-            left = expires() - time.monotonic()
+            since = float(self.log.since[0])
+            has_begun = since >= 0.0
+            latest = began + START_SECONDS + limit * (max(length, 1) if has_begun else 1)  # whatever is in the log
+            left = min(latest, since + limit + SLACK if has_begun else latest) - time.monotonic()
             if left <= 0.0:
                 how = TIME_OUT
                 break
@@ -160,7 +188,7 @@ class WorkerProxy:
                         poll.unregister(handle)
                         process.is_deaf = True
                         how = how or ("end" if process.handle < 0 else "")
-            if process.is_deaf and finished():
+            if process.is_deaf and 0 < length <= self.log.place[0]:
                 how = how or "end"
         seconds = time.monotonic() - began
         if how != OUTPUT_LIMIT:
@@ -175,7 +203,7 @@ class WorkerProxy:
         text = printed[-KEPT_PRINTS:].decode("utf-8", "replace").strip()
         ended = self._end(at_once=how != "end", how="" if how == "end" else how)
         answer.ended = Ended(ended, text)
-        answer.seen["descriptors"] += how != TIME_OUT and finished()
+        answer.seen["descriptors"] += how != TIME_OUT and 0 < length <= self.log.place[0]
         return answer
 
     def recycle(self) -> None:

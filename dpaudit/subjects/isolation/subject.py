@@ -40,11 +40,10 @@ from dpaudit.subjects.call_limits import Hold, end_of_time
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
-from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
+from dpaudit.subjects.isolation.proxy import MAX_INPUTS, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.plain import unpacked
-from dpaudit.subjects.tracebacks import is_new_kind
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
 MIN_ENDED_CALLS = 24  # on two inputs at least, none of which came back: then every call will end its worker
@@ -186,7 +185,6 @@ class IsolatedSubject(Subject):
         shared.serial += 1
         names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
-        known: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
         latest: Process | None = None
         restarts = 0
@@ -209,7 +207,7 @@ class IsolatedSubject(Subject):
             limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
             body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
             body |= {"size": batch, "limit": limit}
-            answer = self._ask(proxy, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
+            answer = proxy.ask(body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
             found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
@@ -236,7 +234,7 @@ class IsolatedSubject(Subject):
             if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
-            outcomes.extend(_located_once(found, known))
+            outcomes.extend(found)
             if not batch:  # else the audit starts again with one call a draw
                 self._check_patience()
         return order, outcomes, seconds
@@ -248,7 +246,7 @@ class IsolatedSubject(Subject):
         key, content = self._input(data)
         proxy = self._proxy()
         body = {"key": key, "outputs": outputs}
-        answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
+        answer = proxy.ask(body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
         self.shared.density_ended = answer.ended is not None  # it is not asked again
         for values in self._read_log(proxy, 1)[0]:
             if isinstance(values, np.ndarray) and values.shape == (len(outputs),):
@@ -275,46 +273,6 @@ class IsolatedSubject(Subject):
             if len(shared.keys) > MAX_INPUTS:
                 shared.keys.popitem(last=False)
         return key, content
-
-    def _ask(
-        self,
-        proxy: WorkerProxy,
-        body: dict[str, Any],
-        inputs: dict[int, bytes],
-        seeds: np.random.Generator,
-        limit: float,
-        prepare: Callable[[dict[str, Any], Process], None] | None = None,
-    ) -> Answer:
-        """One request to the worker, again with a new one where it ended before it began a call.
-
-        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
-        """
-        length = len(body.get("schedule", ()))
-        for _ in range(MAX_STARTS):
-            process = proxy.worker()
-            if prepare is not None:
-                prepare(body, process)
-            proxy.log.clear()
-            if process.is_fresh:
-                body["seed"] = (int(seeds.integers(2**63)), proxy.started)
-            if len(process.inputs) > MAX_INPUTS:
-                process.inputs.clear()
-                body["forget"] = True
-            body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
-            process.inputs.update(inputs)
-            sent = time.monotonic()
-
-            def expires(sent: float = sent) -> float:
-                since = float(proxy.log.since[0])
-                if not since >= 0.0:  # the log is the subject's to write into
-                    return sent + START_SECONDS + limit
-                latest = sent + START_SECONDS + limit * max(length, 1)  # whatever the subject writes into the log
-                return min(since + limit + SLACK, latest)
-
-            answer = proxy.ask(body, expires, lambda: 0 < length <= proxy.log.place[0])
-            if answer.ended is None or proxy.log.since[0] >= 0.0:
-                return answer
-        return answer
 
     def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
         """The outcomes of the block that are in the log, and their seconds; `ProgramError` if one is of no call."""
@@ -411,16 +369,6 @@ def _pickled(data: Any) -> bytes:
         return content
     except Exception as error:
         raise UsageError(f"inputs must be picklable under isolation, got {short_form(data)} ({error}).") from error
-
-
-def _located_once(outcomes: Sequence[Any], known: set[str]) -> list[Any]:
-    """The outcomes, of which only the first exceptions of a few kinds say where they came from; `known` has these."""
-    kept = list(outcomes)
-    for k, outcome in enumerate(kept):
-        if isinstance(outcome, Failed) and outcome.traceback:
-            kept[k] = outcome if is_new_kind(outcome.kind, known) else outcome.bare
-            known.add(outcome.kind)
-    return kept
 
 
 def _sentence(ended: Ended) -> str:

@@ -89,6 +89,7 @@ class Worker:  # pragma: no cover (in the worker)
         self.generators: list[Any] = []
         self.inputs: dict[int, bytes] = {}
         self.streams: dict[int, np.random.Generator] = {}
+        self.located: set[str] = set()  # the kinds of exceptions whose first ones have said where they came from
         # Bound before the subject can replace them.
         self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
 
@@ -177,11 +178,10 @@ class Worker:  # pragma: no cover (in the worker)
         log, clock, call, identify, pid = self.log, self.clock, self.call, self.identify, self.pid
         size, limit, vectorised = request["size"], request["limit"], "size" in self.subject.interface
         if request["streams"]:
-            self.streams = request["streams"]
+            self.streams, self.located = request["streams"], set()
         names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
         fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
         watched: set[int] = set()
-        known: set[str] = set()  # the kinds of exceptions that have been located
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
             since[0] = clock()
@@ -207,9 +207,9 @@ class Worker:  # pragma: no cover (in the worker)
                 self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
-            elif raised is not None and is_new_kind(output.kind, known):
+            elif raised is not None and is_new_kind(output.kind, self.located):
                 since[0] = clock()  # what is said of a call is none of its time
-                output = located_once(output, raised, known)
+                output = located_once(output, raised, self.located)
             raised = None  # its traceback holds this frame, and with it all that the call had
             if not size and (type(output) is float or type(output) is np.float64):
                 values[k] = output
