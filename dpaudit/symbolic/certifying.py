@@ -28,6 +28,7 @@ from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_pairs, stated_claim
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair
@@ -158,6 +159,7 @@ class _Certifying:
         left = max((one.left for one in self.explorations), default=Fraction(1))
         return f"Nothing is certified yet: after {runs:,} runs a mass of {float(left):.3g} was left of an input."
 
+    @watching()
     def run(self) -> Certificate:
         """Explore every input and judge every pair."""
         deadline = self.clock() + self.seconds

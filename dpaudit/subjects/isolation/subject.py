@@ -69,7 +69,6 @@ class SharedState:
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
-        self.serial = 0
         self.density_ended = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -176,14 +175,11 @@ class IsolatedSubject(Subject):
         The seconds of a call that did not come back are those that it was waited for. Where `batch` is given, each call
         is for so many outputs.
         """
-        shared, proxy = self.shared, self._proxy()
-        record = shared.record
+        record, proxy = self.shared.record, self._proxy()
         order = np.repeat(np.arange(len(parts)), [size for _, size, _ in parts])
         if len(parts) > 1:
             _derived(parts[0][2], 2).shuffle(order)
         inputs = [self._input(data) for data, _, _ in parts]
-        shared.serial += 1
-        names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
         seconds = np.zeros(len(order))
         latest: Process | None = None
@@ -192,10 +188,9 @@ class IsolatedSubject(Subject):
         def give_streams(body: dict[str, Any], process: Process) -> None:
             """A new worker's generators go on far behind those that were lost with the last one."""
             nonlocal latest, restarts
-            body["streams"] = {}
+            body["streams"] = []
             if process is not latest:
-                body["streams"] = {names[k][0]: _derived(rng, 3 + restarts) if restarts else rng
-                                   for k, (_, _, rng) in enumerate(parts)}  # fmt: skip
+                body["streams"] = [_derived(rng, 3 + restarts) if restarts else rng for _, _, rng in parts]
                 latest, restarts = process, restarts + 1
 
         hold = Hold()
@@ -205,8 +200,8 @@ class IsolatedSubject(Subject):
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
             limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
-            body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
-            body |= {"size": batch, "limit": limit}
+            body: dict[str, Any] = {"schedule": array.array("I", schedule), "until": end_of_time()}
+            body |= {"keys": [key for key, _ in inputs], "size": batch, "limit": limit}
             answer = proxy.ask(body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
             found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)

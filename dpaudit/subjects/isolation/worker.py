@@ -88,7 +88,7 @@ class Worker:  # pragma: no cover (in the worker)
         self.subject, self.isolation, self.log = subject, isolation, log
         self.generators: list[Any] = []
         self.inputs: dict[int, bytes] = {}
-        self.streams: dict[int, np.random.Generator] = {}
+        self.streams: list[np.random.Generator] = []  # of each input of a schedule
         self.located: set[str] = set()  # the kinds of exceptions whose first ones have said where they came from
         # Bound before the subject can replace them.
         self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
@@ -179,15 +179,14 @@ class Worker:  # pragma: no cover (in the worker)
         size, limit, vectorised = request["size"], request["limit"], "size" in self.subject.interface
         if request["streams"]:
             self.streams, self.located = request["streams"], set()
-        names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
-        fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
+        keys: list[int] = request["keys"]
+        fixed = {key: data for key in keys if is_fixed(data := self.data(key))}
         watched: set[int] = set()
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
             since[0] = clock()
-            stream, key = names[position]
+            key, rng = keys[position], self.streams[position]
             data = fixed[key] if key in fixed else self.data(key)
-            rng = self.streams[stream]
             raised: BaseException | None = None
             began = clock()
             try:
