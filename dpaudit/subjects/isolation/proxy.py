@@ -38,7 +38,7 @@ FORK_SERVER_KILLED = "the loss of its fork server"
 
 @dataclasses.dataclass
 class Answer:
-    """What was seen while a request was answered, or how the worker ended; the outcomes are in the log."""
+    """Effects that were seen while a request was answered, or how the worker ended; the outcomes are in the log."""
 
     seen: Counter[str] = dataclasses.field(default_factory=Counter)
     ended: Ended | None = None
