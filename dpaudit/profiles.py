@@ -20,17 +20,7 @@ Seeds = Literal["fixed", "fresh"]
 class Profile:
     """Settings of a session where neither a test nor the command line says otherwise; None leaves an option alone.
 
-    Attributes
-    ----------
-    name : str
-    samples, mode, floating_point, event_mass, inconclusive_factor
-        Options of `dpaudit.audit`.
-    confidence : float or None
-        Of the whole session, in (0, 1).
-    seeds : {"fixed", "fresh"}
-        "fixed": a test draws the same in every session. "fresh": the session draws a seed of its own, and prints it.
-    strict : bool or None
-        Whether an inconclusive audit, or one whose low bits leak, fails its test.
+    The attributes are the parameters of `register_profile`.
     """
 
     name: str
@@ -100,15 +90,13 @@ def register_profile(
     """
     if not isinstance(name, str) or not name.strip() or name != name.strip():
         raise UsageError(f"name must be a word, got {name!r}.")
-    options = {"samples": samples, "mode": mode, "confidence": confidence, "event_mass": event_mass}
-    options["inconclusive_factor"] = inconclusive_factor
-    check_options(**{option: value for option, value in options.items() if value is not None})
+    profile = Profile(name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor)
+    check_options(**{option: value for option, value in vars(profile).items() if value is not None})
     if seeds not in ("fixed", "fresh"):
         raise UsageError(f"seeds must be 'fixed' or 'fresh', got {seeds!r}.")
     for option, value in (("strict", strict), ("floating_point", floating_point)):
         if value is not None and not isinstance(value, bool):
             raise UsageError(f"{option} must be True or False, got {value!r}.")
-    profile = Profile(name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor)
     _PROFILES[name] = profile
     return profile
 

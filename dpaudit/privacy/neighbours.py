@@ -244,18 +244,18 @@ def records_added(x: Any, x_prime: Any) -> int | None:
 
 def _size(dataset: Any) -> int:
     """The number of records of a dataset."""
-    items = _items(dataset)
-    return len(_rows(dataset) or ()) if items is None else items.total()
+    rows = _rows(dataset)
+    return rows.total() if isinstance(rows, Counter) else len(rows or ())
 
 
 def _counted(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
-    first, second = _items(x), _items(x_prime)
-    if first is not None and second is not None:
+    first, second = _rows(x), _rows(x_prime)
+    if isinstance(first, Counter) and isinstance(second, Counter):
         return _steps((first - second).total(), (second - first).total(), adjacency)
-    rows, others = _rows(x), _rows(x_prime)
-    if rows is None or others is None or (is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)):
+    are_other_tables = is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)
+    if not isinstance(first, list) or not isinstance(second, list) or are_other_tables:
         return None
-    keys, other_keys = list(map(row_key, rows)), list(map(row_key, others))
+    keys, other_keys = list(map(row_key, first)), list(map(row_key, second))
     if adjacency == "replace_one":
         if len(keys) != len(other_keys):
             return math.inf
@@ -322,13 +322,13 @@ def joined_rows(data: Any) -> Any:
     if not isinstance(data, tuple | dict):
         return data
     parts = [_rows(part) for part in (data.values() if isinstance(data, dict) else data)]
-    if not parts or any(part is None or len(part) != len(parts[0] or ()) for part in parts):
+    if not parts or not all(isinstance(part, list) and len(part) == len(parts[0] or ()) for part in parts):
         return None
     return list(zip(*(part or () for part in parts), strict=True))
 
 
-def _items(data: Any) -> Counter[Hashable] | None:
-    """The rows of a dataset without an order, each with its number; None for others."""
+def _rows(data: Any) -> Counter[Hashable] | list[Any] | None:
+    """The rows of a dataset, as a list or, where they have no order, each with its number; None where it is none."""
     if isinstance(data, Counter):
         counts: Counter[Hashable] = Counter()
         for row, count in data.items():
@@ -336,11 +336,8 @@ def _items(data: Any) -> Counter[Hashable] | None:
         return counts
     if isinstance(data, Mapping):
         return Counter((row_key(key), row_key(value)) for key, value in data.items())
-    return Counter(map(row_key, data)) if isinstance(data, Set) else None
-
-
-def _rows(data: Any) -> list[Any] | None:
-    """The rows of a dataset with an order; None where it is none."""
+    if isinstance(data, Set):
+        return Counter(map(row_key, data))
     if is_frame(data):
         return list(data.itertuples(index=False, name=None))
     return list(data) if isinstance(data, list | tuple) or _is_table(data) else None

@@ -4,7 +4,7 @@ A mechanism that calls `os.fork` returns twice. The second auditor would draw, l
 the copy is ended as soon as the call comes back in it.
 
 A limit of time (`--seconds`) is looked at after each call. What is drawn when it is over is not counted. Some calls
-never come back: `interrupted` ends one in the middle, by a timer of the process.
+never come back: `interrupted` ends one in the middle, by a thread that watches the clock.
 Validity: a sequential test may stop at any look, for any reason that earlier looks and the clock give: its wealth at
 the last look stands. A round that is broken off is never looked at.
 """
@@ -84,11 +84,10 @@ def is_time_over() -> bool:
 
 
 TICK = 0.01  # seconds between two looks at the clock
-MAX_TIMER = 1e6  # seconds: systems refuse to set a timer to much more; a tick that comes early ends nothing
 
 
 class _Late(BaseException):
-    """The time of a call in a thread other than the main one is over; `interrupted` says how it ends."""
+    """The time of a call is over, in a thread that has no signals; `interrupted` says how it ends."""
 
 
 class _Again:
@@ -126,7 +125,7 @@ def _is_of_call(frame: FrameType | None) -> bool:
 
 
 def _tick(number: int, frame: FrameType | None) -> None:
-    limit = _late(_limits.all)
+    limit = _late(getattr(_limits, "all", []))
     if limit is None or not _is_of_call(frame):
         return
     is_caught, limit.was_used = limit.was_used, True
@@ -147,35 +146,61 @@ def _drop_own_hooks() -> None:
             drop(None)
 
 
-def _watch(thread: int, limits: list[_Limit], is_over: threading.Event) -> None:
-    while not is_over.wait(TICK):
-        limit = _late(limits)
-        if limit is not None and _is_of_call(sys._current_frames().get(thread)):
-            limit.was_used = True
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Late))
+@contextlib.contextmanager
+def watching() -> Iterator[list[_Limit]]:
+    """For a while another thread looks at the clock, and breaks off this one where a limit is over; once, if nested.
+
+    So a loop of many short runs, each with a limit, has one such thread.
+    """
+    limits: list[_Limit] | None = getattr(_limits, "all", None)
+    if limits is not None:
+        yield limits
+        return
+    limits = _limits.all = []
+    thread, is_over = threading.get_ident(), threading.Event()
+    has_signals = hasattr(signal, "pthread_kill") and threading.current_thread() is threading.main_thread()
+    number = signal.SIGVTALRM if has_signals and signal.getsignal(signal.SIGVTALRM) is not None else None  # of C
+
+    def watch() -> None:
+        while not is_over.wait(TICK):
+            limit = _late(limits)
+            if limit is None or not _is_of_call(sys._current_frames().get(thread)):
+                continue
+            if number is not None:
+                signal.pthread_kill(thread, number)
+            else:
+                limit.was_used = True
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Late))
+
+    before = signal.signal(number, _tick) if number is not None else None
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield limits
+    finally:
+        del _limits.all
+        is_over.set()
+        watcher.join()
+        if number is not None:
+            signal.signal(number, before)
 
 
 @contextlib.contextmanager
 def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
     """From a moment of the monotonic clock on the user's code is broken off by `end`, which raises; an inner one first.
 
-    A loop that calls nothing is, too, and in the main thread, by signals, what catches an exception. What catches every
-    one goes on in another thread, where the system has no timer and, while it sleeps, where SIGALRM is in use.
+    A loop that calls nothing is, too, and in the main thread, by signals, what sleeps or catches an exception. What
+    catches every one goes on in another thread, and where the system has no such signal.
     """
     if moment == float("inf"):
         yield
         return
-    limits: list[_Limit] = _limits.__dict__.setdefault("all", [])
     limit = _Limit(moment, end)
-    is_main = threading.current_thread() is threading.main_thread()
-    has_timer = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGVTALRM) is not None  # else of compiled code
-    looking = contextlib.nullcontext() if limits else _timed() if is_main and has_timer else _watched(limits)
-    with looking:
+    with watching() as limits:
         limits.append(limit)
         before = sys.unraisablehook
         silent = sys.unraisablehook = functools.partial(_unraisable, before)
         try:
-            _set_alarm(limits)
             yield
         except GeneratorExit:  # nobody waits for its end
             limit.was_used = False
@@ -184,7 +209,6 @@ def interrupted(moment: float, end: Callable[[], object]) -> Iterator[None]:
             if sys.unraisablehook is silent:  # a call may have set another one
                 sys.unraisablehook = before
             limits.pop()
-            _set_alarm(limits)
             if limit.was_used:  # whatever the program has made of it
                 end()
 
@@ -193,39 +217,6 @@ def _unraisable(before: Callable[[Any], object], found: Any) -> None:
     """Say nothing of an end of a call that Python cannot raise, as it closes a generator: the call is known as over."""
     if not found.exc_type.__module__.startswith("dpaudit."):
         before(found)
-
-
-def _set_alarm(limits: list[_Limit]) -> None:
-    """Have SIGALRM sent from the first limit on: a program may have a handler of its own for it before that."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if limits and is_main and hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _tick:
-        left = min(limit.moment for limit in limits) - _clock()
-        signal.setitimer(signal.ITIMER_REAL, min(max(left, TICK), MAX_TIMER), TICK)
-
-
-@contextlib.contextmanager
-def _timed() -> Iterator[None]:
-    is_free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    timers = [(signal.SIGVTALRM, signal.ITIMER_VIRTUAL), (signal.SIGALRM, signal.ITIMER_REAL)][: 1 + is_free]
-    before = [(signal.signal(number, _tick), signal.setitimer(clock, TICK, TICK)) for number, clock in timers]
-    try:
-        yield
-    finally:
-        for (number, clock), (handler, timer) in zip(timers, before, strict=True):
-            signal.setitimer(clock, *timer)
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _watched(limits: list[_Limit]) -> Iterator[None]:
-    is_over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(threading.get_ident(), limits, is_over), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        watcher.join()
 
 
 @contextlib.contextmanager

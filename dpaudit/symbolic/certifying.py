@@ -11,9 +11,8 @@ opposite, and "open" otherwise. What is proved has no error rate, as no draw is 
 * a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
   exp(1) / (1 + exp(1)), is not the real number that it stands for.
 
-Before "kept" or "violated" is said, the laws are held against runs with real generators (`real_runs`). A law that they
-do not fit, as one in 10^6 right certificates' may, or that could not be held against runs in time, leaves its pairs
-open.
+Before "kept" or "violated" is said, laws are held against runs with real generators (`real_runs`). One that they do not
+fit, as of one in 10^6 right certificates, or that no time was left for, leaves its pairs open.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_pairs, stated_claim
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair
@@ -183,7 +183,7 @@ class _Certifying:
         until = time.monotonic() + deadline - REAL_SHARE * self.seconds - self.clock()
         inputs, positions = self._inputs()
         try:
-            with kept_by_conversions(self.depends):
+            with watching(), kept_by_conversions(self.depends):
                 for x in inputs:
                     found.append(noise_law(self.subject, x, self.depends, until))
                     if time.monotonic() > until:
@@ -212,7 +212,7 @@ class _Certifying:
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
         inputs, positions = self._inputs()
         self.explorations = explorations = [Exploration(runner, x) for x in inputs]
-        with kept_by_conversions(self.depends):
+        with watching(), kept_by_conversions(self.depends):
             self._explore(runner, explorations, positions, deadline - REAL_SHARE * self.seconds)
             runner.check()
             for exploration in explorations:

@@ -98,12 +98,9 @@ class ForkServer:
         """End the worker: its exit status as `os.waitpid` gives it, and how many other processes were left of it."""
         try:
             self._control.sendall(END_AT_ONCE if at_once else END)
-            content = b""
-            while len(content) < ENDED.size:
-                part = self._control.recv(ENDED.size - len(content))
-                if not part:
-                    raise ForkServerLost
-                content += part
+            content = self._control.recv(ENDED.size)
+            if len(content) != ENDED.size:
+                raise ForkServerLost
         except OSError as error:
             raise ForkServerLost from error
         status, others = ENDED.unpack(content)

@@ -1,6 +1,6 @@
 """The auditor's end: a worker that answers requests, or is ended and replaced.
 
-`WorkerProxy.ask` sends one request and waits, for the answer, for the end of the worker, or for a limit. It never waits
+`WorkerProxy.ask` sends a request and waits, for the answer, for the end of the worker, or for a limit. It never waits
 for anything that the worker alone decides: neither for its channel to be read, nor for its death.
 """
 
@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.fork_server import ForkServer, ForkServerLost
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.isolation.worker import GOES_ON, HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
-from dpaudit.subjects.plain import unpacked
+from dpaudit.subjects.isolation.worker import GOES_ON, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
 MAX_STARTS = 4  # workers that end before any call, one after the other
@@ -37,10 +38,8 @@ FORK_SERVER_KILLED = "the loss of its fork server"
 
 @dataclasses.dataclass
 class Answer:
-    """Answer to a request, and what was contained; or how the worker ended."""
+    """Effects that were seen while a request was answered, or how the worker ended; the outcomes are in the log."""
 
-    value: Any = None
-    changed: dict[int, int] = dataclasses.field(default_factory=dict)  # inputs that a call changed
     seen: Counter[str] = dataclasses.field(default_factory=Counter)
     ended: Ended | None = None
     seconds: float = 0.0
@@ -69,7 +68,7 @@ class WorkerProxy:
         self._fork_server: ForkServer | None = None
         self.process: Process | None = None
         self.started = 0  # workers
-        self.serial = 0  # of requests: an answer to an earlier one is none
+        self.serial = 0  # of requests
         self.left_over = 0  # processes that workers left when they ended
         self.recycled = 0.0  # seconds that it took to end workers in which something went on
         self.owner = os.getpid()
@@ -113,25 +112,46 @@ class WorkerProxy:
         self.process = Process(pid, channel, printed, handle)
         return self.process
 
-    def ask(self, request: dict[str, Any], expires: Callable[[], float], finished: Callable[[], bool]) -> Answer:
-        """Send a request and wait.
+    def ask(
+        self,
+        request: dict[str, Any],
+        inputs: dict[int, bytes],
+        seeds: np.random.Generator,
+        limit: float,
+        prepare: Callable[[dict[str, Any], Process], None] = lambda request, process: None,
+    ) -> Answer:
+        """Send a request and wait, again with a new worker where one ended before it began a call.
 
-        `expires` is the time of the monotonic clock after which the worker is killed, asked again and again; `finished`
-        is whether the log says that all is done, for a worker that can no longer say so.
+        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
         """
-        process = self.worker()
+        for _ in range(MAX_STARTS):
+            process = self.worker()
+            prepare(request, process)
+            self.log.clear()
+            if process.is_fresh:
+                request["seed"] = (int(seeds.integers(2**63)), self.started)
+            if len(process.inputs) > MAX_INPUTS:
+                process.inputs.clear()
+                request["forget"] = True
+            request["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
+            process.inputs.update(inputs)
+            answer = self._answer(process, request, len(request.get("schedule", ())), limit)
+            if answer.ended is None or self.log.since[0] >= 0.0:
+                break
+        return answer
+
+    def _answer(self, process: Process, request: dict[str, Any], length: int, limit: float) -> Answer:
+        """The answer to a request of so many calls: what was seen, or how the worker ended or was ended."""
         began = time.monotonic()
         printed = bytearray()
         counted = [0]
-        content = bytearray()
-        how = ""
+        how, is_told = "", False
         place, allowed = 0, self.isolation.output
         self.serial += 1
         request["serial"] = self.serial
         try:
             process.channel.settimeout(self.isolation.seconds_a_call + START_SECONDS)
-            body = pickle.dumps(request, protocol=5)
-            process.channel.sendall(HEADER.pack(MAGIC, len(body)) + body)
+            process.channel.sendall(pickle.dumps(request, protocol=5))
             process.channel.settimeout(None)
         except OSError:
             process.is_deaf = True
@@ -140,8 +160,11 @@ class WorkerProxy:
         for handle in (process.printed, process.handle, -1 if process.is_deaf else process.channel.fileno()):
             if handle >= 0:
                 poll.register(handle, select.POLLIN)
-        while not how:
-            left = expires() - time.monotonic()
+        while not how and not is_told:
+            since = float(self.log.since[0])
+            has_begun = since >= 0.0
+            latest = began + START_SECONDS + limit * (max(length, 1) if has_begun else 1)  # whatever is in the log
+            left = min(latest, since + limit + SLACK if has_begun else latest) - time.monotonic()
             if left <= 0.0:
                 how = TIME_OUT
                 break
@@ -160,35 +183,27 @@ class WorkerProxy:
                     part = b""
                     with contextlib.suppress(OSError):
                         part = process.channel.recv(1 << 20)
-                    content += part
+                    is_told = bool(part) and self.log.answered[0] == self.serial  # others may write there too
                     if not part:
                         poll.unregister(handle)
                         process.is_deaf = True
                         how = how or ("end" if process.handle < 0 else "")
-            if self._is_whole(content):
-                break
-            if _is_false(content, self.isolation.output):
-                how = how or "a broken answer"
-            if process.is_deaf and finished():
+            if process.is_deaf and 0 < length <= self.log.place[0]:
                 how = how or "end"
         seconds = time.monotonic() - began
         if how != OUTPUT_LIMIT:
             self._drain(printed, counted, self.isolation.output)
-        # an answer may be complete although the worker ended just then
-        if self._is_whole(content):
-            try:
-                answer = self._read(content)
-            except ValueError:
-                how = "a broken answer"
-            else:
-                answer.seconds = seconds
-                answer.seen["printed"] += counted[0] > 0
-                return answer
+        answer = Answer(seconds=seconds)
+        answer.seen["printed"] += counted[0] > 0
+        if is_told:  # although the worker may have ended just then
+            answer.seen.update(name for name, was_seen in zip(NOTES, self.log.notes, strict=True) if was_seen)
+            if any(name in answer.seen for name in GOES_ON):
+                self.recycle()
+            return answer
         text = printed[-KEPT_PRINTS:].decode("utf-8", "replace").strip()
         ended = self._end(at_once=how != "end", how="" if how == "end" else how)
-        answer = Answer(ended=Ended(ended, text), seconds=seconds)
-        answer.seen["printed"] += counted[0] > 0
-        answer.seen["descriptors"] += how != TIME_OUT and finished()
+        answer.ended = Ended(ended, text)
+        answer.seen["descriptors"] += how != TIME_OUT and 0 < length <= self.log.place[0]
         return answer
 
     def recycle(self) -> None:
@@ -197,27 +212,6 @@ class WorkerProxy:
             began = time.monotonic()
             self._end(at_once=True)
             self.recycled += time.monotonic() - began
-
-    def _read(self, content: bytearray) -> Answer:
-        found = unpacked(bytes(content[HEADER.size :]))
-        try:
-            serial, value, changed, notes = found
-            if serial != self.serial:
-                raise ValueError("answer must be to this request.")
-            answer = Answer(value, {int(k): int(n) for k, n in changed.items()})
-            answer.seen.update({name: 1 for name in NOTES if name in notes})
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError("answer must have its parts.") from error
-        if any(name in answer.seen for name in GOES_ON):
-            self.recycle()
-        return answer
-
-    @staticmethod
-    def _is_whole(content: bytearray) -> bool:
-        if len(content) < HEADER.size:
-            return False
-        magic, length = HEADER.unpack_from(content)
-        return bool(magic == MAGIC and len(content) == HEADER.size + length)
 
     def _drain(self, printed: bytearray, counted: list[int], most: int) -> bool:
         """Take from the pipe what there is, about `most` bytes at most; False where nobody can write any more."""
@@ -265,11 +259,3 @@ class WorkerProxy:
             number = os.WTERMSIG(status)
             return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
         return f"exit {os.WEXITSTATUS(status)}"
-
-
-def _is_false(content: bytearray, limit: int) -> bool:
-    """Tell whether this can be no answer: another head, or longer than any answer is."""
-    if len(content) < HEADER.size:
-        return not MAGIC.startswith(bytes(content[: len(MAGIC)]))
-    magic, length = HEADER.unpack_from(content)
-    return bool(magic != MAGIC or length > 2 * limit + (1 << 20) or len(content) > HEADER.size + length)

@@ -40,11 +40,10 @@ from dpaudit.subjects.call_limits import Hold, end_of_time
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
-from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
+from dpaudit.subjects.isolation.proxy import MAX_INPUTS, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.plain import unpacked
-from dpaudit.subjects.tracebacks import is_new_kind
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
 MIN_ENDED_CALLS = 24  # on two inputs at least, none of which came back: then every call will end its worker
@@ -70,7 +69,6 @@ class SharedState:
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
-        self.serial = 0
         self.density_ended = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,16 +175,12 @@ class IsolatedSubject(Subject):
         The seconds of a call that did not come back are those that it was waited for. Where `batch` is given, each call
         is for so many outputs.
         """
-        shared, proxy = self.shared, self._proxy()
-        record = shared.record
+        record, proxy = self.shared.record, self._proxy()
         order = np.repeat(np.arange(len(parts)), [size for _, size, _ in parts])
         if len(parts) > 1:
             _derived(parts[0][2], 2).shuffle(order)
         inputs = [self._input(data) for data, _, _ in parts]
-        shared.serial += 1
-        names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
-        known: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
         latest: Process | None = None
         restarts = 0
@@ -194,10 +188,9 @@ class IsolatedSubject(Subject):
         def give_streams(body: dict[str, Any], process: Process) -> None:
             """A new worker's generators go on far behind those that were lost with the last one."""
             nonlocal latest, restarts
-            body["streams"] = {}
+            body["streams"] = []
             if process is not latest:
-                body["streams"] = {names[k][0]: _derived(rng, 3 + restarts) if restarts else rng
-                                   for k, (_, _, rng) in enumerate(parts)}  # fmt: skip
+                body["streams"] = [_derived(rng, 3 + restarts) if restarts else rng for _, _, rng in parts]
                 latest, restarts = process, restarts + 1
 
         hold = Hold()
@@ -207,11 +200,9 @@ class IsolatedSubject(Subject):
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
             limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
-            body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
-            body |= {"size": batch, "limit": limit}
-            answer = self._ask(proxy, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
-            if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
-                raise ProgramError(str(answer.value[1]))  # of a call of a program: never an outcome
+            body: dict[str, Any] = {"schedule": array.array("I", schedule), "until": end_of_time()}
+            body |= {"keys": [key for key, _ in inputs], "size": batch, "limit": limit}
+            answer = proxy.ask(body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
             found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
@@ -232,12 +223,13 @@ class IsolatedSubject(Subject):
                     record.end(key, outcome, limit if outcome.kind == TIME_OUT else 0.0)
             for name in (name for name, count in answer.seen.items() if count):
                 record.note(name, sorted(set(keys[: len(found)])) or keys[:1])
-            for key in answer.changed:
+            changed = zip(keys[:logged], proxy.log.changed, strict=False)
+            for key in {key for key, was_changed in changed if was_changed}:
                 record.note("mutated", [key])
             if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
-            outcomes.extend(_located_once(found, known))
+            outcomes.extend(found)
             if not batch:  # else the audit starts again with one call a draw
                 self._check_patience()
         return order, outcomes, seconds
@@ -249,12 +241,12 @@ class IsolatedSubject(Subject):
         key, content = self._input(data)
         proxy = self._proxy()
         body = {"key": key, "outputs": outputs}
-        answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
+        answer = proxy.ask(body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
         self.shared.density_ended = answer.ended is not None  # it is not asked again
-        if not isinstance(answer.value, bytes) or len(answer.value) % 8:
-            return None
-        values = np.frombuffer(answer.value, dtype=float)
-        return values if values.shape == (len(outputs),) else None
+        for values in self._read_log(proxy, 1)[0]:
+            if isinstance(values, np.ndarray) and values.shape == (len(outputs),):
+                return values
+        return None
 
     def _proxy(self) -> WorkerProxy:
         """The proxy of this process; a copy of the process makes its own."""
@@ -277,48 +269,8 @@ class IsolatedSubject(Subject):
                 shared.keys.popitem(last=False)
         return key, content
 
-    def _ask(
-        self,
-        proxy: WorkerProxy,
-        body: dict[str, Any],
-        inputs: dict[int, bytes],
-        seeds: np.random.Generator,
-        limit: float,
-        prepare: Callable[[dict[str, Any], Process], None] | None = None,
-    ) -> Answer:
-        """One request to the worker, again with a new one where it ended before it began a call.
-
-        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
-        """
-        length = len(body.get("schedule", ()))
-        for _ in range(MAX_STARTS):
-            process = proxy.worker()
-            if prepare is not None:
-                prepare(body, process)
-            proxy.log.clear()
-            if process.is_fresh:
-                body["seed"] = (int(seeds.integers(2**63)), proxy.started)
-            if len(process.inputs) > MAX_INPUTS:
-                process.inputs.clear()
-                body["forget"] = True
-            body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
-            process.inputs.update(inputs)
-            sent = time.monotonic()
-
-            def expires(sent: float = sent) -> float:
-                since = float(proxy.log.since[0])
-                if not since >= 0.0:  # the log is the subject's to write into
-                    return sent + START_SECONDS + limit
-                latest = sent + START_SECONDS + limit * max(length, 1)  # whatever the subject writes into the log
-                return min(since + limit + SLACK, latest)
-
-            answer = proxy.ask(body, expires, lambda: 0 < length <= proxy.log.place[0])
-            if answer.ended is None or proxy.log.since[0] >= 0.0:
-                return answer
-        return answer
-
     def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
-        """The outcomes of the block that are in the log, and their seconds."""
+        """The outcomes of the block that are in the log, and their seconds; `ProgramError` if one is of no call."""
         log, start = proxy.log, 0
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
@@ -326,10 +278,12 @@ class IsolatedSubject(Subject):
             if kind != NUMBER:
                 length = outcomes[k]
                 try:
-                    if kind != OBJECT or not 0.0 <= length <= log.room - start:
+                    if kind not in (OBJECT, BROKEN) or not 0.0 <= length <= log.room - start:
                         raise ValueError("record must be of a known kind.")
                     outcomes[k] = unpacked(bytes(log.objects[start : start + int(length)]))
                     start += int(length)
+                    if kind == BROKEN:
+                        raise ProgramError(str(outcomes[k]))
                 except ValueError:
                     outcomes[k] = Ended("a broken answer", "")
         return outcomes, np.nan_to_num(np.array(log.seconds[:count], dtype=float)).tolist()
@@ -410,16 +364,6 @@ def _pickled(data: Any) -> bytes:
         return content
     except Exception as error:
         raise UsageError(f"inputs must be picklable under isolation, got {short_form(data)} ({error}).") from error
-
-
-def _located_once(outcomes: Sequence[Any], known: set[str]) -> list[Any]:
-    """The outcomes, of which only the first exceptions of a few kinds say where they came from; `known` has these."""
-    kept = list(outcomes)
-    for k, outcome in enumerate(kept):
-        if isinstance(outcome, Failed) and outcome.traceback:
-            kept[k] = outcome if is_new_kind(outcome.kind, known) else outcome.bare
-            known.add(outcome.kind)
-    return kept
 
 
 def _sentence(ended: Ended) -> str:

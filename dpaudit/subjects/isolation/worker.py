@@ -2,7 +2,8 @@
 
 Calls are made one by one, in the order of a schedule that names an input for each: the outcome of each is written into
 the `Log` before the next one begins, with its time, so that a call which ends the worker takes nothing with it. A call
-for a batch is a schedule of one, whose outcome is all of its outputs.
+for a batch is a schedule of one, whose outcome is all of its outputs. The answer to a request is in the log too: what
+comes through the channel is one byte, which says that it may be there.
 
 An input that can be changed is given as a fresh copy to every call. Generators of the process are seeded anew when a
 worker starts: it is a copy of the fork server, and would repeat the noise of the worker before it.
@@ -19,7 +20,6 @@ import pickle
 import random
 import signal
 import socket
-import struct
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -38,50 +38,39 @@ from dpaudit.subjects.residual import KEPT_KINDS
 from dpaudit.subjects.tracebacks import is_new_kind, located_once
 
 BLOCK = 4_096  # calls of one request, at most
-HEADER = struct.Struct("!4sQ")  # MAGIC, bytes of the content
-MAGIC = b"dpa1"
 TIME_OUT = "time-out"
 OUTPUT_LIMIT = "output limit"
 UNREADABLE = "unreadable output"
 BAD = "bad batch"
-BROKEN = "broken conversation"  # with a program that the subject speaks to: an error of the audit
-NUMBER, OBJECT = 1, 2  # kinds of records of the log; 0 is none
+# Kinds of records of the log; 0 is none. BROKEN is the conversation with a program: no outcome, an error of the audit.
+NUMBER, OBJECT, BROKEN = 1, 2, 3
 GOES_ON = ("threads", "processes", "signal_handlers")  # notes of a process that must be replaced
 NOTES = ("global_generator", "working_directory", "environment", *GOES_ON)
 
 
 class Log:
-    """Memory shared by the auditor and its workers: where a worker stands, and the outcomes of a block of calls."""
+    """Memory shared by the auditor and its workers: where a worker stands, outcomes of a block of calls, and notes."""
 
     def __init__(self, room: int) -> None:
-        fixed = 32 + BLOCK * 17
+        fixed = 40 + BLOCK * 18
         self.room = room
         self._memory = mmap.mmap(-1, fixed + room)
         view = memoryview(self._memory)
         self.place = view[0:8].cast("q")  # [0]: the calls that are finished
         self.since = view[8:16].cast("d")  # [0]: when the call began that is being made
         self.used = view[16:24].cast("q")  # [0]: bytes of objects
-        self.kinds = view[32 : 32 + BLOCK]
-        self.values = view[32 + BLOCK : 32 + 9 * BLOCK].cast("d")
-        self.seconds = view[32 + 9 * BLOCK : fixed].cast("d")
+        self.answered = view[24:32].cast("q")  # [0]: the request, once all that is noted of it is there
+        self.notes = view[32 : 32 + len(NOTES)]  # of each, whether it was seen
+        self.values = view[40 : 40 + 8 * BLOCK].cast("d")
+        self.seconds = view[40 + 8 * BLOCK : 40 + 16 * BLOCK].cast("d")
+        self.kinds = view[40 + 16 * BLOCK : 40 + 17 * BLOCK]
+        self.changed = view[40 + 17 * BLOCK : fixed]  # of each call, whether it was seen to change its input
         self.objects = view[fixed:]
 
     def clear(self) -> None:
         self.place[0] = self.used[0] = 0
-        self.kinds[:] = bytes(BLOCK)
+        self.kinds[:] = self.changed[:] = bytes(BLOCK)
         self.since[0] = -1.0  # no call has begun
-
-
-def receive(channel: socket.socket) -> bytes:
-    """The content of one frame: its length, and that many bytes; `EOFError` at the end of the channel."""
-    content = bytearray()
-    while len(content) < HEADER.size or len(content) < HEADER.size + HEADER.unpack_from(content)[1]:
-        length = HEADER.unpack_from(content)[1] + HEADER.size if len(content) >= HEADER.size else HEADER.size
-        part = channel.recv(min(length - len(content), 1 << 20))
-        if not part:
-            raise EOFError
-        content += part
-    return bytes(content[HEADER.size :])
 
 
 def is_fixed(data: Any) -> bool:
@@ -99,7 +88,8 @@ class Worker:  # pragma: no cover (in the worker)
         self.subject, self.isolation, self.log = subject, isolation, log
         self.generators: list[Any] = []
         self.inputs: dict[int, bytes] = {}
-        self.streams: dict[int, np.random.Generator] = {}
+        self.streams: list[np.random.Generator] = []  # of each input of a schedule
+        self.located: set[str] = set()  # the kinds of exceptions whose first ones have said where they came from
         # Bound before the subject can replace them.
         self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
 
@@ -113,9 +103,10 @@ class Worker:  # pragma: no cover (in the worker)
         self.pid = self.identify()
         self.start = changeable()
         first = True
+        requests = channel.makefile("rb")
         while True:
             try:
-                request = pickle.loads(receive(channel))
+                request = pickle.load(requests)
             except EOFError:
                 return
             if first:
@@ -125,22 +116,27 @@ class Worker:  # pragma: no cover (in the worker)
                 self.inputs.clear()
             self.inputs.update(request.get("inputs", {}))
             self.start["global_generator"] = global_state()
-            answer, notes = self.density(request) if "outputs" in request else self.calls(request)
+            if "outputs" in request:
+                self.density(request)
+            else:
+                self.calls(request)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(BaseException):
                     stream.flush()
-            content = packed((request["serial"], answer, notes, self.changed()))
-            channel.sendall(HEADER.pack(MAGIC, len(content)) + content)
+            self.note_changes()
+            self.log.answered[0] = request["serial"]
+            channel.sendall(b".")
 
-    def changed(self) -> list[str]:
-        """Names in `NOTES` of what the calls of a request have changed; what can be put back is."""
-        found = [name for name, now in changeable().items() if now != self.start[name]]
-        if "working_directory" in found:
+    def note_changes(self) -> None:
+        """Note what the calls of a request have changed, by the names of `NOTES`; what can be put back is."""
+        now = changeable()
+        found = [now[name] != self.start[name] for name in NOTES]
+        self.log.notes[:] = bytes(found)
+        if found[NOTES.index("working_directory")]:
             os.chdir(self.start["working_directory"])
-        if "environment" in found:
+        if found[NOTES.index("environment")]:
             os.environ.clear()
             os.environ.update(self.start["environment"])
-        return found
 
     def check_process(self) -> None:
         """End a copy of the worker that a call made, and that came back from it.
@@ -174,26 +170,23 @@ class Worker:  # pragma: no cover (in the worker)
         writer = PlainWriter(self.isolation.output)
         return listed if all(type(item) is float for item in listed) else [writer.plain(item) for item in listed]
 
-    def calls(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
-        """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed.
+    def calls(self, request: dict[str, Any]) -> None:
+        """Calls one by one: their outcomes are in the log, and which were seen to change their inputs.
 
         Where the request has a `size`, one call for a batch of it, whose outcome is the whole of it.
         """
         log, clock, call, identify, pid = self.log, self.clock, self.call, self.identify, self.pid
         size, limit, vectorised = request["size"], request["limit"], "size" in self.subject.interface
         if request["streams"]:
-            self.streams = request["streams"]
-        names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
-        fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
+            self.streams, self.located = request["streams"], set()
+        keys: list[int] = request["keys"]
+        fixed = {key: data for key in keys if is_fixed(data := self.data(key))}
         watched: set[int] = set()
-        known: set[str] = set()  # the kinds of exceptions that have been located
-        notes: dict[int, int] = {}
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
             since[0] = clock()
-            stream, key = names[position]
+            key, rng = keys[position], self.streams[position]
             data = fixed[key] if key in fixed else self.data(key)
-            rng = self.streams[stream]
             raised: BaseException | None = None
             began = clock()
             try:
@@ -203,7 +196,9 @@ class Worker:  # pragma: no cover (in the worker)
             except ProgramError as error:
                 # Validity: no outcome of a call: it may say that an input has no JSON form, or that a program is slow.
                 self.check_process()
-                return (BROKEN, str(error)), notes
+                self.record(k, str(error))
+                kinds[k], place[0] = BROKEN, k + 1
+                return
             except BaseException as error:
                 output, raised = brief(error), error
             elapsed = clock() - began
@@ -211,9 +206,9 @@ class Worker:  # pragma: no cover (in the worker)
                 self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
-            elif raised is not None and is_new_kind(output.kind, known):
+            elif raised is not None and is_new_kind(output.kind, self.located):
                 since[0] = clock()  # what is said of a call is none of its time
-                output = located_once(output, raised, known)
+                output = located_once(output, raised, self.located)
             raised = None  # its traceback holds this frame, and with it all that the call had
             if not size and (type(output) is float or type(output) is np.float64):
                 values[k] = output
@@ -224,11 +219,9 @@ class Worker:  # pragma: no cover (in the worker)
             place[0] = k + 1
             if key not in fixed and key not in watched:
                 watched.add(key)  # once a block: a comparison may cost as much as a call
-                for changed in self.mutated(key, data):
-                    notes[changed] = notes.get(changed, 0) + 1
+                log.changed[k] = self.is_changed(key, data)
             if clock() > request["until"]:  # the auditor makes no more of them
                 break
-        return int(place[0]), notes
 
     def record(self, k: int, output: Any, size: int = 0) -> bool:
         """Write an output that is no float, or a batch of `size`; False if there is no room behind the others."""
@@ -257,23 +250,22 @@ class Worker:  # pragma: no cover (in the worker)
         log.kinds[k] = OBJECT
         return True
 
-    def mutated(self, key: int, data: Any) -> dict[int, int]:
-        """{key: 1} if a call changed its input, as far as a pickle shows it."""
+    def is_changed(self, key: int, data: Any) -> bool:
+        """Tell whether a call changed its input, as far as a pickle shows it."""
         if is_fixed(data):
-            return {}
+            return False
         try:  # against the pickle of a copy that no call has seen: a first pickle may differ from it
-            return {} if pickle.dumps(data, protocol=5) == pickle.dumps(self.data(key), protocol=5) else {key: 1}
+            return pickle.dumps(data, protocol=5) != pickle.dumps(self.data(key), protocol=5)
         except BaseException:
-            return {key: 1}
+            return True
 
-    def density(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
-        """The mechanism's own log density of outputs, as bytes of doubles; None where it has none or cannot say."""
+    def density(self, request: dict[str, Any]) -> None:
+        """The mechanism's own log density of outputs, as the outcome of a call; none where it cannot say."""
         self.log.since[0] = self.clock()
-        try:
+        with contextlib.suppress(BaseException):
             values = self.subject.log_density(self.data(request["key"]), request["outputs"])
-            return (None if values is None else values.tobytes()), {}
-        except BaseException:
-            return None, {}
+            if values is not None and self.record(0, values, len(values)):
+                self.log.place[0] = 1
 
 
 def _single(outputs: Any) -> Any:  # pragma: no cover (in the worker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import enum
@@ -187,6 +188,18 @@ def test_a_call_that_was_late_and_ended_its_worker_is_counted() -> None:
     with isolated(as_subject(late_and_deaf), Isolation(seconds_a_call=0.05)) as subject:
         assert subject.sample(0, 3, np.random.default_rng(1)) == [Ended("time-out", "")] * 3
         assert subject.shared.record.ended[0] == {"time-out": 3}
+
+
+def test_what_a_call_writes_into_the_channel_is_passed_over() -> None:
+    def writes(data: Any, rng: np.random.Generator) -> float:
+        for handle in range(3, 64):
+            with contextlib.suppress(OSError):
+                os.write(handle, b"garbage")
+        return release(data, rng)
+
+    with isolated(as_subject(writes), Isolation()) as subject:
+        outcomes = subject.sample(0.0, 20, np.random.default_rng(1))
+    assert outcomes == as_subject(release).sample(0.0, 20, np.random.default_rng(1))
 
 
 def test_a_closed_subject_keeps_nothing_of_its_workers() -> None:
