@@ -16,7 +16,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 
@@ -142,6 +142,11 @@ class Frontier:
     def pop(self) -> OpenPath:
         """The heaviest path, which is taken away."""
         return heapq.heappop(self._heap)[2]
+
+
+def weight_of(mass: Any) -> float:
+    """A mass as a double, above 0 where it is: no path is lost as its mass is rounded to 0."""
+    return max(float(mass), sys.float_info.min) if mass else 0.0
 
 
 def is_own_code(file: str) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -141,9 +142,9 @@ def exp_bounds(exponent: Fraction, places: int = PLACES) -> tuple[Fraction, Frac
     """
     if exponent == 0:
         return Fraction(1), Fraction(1)
-    low, high = _decimals(exponent, places)
-    context = _context(places)
-    return Fraction(low.exp(context).next_minus(context)), Fraction(high.exp(context).next_plus(context))
+    low, high = decimals(exponent, places)
+    nearest = context(places)
+    return Fraction(low.exp(nearest).next_minus(nearest)), Fraction(high.exp(nearest).next_plus(nearest))
 
 
 def log_bounds(value: Fraction, places: int = PLACES) -> tuple[Fraction, Fraction]:
@@ -155,10 +156,10 @@ def log_bounds(value: Fraction, places: int = PLACES) -> tuple[Fraction, Fractio
     >>> low == 0 < high < Fraction(1, 10**50)
     True
     """
-    context = _context(places)
-    low, high = (end.ln(context) for end in _decimals(value, places))
+    nearest = context(places)
+    low, high = (end.ln(nearest) for end in decimals(value, places))
     # The logarithm of 1 is exact, and what is next to 0 has a denominator of 10^18 digits.
-    return Fraction(low and low.next_minus(context)), Fraction(high and high.next_plus(context))
+    return Fraction(low and low.next_minus(nearest)), Fraction(high and high.next_plus(nearest))
 
 
 def epsilon_floats(t: Fraction | None) -> tuple[float, float]:
@@ -193,19 +194,15 @@ def float_above(value: Fraction) -> float:
     return -float_below(-value) + 0.0
 
 
-def _context(places: int) -> decimal.Context:
-    return decimal.Context(
-        prec=places, rounding=decimal.ROUND_HALF_EVEN, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
-    )
+@functools.lru_cache(maxsize=64)
+def context(places: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Context:
+    """A context for numbers of so many digits, and of any size."""
+    return decimal.Context(prec=places, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
 
 
-def _decimals(value: Fraction, places: int) -> tuple[decimal.Decimal, decimal.Decimal]:
+def decimals(value: Fraction, places: int) -> tuple[decimal.Decimal, decimal.Decimal]:
     """Two decimals with a fraction between them."""
-    context = _context(places + 5)
-
-    def rounded(rounding: str) -> decimal.Decimal:
-        context.rounding = rounding
-        # Both integers are exact in a context of as many digits as they have; only the quotient is rounded.
-        return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
-
-    return rounded(decimal.ROUND_FLOOR), rounded(decimal.ROUND_CEILING)
+    # Both integers are exact; only the quotient is rounded.
+    numbers = decimal.Decimal(value.numerator), decimal.Decimal(value.denominator)
+    down, up = (context(places + 5, rounding) for rounding in (decimal.ROUND_FLOOR, decimal.ROUND_CEILING))
+    return down.divide(*numbers), up.divide(*numbers)
