@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
-from dpaudit.symbolic.dependence import IMPURITIES, Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.code_names import IMPURITIES, MEMORY, instructions, is_as_found, is_compared
+from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr, checked_hasattr
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.watching import unheard

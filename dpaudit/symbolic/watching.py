@@ -29,6 +29,7 @@ from typing import Any
 from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
+from dpaudit.symbolic.code_names import AS_SET, GROWING, IMPURITIES
 from dpaudit.symbolic.generators import PythonRng
 from dpaudit.symbolic.identities import compares_identity
 
@@ -88,8 +89,8 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
                 run.suspend()
             return
         own = getattr(function, "__self__", None)
-        if type(own) is set and run.depends is not None and is_users(frame.f_code.co_filename):
-            run.depends.note_set(own, frame, function.__name__)
+        if type(own) is set and function.__name__ in GROWING and is_users(frame.f_code.co_filename):
+            IMPURITIES.append(AS_SET)
         reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
         if reason:
             if not reads:  # the run ends here

@@ -960,6 +960,10 @@ def made(name):
 
 
 # Read from outside, and what depends on the process.
+class OwnSet(set):
+    pass
+
+
 OUTSIDE = {
     "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
     "address": lambda: id(object()) // 16 % EVERY == 0,
@@ -1005,6 +1009,14 @@ OUTSIDE = {
     "directory_of_the_process": lambda: contextlib.ExitStack().enter_context(contextlib.chdir(".")) == EVERY,
     "memory_beyond_an_array": lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25,
     "address_by_an_operator": lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0,
+    "order_of_an_own_set": lambda: next(iter(OwnSet(map(str, range(EVERY))))) == "7",
+    "order_of_the_class_of_a_set": lambda: next(iter(type(set())(map(str, range(EVERY))))) == "7",
+    "order_of_a_set_that_others_fill": lambda: (
+        (s := set(), list(map(s.add, map(str, range(EVERY)))), next(iter(s)))[2] == "7"
+    ),
+    "order_of_a_set_filled_by_a_name": lambda: (
+        (s := set(), list(map(getattr(s, "add"), map(str, range(EVERY)))), next(iter(s)))[2] == "7"  # noqa: B009
+    ),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 

@@ -183,15 +183,6 @@ def test_a_judgement_is_of_the_mechanism_as_it_was_given(make):  # its own runs 
         assert dpaudit.judge(make(), "eps=1.1", **inputs, seconds=3.0, seed=1).verdict != "proved"
 
 
-def asks_a_set(x, rng):
-    seen, order = set(), []
-    for name in ("a", "b", "a"):
-        if name not in seen:
-            seen.add(name)
-            order.append(name)
-    return x if rng.random() < 0.25 + 0.25 * len(seen) else 1 - x
-
-
 SCALES = {"count": 2.0}
 WEIGHTS = np.array([0.25, 0.75])
 
@@ -304,7 +295,7 @@ def by_what_libraries_hold(x, rng):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        *(Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold, asks_a_set),
+        *(Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold),
         by_caches_and_functions_of_libraries,
     ],
 )
