@@ -62,14 +62,11 @@ class OpenPath:
 class Choices(abc.ABC):
     """The choices of one run: first those of a path, then new ones.
 
-    From a deadline of `time.monotonic` on the run gives way. With `is_strict`, `id` and `hash` count as randomness that
-    no draw accounts for.
+    From a deadline of `time.monotonic` on the run gives way.
     """
 
-    def __init__(
-        self, path: OpenPath, depends: Dependence | None = None, deadline: float = math.inf, is_strict: bool = True
-    ) -> None:
-        self.depends, self.deadline, self.is_strict = depends, deadline, is_strict
+    def __init__(self, path: OpenPath, depends: Dependence | None = None, deadline: float = math.inf) -> None:
+        self.depends, self.deadline = depends, deadline
         self.steps = path.steps()
         self.depth = 0
         self.mass = path.mass  # of the path to its end; only new choices change it

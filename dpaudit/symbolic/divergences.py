@@ -23,7 +23,6 @@ from fractions import Fraction
 
 PLACES = 50  # digits of a first try
 MAX_PLACES = 1_600
-MAX_EXPONENT = Fraction(100_000)  # epsilon beyond which e^epsilon is not computed
 
 Law = Mapping[str, Fraction]
 
@@ -83,31 +82,23 @@ def divergence_bounds(p: Known, q: Known, t: Fraction) -> tuple[Fraction, Fracti
 def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | None:
     """Tell whether the hockey-stick divergence of p from q at epsilon is above delta; None where what is left decides.
 
-    Proved either way: e^epsilon is between two fractions, and the divergence decreases in it.
+    Proved either way: the divergence falls in epsilon, so that it is above delta up to the one at which it is delta.
     """
-    if epsilon > MAX_EXPONENT:
-        # Of outcomes that q has not, every epsilon is too small; of the others, this one is as good as any.
-        endless = sum((mass for outcome, mass in p.law.items() if not q.law.get(outcome)), Fraction(0))
-        if q.left == 0 and endless > delta:
-            return True
-        epsilon_used = MAX_EXPONENT
-        _, upper = divergence_bounds(p, q, exp_bounds(epsilon_used, PLACES)[0])
-        return False if upper <= delta else None
+    lower, upper = (_exceeds(ratio_at(p, q, delta, upper=side), epsilon) for side in (False, True))
+    return True if lower else False if upper is False else None
+
+
+def _exceeds(t: Fraction | None, epsilon: Fraction) -> bool | None:
+    """Tell whether t, None for infinity, is above e^epsilon; None where many digits do not tell."""
+    if t is None or t <= 0:
+        return t is None
     places = PLACES
-    while True:
-        low, high = exp_bounds(epsilon, places)
-        lower, _ = divergence_bounds(p, q, high)
-        if lower > delta:
-            return True
-        _, upper = divergence_bounds(p, q, low)
-        if upper <= delta:
-            return False
-        # At the other end: if what is left makes the difference, more digits do not help.
-        if divergence_bounds(p, q, low)[0] <= delta and divergence_bounds(p, q, high)[1] > delta:
-            return None
-        if places >= MAX_PLACES:
-            return None
+    while places <= MAX_PLACES:
+        low, high = log_bounds(t, places)
+        if low > epsilon or high <= epsilon:
+            return low > epsilon
         places *= 2
+    return None
 
 
 def best_event(p: Known, q: Known, t: Fraction | None) -> tuple[str, ...]:

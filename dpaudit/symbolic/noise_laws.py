@@ -61,7 +61,7 @@ def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until
     >>> {leaf.token: float(mass) for leaf, mass in found.law.items()}
     {'1.0': 0.5, '0.0': 0.5}
     """
-    paths = explore(subject, x, 0, is_strict=True, until=until, depends=depends, deadline=until)
+    paths = explore(subject, x, 0, until=until, depends=depends, deadline=until)
     if paths.message or paths.unknown:
         raise Untraceable(paths.message or paths.unknown)
     # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.

@@ -213,7 +213,6 @@ def explore(
     x: Any,
     seed: int,
     most_paths: int = MAX_PATHS,
-    is_strict: bool = False,
     until: float = math.inf,
     depends: Dependence | None = None,
     deadline: float = math.inf,
@@ -224,7 +223,7 @@ def explore(
     """
     depends = depends or Dependence(subject.mechanism)
     depends.add(x)
-    tape = functools.partial(Tape, seed, is_strict=is_strict, depends=depends, deadline=deadline)
+    tape = functools.partial(Tape, seed, depends=depends, deadline=deadline)
     plain = run(subject, x, tape(0, is_plain=True))
     if plain.tape.is_late:
         return Paths(plain, plain, (), 1.0, 1, plain.problem)
@@ -238,11 +237,11 @@ def explore(
     if unseen and not message:
         message = f"it has randomness that is not recorded: {unseen}."
     # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
-    if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
+    if not message and (moved or not _are_alike(plain, again)):
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
     if not message and any(role == "seed" for _, role in subject.keywords):
         count += 1
-        if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
+        if not _end_alike(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
             message = "it makes noise of its seed that is not recorded."
     for number in range(N_CHECK_RUNS):
         if message:
@@ -251,10 +250,8 @@ def explore(
         if number:
             one, other = run(subject, x, tape(number)), run(subject, x, tape(number, is_plain=True))
             count += 2
-        if one.problem or not _are_equal(one, other):
+        if one.problem or not _end_alike(one, other) or one.way != other.way:
             message = one.problem or _how_lost(subject, x, one, other)
-        elif one.way != other.way:
-            message = _how_lost(subject, x, one, other)
     known: list[Path] = []
     left, unknown = 1.0, ""
     if not message and not first.is_known:
@@ -273,8 +270,8 @@ def explore(
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
     """Tell whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
     tape = paths.plain.tape
-    again = run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict, deadline=tape.deadline))
-    return _calls(paths.plain) == _calls(again) and paths.plain.way == again.way and _are_equal(paths.plain, again)
+    again = run(subject, x, Tape(tape.seed, 0, is_plain=True, deadline=tape.deadline))
+    return _are_alike(paths.plain, again)
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
@@ -318,20 +315,18 @@ def _paths(
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
     """Tell whether a run with the numbers of a path makes the same calls and gives the same output."""
     first = path.tape
-    tape = Tape(
-        first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict, deadline=first.deadline
-    )
-    plain = run(subject, x, tape)
-    calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
-    return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
+    tape = Tape(first.seed, first.run, is_plain=True, replayed=first, deadline=first.deadline)
+    return _are_alike(path, run(subject, x, tape))
 
 
-def _calls(path: Path) -> list[str]:
-    return [f"{event} {event.place}" for event in path.tape.events]
+def _are_alike(first: Path, second: Path) -> bool:
+    """Tell whether two runs on the same noise made the same calls, went the same way and ended alike."""
+    calls = [[f"{event} {event.place}" for event in one.tape.events] for one in (first, second)]
+    return calls[0] == calls[1] and first.way == second.way and _end_alike(first, second)
 
 
-def _are_equal(first: Path, second: Path) -> bool:
-    """Tell whether two runs on the same noise ended in the same way, up to rounding; notes of what form that is."""
+def _end_alike(first: Path, second: Path) -> bool:
+    """Tell whether two runs ended in the same way, up to rounding; notes in which form one with symbols would have."""
     if first.tape.depends is not None and not first.tape.is_plain:
         first.tape.depends.note_form(f"{first.token} with numbers", second.form)
     if first.output is None or second.output is None:

@@ -96,12 +96,11 @@ class Tape(Choices):
         is_plain: bool = False,
         salt: int = 0,
         replayed: Tape | None = None,
-        is_strict: bool = False,
         is_quick: bool = False,
         depends: Dependence | None = None,
         deadline: float = math.inf,
     ) -> None:
-        super().__init__(path, depends, deadline, is_strict)
+        super().__init__(path, depends, deadline)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
         self.salt, self.replayed, self.is_quick = salt, replayed, is_quick
         self.events: list[Event] = []
