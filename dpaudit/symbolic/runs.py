@@ -124,6 +124,34 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
     return generator
 
 
+class Steps:
+    """What a run of the user's own code did: its lines, numbers that variables got on a line, and returned values."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.numbers: list[tuple[str, str, float]] = []  # line, variable, value
+        self.returned: list[tuple[Any, str]] = []
+        self._before: dict[int, dict[str, Any]] = {}  # variables of the calls that go on
+        self._lines: dict[int, str] = {}
+
+    def enter(self, frame: FrameType) -> None:
+        """Note a call: no line of it has computed its arguments."""
+        self._before[id(frame)] = dict(frame.f_locals)
+
+    def note(self, frame: FrameType, event: str, argument: Any) -> None:
+        """Note what has changed since the step before."""
+        line, old = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}", self._before[id(frame)]
+        for name, value in frame.f_locals.items():
+            if isinstance(value, bool | int | float | np.bool_ | np.number) and old.get(name, self) is not value:
+                self.numbers.append((self._lines.get(id(frame), line), name, float(value)))
+            old[name] = value
+        self.lines.append(line)
+        self._lines[id(frame)] = line
+        if event == "return":
+            self.returned.append((argument, line))
+            del self._before[id(frame)], self._lines[id(frame)]
+
+
 class Way:
     """A digest of the instructions of the user's own code that a run made, in their order, up to `MAX_STEPS`.
 
@@ -132,8 +160,8 @@ class Way:
     trace lines themselves.
     """
 
-    def __init__(self, lines: list[str] | None = None) -> None:
-        self.digest, self.steps, self.lines = 0, 0, lines
+    def __init__(self, steps: Steps | None = None) -> None:
+        self.digest, self.count, self.steps = 0, 0, steps
 
     def __enter__(self) -> Way:
         self.is_free = sys.gettrace() is None
@@ -146,26 +174,28 @@ class Way:
             sys.settrace(None)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if self.steps >= MAX_STEPS or not _is_own(frame.f_code.co_filename):
+        if self.count >= MAX_STEPS or not _is_own(frame.f_code.co_filename):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if self.steps is not None:
+            self.steps.enter(frame)
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode" and self.steps < MAX_STEPS:
-            self.steps += 1
+        if event in ("opcode", "return") and self.count < MAX_STEPS and self.steps is not None:
+            self.steps.note(frame, event, argument)
+        if event == "opcode" and self.count < MAX_STEPS:
+            self.count += 1
             self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
-            if self.lines is not None:
-                self.lines.append(f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}")
         return self._step
 
 
 _is_own = functools.lru_cache(maxsize=4_096)(is_own_code)
 
 
-def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) -> Path:
-    """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
-    way = Way(lines)
+def run(subject: Subject, x: Any, tape: Tape, steps: Steps | None = None) -> Path:
+    """Run a subject once on a tape; `steps` gets those of the user's own code."""
+    way = Way(steps)
     found = _run(subject, x, tape, way)
     changed = "" if tape.depends is None or tape.is_quick else tape.depends.changed()
     problem = found.problem or (f"{changed}." if changed else "")
@@ -276,10 +306,11 @@ def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     """Difference of a run with symbols from the one with numbers, with the line where they part."""
-    steps: tuple[list[str], list[str]] = ([], [])
-    for path, lines in zip((one, other), steps, strict=True):
-        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), lines)
-    common = [a for a, b in itertools.takewhile(lambda both: both[0] == both[1], zip(*steps, strict=False))]
+    steps = (Steps(), Steps())
+    for path, own in zip((one, other), steps, strict=True):
+        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), own)
+    both = zip(*(own.lines for own in steps), strict=False)
+    common = [a for a, _ in itertools.takewhile(lambda lines: lines[0] == lines[1], both)]
     place = one.place or other.place or (common[-1] if common and one.way != other.way else "")
     at = f" (line {place})" if place else ""
     if one.raised and not other.raised:
