@@ -12,6 +12,7 @@ import dis
 import functools
 import importlib
 import itertools
+import re
 import sys
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
@@ -34,9 +35,9 @@ HARMFUL = {
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
     "byte_bounds array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like "
-    "DataSource set_default_printstyle pad",
+    "DataSource set_default_printstyle pad str_ bytes_ nditer nested_iters",
     "operator": "attrgetter methodcaller mod imod is_ is_not",
-    "collections": "UserString",
+    "collections": "UserString KeysView ItemsView Set MutableSet",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
@@ -82,8 +83,12 @@ LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATT
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
 GROWING = frozenset({"add", "update"})  # methods of sets, which are heard where they are called at once
 KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
-BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
-OF_SETS = frozenset({"|", "&", "^", "-", "|=", "&=", "^=", "-="})  # which make sets of the keys of dictionaries
+VIEWS = frozenset({"keys", "items"})  # of which operators make sets
+ITERATED = frozenset({"GET_ITER", "LIST_EXTEND", "CONTAINS_OP"})
+_CONSUMERS = "sorted list tuple len sum max min dict enumerate zip any all map filter iter reversed set frozenset"
+CONSUMERS = frozenset({*_CONSUMERS.split(), "dpaudit set", "dpaudit frozenset"})  # which ask for items alone
+ARGUMENTS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_CLOSURE", "BUILD_TUPLE", "MAKE_FUNCTION", "KW_NAMES"})
+TEXTS = re.compile("[<>=|]?[US][0-9]*")  # types of arrays of texts, into which anything is written as its text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,12 +118,13 @@ class CodeNames:
         for place, one in enumerate(listed):
             line = one.starts_line or line
             after = listed[place + 1 : place + 40]
-            is_text = one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE") and not (one.arg or 0) & 4  # without a form
+            form = one.arg or 0  # 4 is one of a number, unless it is that of a text (1 to 3)
+            is_text = one.opname in ("FORMAT_SIMPLE", "CONVERT_VALUE")
+            is_text |= one.opname == "FORMAT_VALUE" and (not form & 4 or bool(form & 3))
+            is_text |= one.opname == "LOAD_CONST" and TEXTS.fullmatch(str(one.argval)) is not None
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
-            is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
-            is_set = is_set and any(other.argval in ("keys", "items") for other in listed[max(place - 12, 0) : place])
-            is_set |= one.argval in BY_NAME and not {"keys", "items"}.isdisjoint(self.code.co_names)
+            is_set = one.opname in LOADED and one.argval in VIEWS and not is_gone_through(listed, place)
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not has_one_order(one.argval)
             )
@@ -129,9 +135,8 @@ class CodeNames:
             if one.opname == "LOAD_ATTR" and one.argval in GROWING and "NULL" not in one.argrepr:
                 owner = self.own.get(str(listed[place - 1].argval))
                 said = said or AS_SET * (not isinstance(owner, types.ModuleType))
-            texts = one.argval if isinstance(one.argval, tuple) else (one.argval,)
-            if not said and one.opname == "LOAD_CONST" and after[0].opname != "CALL_KW" and "where" in texts:
-                said = MEMORY  # in a dictionary that is given as keywords
+            if one.opname == "DICT_MERGE":
+                said = said or MEMORY  # keywords that no name shows, as "where" of an array
             if said:
                 yield said, line
 
@@ -287,6 +292,17 @@ def is_as_found(value: Any) -> bool:
         return False
     is_memory = issubclass(value, np.ndarray) and value.__new__ is np.ndarray.__new__
     return is_memory or issubclass(value, set | frozenset)
+
+
+def is_gone_through(listed: Sequence[dis.Instruction], place: int) -> bool:
+    """Tell whether a view of a dictionary is made and gone through at once, by a loop or one of `CONSUMERS`."""
+    called = [one for one in listed[place + 1 :] if one.opname not in ("PRECALL", "PUSH_NULL")]
+    if called[0].opname != "CALL":
+        return False
+    before = [one for one in listed[:place] if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr]
+    rest = (one.opname for one in called[1:] if one.opname not in ARGUMENTS)
+    is_consumed = bool(before) and before[-1].argval in CONSUMERS and next(rest, "").startswith("CALL")
+    return called[1].opname in ITERATED or is_consumed
 
 
 def is_compared(after: Sequence[dis.Instruction]) -> bool:

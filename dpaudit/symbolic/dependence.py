@@ -27,6 +27,7 @@ from dpaudit.symbolic.code_names import (
     AS_SET,
     AS_TEXT,
     IMPURITIES,
+    VIEWS,
     CodeNames,
     globals_of,
     has_one_hash,
@@ -134,7 +135,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
     """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
     found = getattr(owner, name, *default)
-    IMPURITIES.extend([AS_SET] if isinstance(owner, set) else [])
+    IMPURITIES.extend([AS_SET] if isinstance(owner, set) or name in VIEWS else [])
     if issubclass(type(owner), types.ModuleType) or type(name) is not str or is_hidden(name):
         IMPURITIES.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
     return found
