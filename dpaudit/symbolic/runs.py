@@ -125,7 +125,7 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
 
 
 class Steps:
-    """What a run of the user's own code did: its lines, numbers that variables got on a line, and returned values."""
+    """Steps of the user's own code in a run: its lines, numbers that variables got on a line, and returned values."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
