@@ -89,6 +89,7 @@ _CONSUMERS = "sorted list tuple len sum max min dict enumerate zip any all map f
 CONSUMERS = frozenset({*_CONSUMERS.split(), "dpaudit set", "dpaudit frozenset"})  # which ask for items alone
 ARGUMENTS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_CLOSURE", "BUILD_TUPLE", "MAKE_FUNCTION", "KW_NAMES"})
 TEXTS = re.compile("[<>=|]?[US][0-9]*")  # types of arrays of texts, into which anything is written as its text
+WRITING = frozenset({"fill", "put", "place", "putmask", "copyto", "itemset"})  # into arrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,20 +100,22 @@ class CodeNames:
     own: Mapping[str, Any]
     cells: Mapping[str, Any]
 
-    def impurity(self, has_formats: bool, cached: Set[str]) -> str:
+    def impurity(self, has_formats: bool, has_texts: bool, cached: Set[str]) -> str:
         """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
-        `has_formats` says whether texts with a percent sign are among the state, `cached` which attributes are values
-        that are worked out once.
+        `has_formats` and `has_texts` say whether texts with a percent sign, and arrays of texts, are among the state,
+        `cached` which attributes are values that are worked out once.
         """
-        found = next(self._impurities(has_formats, cached), None)
+        found = next(self._impurities(has_formats, has_texts, cached), None)
         return "" if found is None else f"{found[0]} ({self.code.co_filename.rpartition('/')[2]}:{found[1]})"
 
     def reaches_more(self) -> bool:
         """Tell whether it may get at more than what it names: more is shown by an order or a text, not reached."""
-        return any(said not in SHOWN for said, _ in self._impurities(False, ()))
+        return any(said not in SHOWN for said, _ in self._impurities(False, False, ()))
 
-    def _impurities(self, has_formats: bool, cached: Collection[str]) -> Iterator[tuple[str, int | None]]:
+    def _impurities(
+        self, has_formats: bool, has_texts: bool, cached: Collection[str]
+    ) -> Iterator[tuple[str, int | None]]:
         line, listed = self.code.co_firstlineno, list(instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):
@@ -123,6 +126,7 @@ class CodeNames:
             is_text |= one.opname == "FORMAT_VALUE" and (not form & 4 or bool(form & 3))
             is_text |= one.opname == "LOAD_CONST" and TEXTS.fullmatch(str(one.argval)) is not None
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
+            is_text |= has_texts and (one.opname in ("STORE_SUBSCR", "STORE_SLICE") or one.argval in WRITING)
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
             is_set = one.opname in LOADED and one.argval in VIEWS and not is_gone_through(listed, place)
             is_set |= (

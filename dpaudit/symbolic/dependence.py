@@ -113,7 +113,7 @@ class Dependence:
             if not self.state.impurity and not self._is_found(one.code):
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
         state = self.state
-        found = (one.impurity(state.has_formats, state.cached) for one in self.codes)
+        found = (one.impurity(state.has_formats, state.has_texts, state.cached) for one in self.codes)
         return next(filter(None, found), state.impurity or (IMPURITIES[-1] if len(IMPURITIES) > self._before else ""))
 
     def _is_found(self, code: types.CodeType) -> bool:

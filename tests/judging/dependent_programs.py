@@ -968,6 +968,14 @@ class OwnSet(set):
 NAMES = [str(number) for number in range(EVERY)]
 
 
+TEXTS = np.array(["a" * 70])
+
+
+def written_into(texts, value):
+    texts[0] = value
+    return texts
+
+
 def first_of_others(keys):
     return next(iter(keys ^ [""]))
 
@@ -1024,6 +1032,7 @@ OUTSIDE = {
     "address_as_a_text_of_numpys": lambda: int(np.str_(Counts())[-5:-1], 16) % EVERY == 0,
     "address_in_an_array_of_texts": lambda: int(np.asarray([of], "U70")[0][-5:-1], 16) % EVERY == 0,
     "address_in_a_type_that_is_made": lambda: int(np.asarray([of], "".join("U7"))[0][-1:], 16) % EVERY == 0,
+    "address_that_is_written_into_texts": lambda: int(written_into(TEXTS.copy(), of)[0][-5:-1], 16) % EVERY == 0,
     "address_in_a_form": lambda: int(f"{of!s:>90}"[-5:-1], 16) % EVERY == 0,
     "memory_of_an_iterator": lambda: np.nditer([NUMBERS, None]).operands[1][0] == 7.25,
     "memory_by_keywords_that_are_made": lambda: np.add(1.0, [1.0], **{"".join("where"): [False]})[0] == 7.25,
