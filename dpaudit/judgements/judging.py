@@ -181,9 +181,7 @@ class _Judging:
         self.certificate: Certificate | None = None
         self.recorded: dict[str, RecordedPair] = {}
         self.result: AuditResult | None = None
-        self.refuted: functools.partial[Judgement] | None = (
-            None  # what is decided already, while its pair is made small
-        )
+        self.refuted: functools.partial[Judgement] | None = None  # while the pair of what is decided is made small
         self.rate = ERROR_RATE
 
     @property
@@ -386,10 +384,10 @@ class _Judging:
 
     def _audited(self, pairs: Sequence[Pair]) -> AuditResult:
         options: dict[str, Any] = {"confidence": 1.0 - ERROR_RATE, "seed": self.seed, "floating_point": False}
-        if self.search is None or self.is_whole:
-            samples = self._samples(pairs, SHARES.samples)
-            return audit(self.subject, self.claim, pairs, samples=samples, **options)
-        budget = self._search_budget(pairs)
+        few = pairs if self.is_whole else pairs[: SHARES.pairs]  # where a search takes more time than is left
+        budget = 0 if self.search is None or self.is_whole else self._search_budget(pairs)
+        if self.search is None or not budget:
+            return audit(self.subject, self.claim, few, samples=self._samples(few, SHARES.samples), **options)
         first = [(pair.x, pair.x_prime) for pair in pairs[: SHARES.first]]
         # What a record can say of a pair is known here already: replays of others would take their time from the draws.
         search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=False)
@@ -434,14 +432,14 @@ class _Judging:
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
     def _search_budget(self, pairs: Sequence[Pair]) -> int:
-        """Runs of the search with draws, from the time that some calls take; `OutOfTimeError` if too few fit."""
+        """Runs of the search with draws, from the time that some calls take; 0 if too few fit and pairs are known."""
         x = pairs[0].x if pairs else None
         if x is None and self.domain is not None:
             x = self.domain.random(stream(self.seed, PLAN_DRAWS, 1))[0]
         affordable = int(SHARES.search * self.left / (self._seconds_a_run(x) + SHARES.seconds_a_draw))
-        if affordable < SHARES.smallest_search:
+        if affordable < SHARES.smallest_search and not pairs:
             raise OutOfTimeError
-        return min(affordable, SHARES.largest_search)
+        return min(affordable, SHARES.largest_search) if affordable >= SHARES.smallest_search else 0
 
     def _seconds_a_run(self, x: Any) -> float:
         """The time of one run, of some on this input."""

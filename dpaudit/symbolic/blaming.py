@@ -7,19 +7,11 @@ reader, and nothing rests on it.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
-import numpy as np
-
 from dpaudit.subjects.callables import Subject
-from dpaudit.symbolic.choices import is_own_code
-from dpaudit.symbolic.runs import Path, differing, is_within, run
+from dpaudit.symbolic.runs import Steps, differing, is_within, run
 from dpaudit.symbolic.tape import Tape
-
-MAX_STEPS = 100_000
-Step = tuple[str, str, float]  # line, variable, value
 
 
 def blamed(subject: Subject, x: Any, x_prime: Any, seed: int) -> str:
@@ -27,71 +19,24 @@ def blamed(subject: Subject, x: Any, x_prime: Any, seed: int) -> str:
 
     Empty under a debugger or a measure of coverage, which trace lines themselves.
     """
-    if sys.gettrace() is not None:
-        return ""
-    paths, ends = [], []
-    steps: list[list[Step]] = []
-    for data in (x, x_prime):
-        steps.append([])
-        path, end = _traced(subject, data, seed, steps[-1])
-        paths.append(path)
-        ends.append(end)
+    steps = (Steps(), Steps())
+    paths = [
+        run(subject, data, Tape(seed, 0, is_plain=True), own) for data, own in zip((x, x_prime), steps, strict=True)
+    ]
     found = differing(paths[0].output, paths[1].output)
     if found is not None:
-        here, there = (_always(one, value) for one, value in zip(steps, found[1:], strict=True))
+        here, there = (_always(own, value) for own, value in zip(steps, found[1:], strict=True))
         common = [line for line, name in here if (line, name) in there]
         if common:
             return common[-1]
+    # A function that hands on what another one returned is not to blame.
+    ends = [next((line for value, line in own.returned if value is own.returned[-1][0]), "") for own in steps]
     return ends[0] or ends[1]
 
 
-def _always(steps: list[Step], value: float) -> list[tuple[str, str]]:
+def _always(steps: Steps, value: float) -> list[tuple[str, str]]:
     """The lines, with a variable each, that have given this value whenever they ran."""
     found: dict[tuple[str, str], bool] = {}
-    for line, name, got in steps:
+    for line, name, got in steps.numbers:
         found[line, name] = found.get((line, name), True) and is_within([got], [value])[0]
     return [key for key, same in found.items() if same]
-
-
-def _traced(subject: Subject, data: Any, seed: int, steps: list[Step]) -> tuple[Path, str]:
-    """A run with numbers, with the values that variables of the user's code get; and the last line of all."""
-    returned: list[tuple[Any, str]] = []
-    before: dict[int, dict[str, Any]] = {}
-    lines: dict[int, int] = {}
-
-    def step(frame: Any, event: str, argument: Any) -> Any:
-        if event in ("line", "return") and len(steps) < MAX_STEPS:
-            old = before.setdefault(id(frame), {})
-            line = f"{os.path.basename(frame.f_code.co_filename)}:{lines.get(id(frame), frame.f_lineno)}"
-            for name, value in frame.f_locals.items():
-                if (
-                    isinstance(value, bool | int | float | np.bool_ | np.number)
-                    and old.get(name, _NOTHING) is not value
-                ):
-                    old[name] = value
-                    steps.append((line, name, float(value)))
-            lines[id(frame)] = frame.f_lineno
-            if event == "return":
-                returned.append((argument, f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"))
-                before.pop(id(frame), None)
-                lines.pop(id(frame), None)
-        return step
-
-    def enter(frame: Any, event: str, argument: Any) -> Any:
-        inside = is_own_code(frame.f_code.co_filename)
-        # Arguments are what was given: no line of this frame has computed them.
-        if inside:
-            before[id(frame)] = dict(frame.f_locals)
-        return step if inside else None
-
-    sys.settrace(enter)
-    try:
-        path = run(subject, data, Tape(seed, 0, is_plain=True))
-    finally:
-        sys.settrace(None)
-    # A function that hands on what another one returned is not to blame.
-    end = next((line for value, line in returned if value is returned[-1][0]), "")
-    return path, end
-
-
-_NOTHING = object()

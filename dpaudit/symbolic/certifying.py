@@ -262,7 +262,7 @@ class _Certifying:
         held = []
         for pair, claim, places, done in zip(self.pairs, self.claims, positions, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
-            if not reason and done.verdict == "kept" and raising.issuperset(places):
+            if not reason and done.verdict != "open" and raising.issuperset(places):
                 tokens = {leaf.token for place in places for leaf in explorations[place].law}
                 kinds = sorted(raised.get(token, readable(token).removeprefix("raised ")) for token in tokens)[:3]
                 reason = f"undecided, because every call raises an exception on both inputs: {' or '.join(kinds)}"

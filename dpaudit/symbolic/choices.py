@@ -16,7 +16,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 
@@ -62,14 +62,11 @@ class OpenPath:
 class Choices(abc.ABC):
     """The choices of one run: first those of a path, then new ones.
 
-    From a deadline of `time.monotonic` on the run gives way. With `is_strict`, `id` and `hash` count as randomness that
-    no draw accounts for.
+    From a deadline of `time.monotonic` on the run gives way.
     """
 
-    def __init__(
-        self, path: OpenPath, depends: Dependence | None = None, deadline: float = math.inf, is_strict: bool = True
-    ) -> None:
-        self.depends, self.deadline, self.is_strict = depends, deadline, is_strict
+    def __init__(self, path: OpenPath, depends: Dependence | None = None, deadline: float = math.inf) -> None:
+        self.depends, self.deadline = depends, deadline
         self.steps = path.steps()
         self.depth = 0
         self.mass = path.mass  # of the path to its end; only new choices change it
@@ -142,6 +139,11 @@ class Frontier:
     def pop(self) -> OpenPath:
         """The heaviest path, which is taken away."""
         return heapq.heappop(self._heap)[2]
+
+
+def weight_of(mass: Any) -> float:
+    """A mass as a double, above 0 where it is: no path is lost as its mass is rounded to 0."""
+    return max(float(mass), sys.float_info.min) if mass else 0.0
 
 
 def is_own_code(file: str) -> bool:

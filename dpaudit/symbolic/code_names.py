@@ -12,6 +12,7 @@ import dis
 import functools
 import importlib
 import itertools
+import re
 import sys
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
@@ -34,9 +35,9 @@ HARMFUL = {
     "savetxt datetime64 seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions "
     "shares_memory may_share_memory show_config show_runtime info test get_include "
     "byte_bounds array_repr array_str array2string mod as_strided recarray chararray masked_all masked_all_like "
-    "DataSource set_default_printstyle pad",
+    "DataSource set_default_printstyle pad str_ bytes_ nditer nested_iters",
     "operator": "attrgetter methodcaller mod imod is_ is_not",
-    "collections": "UserString",
+    "collections": "UserString KeysView ItemsView Set MutableSet",
     "string": "Template Formatter",
     "decimal": "getcontext setcontext",
     "types": "CodeType FunctionType ModuleType FrameType",
@@ -61,7 +62,8 @@ BUILTINS = frozenset(_BUILTINS.split())
 OF_PROCESS = (RecursionError, MemoryError, OSError, SystemError, Warning)  # exceptions
 _ATTRIBUTES = (
     "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format "
-    "format_map func_globals register cache_info flags union symmetric_difference mro _baseclass get_state"
+    "format_map func_globals register cache_info flags union symmetric_difference symmetric_difference_update mro "
+    "_baseclass get_state"
 )
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
@@ -72,18 +74,22 @@ DUNDERS = frozenset(_DUNDERS.split())
 AS_TEXT = "it makes a text, which may have an address in memory"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
-MEMORY = "it may read memory as it was found"
+MEMORY = "it may read memory as it was found, or the order of a set"
 SHOWN = frozenset({AS_TEXT, AS_SET, MEMORY})  # by an order, a text or a number; nothing is reached by it
 MISSING = object()
+IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME"})
 LOADED, SETTING = frozenset({"LOAD_ATTR", "LOAD_METHOD"}), frozenset({"STORE_ATTR", "DELETE_ATTR"})
 SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+GROWING = frozenset({"add", "update"})  # methods of sets, which are heard where they are called at once
 KEYWORDS = {"where": MEMORY, "file": AS_TEXT}  # of a call
-ASKING = frozenset({"add", "update", "discard", "remove", "clear"})  # methods of sets that show no order
-CHANGING = ASKING | {"pop", "difference_update", "intersection_update", "symmetric_difference_update"}
-BY_NAME = frozenset({"or_", "and_", "xor", "sub", "ior", "iand", "ixor", "isub"})
-IN_PLACE = frozenset({"|=", "&=", "^=", "-="})
-OF_SETS = frozenset({"|", "&", "^", "-"}) | IN_PLACE  # which make sets of the keys of dictionaries
+VIEWS = frozenset({"keys", "items"})  # of which operators make sets
+ITERATED = frozenset({"GET_ITER", "LIST_EXTEND", "CONTAINS_OP"})
+_CONSUMERS = "sorted list tuple len sum max min dict enumerate zip any all map filter iter reversed set frozenset"
+CONSUMERS = frozenset({*_CONSUMERS.split(), "dpaudit set", "dpaudit frozenset"})  # which ask for items alone
+ARGUMENTS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_CLOSURE", "BUILD_TUPLE", "MAKE_FUNCTION", "KW_NAMES"})
+TEXTS = re.compile("[<>=|]?[US][0-9]*")  # types of arrays of texts, into which anything is written as its text
+WRITING = frozenset({"fill", "put", "place", "putmask", "copyto", "itemset"})  # into arrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,13 +100,13 @@ class CodeNames:
     own: Mapping[str, Any]
     cells: Mapping[str, Any]
 
-    def impurity(self, has_formats: bool, has_sets: bool, cached: Set[str]) -> str:
+    def impurity(self, has_formats: bool, has_texts: bool, cached: Set[str]) -> str:
         """The first name in it that is not known to be harmless, as a clause with the line; empty where there is none.
 
-        `has_formats` and `has_sets` say whether texts with a percent sign, and sets, are among the state, `cached`
-        which attributes are values that are worked out once.
+        `has_formats` and `has_texts` say whether texts with a percent sign, and arrays of texts, are among the state,
+        `cached` which attributes are values that are worked out once.
         """
-        found = next(self._impurities(has_formats, has_sets, cached), None)
+        found = next(self._impurities(has_formats, has_texts, cached), None)
         return "" if found is None else f"{found[0]} ({self.code.co_filename.rpartition('/')[2]}:{found[1]})"
 
     def reaches_more(self) -> bool:
@@ -108,33 +114,33 @@ class CodeNames:
         return any(said not in SHOWN for said, _ in self._impurities(False, False, ()))
 
     def _impurities(
-        self, has_formats: bool, has_sets: bool, cached: Collection[str]
+        self, has_formats: bool, has_texts: bool, cached: Collection[str]
     ) -> Iterator[tuple[str, int | None]]:
         line, listed = self.code.co_firstlineno, list(instructions(self.code))
         has_formats |= any(one.opname == "LOAD_CONST" and "%" in str(one.argval) for one in listed)
         for place, one in enumerate(listed):
             line = one.starts_line or line
             after = listed[place + 1 : place + 40]
-            is_text = one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE") and not (one.arg or 0) & 4  # without a form
+            form = one.arg or 0  # 4 is one of a number, unless it is that of a text (1 to 3)
+            is_text = one.opname in ("FORMAT_SIMPLE", "CONVERT_VALUE")
+            is_text |= one.opname == "FORMAT_VALUE" and (not form & 4 or bool(form & 3))
+            is_text |= one.opname == "LOAD_CONST" and TEXTS.fullmatch(str(one.argval)) is not None
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
+            is_text |= has_texts and (one.opname in ("STORE_SUBSCR", "STORE_SLICE") or one.argval in WRITING)
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
-            is_set = one.opname == "BINARY_OP" and one.argrepr in OF_SETS
-            is_set = is_set and any(other.argval in ("keys", "items") for other in listed[max(place - 12, 0) : place])
-            is_set |= one.argval in BY_NAME and not {"keys", "items"}.isdisjoint(self.code.co_names)
+            is_set = one.opname in LOADED and one.argval in VIEWS and not is_gone_through(listed, place)
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not has_one_order(one.argval)
             )
-            # A change that is taken back may leave another order: methods are heard as they are called (`note_set`).
-            if has_sets:
-                is_method = one.opname in LOADED and one.argval in CHANGING and not is_called(one)
-                is_method &= not isinstance(self.own.get(str(listed[place - 1].argval)), types.ModuleType)
-                is_set |= is_method or one.argrepr in IN_PLACE or one.argval in BY_NAME
             said = AS_TEXT if is_text and not _is_raised(after) else AS_SET * is_set or self._named(one, after, asked)
             if not said and one.opname in SETTING and one.argval in cached:
                 said = f"it sets the attribute {one.argval}, which is worked out once"
-            texts = one.argval if isinstance(one.argval, tuple) else (one.argval,)
-            if not said and one.opname == "LOAD_CONST" and after[0].opname != "CALL_KW" and "where" in texts:
-                said = MEMORY  # in a dictionary that is given as keywords
+            # From Python 3.12 on one instruction loads a method that is called at once, too.
+            if one.opname == "LOAD_ATTR" and one.argval in GROWING and "NULL" not in one.argrepr:
+                owner = self.own.get(str(listed[place - 1].argval))
+                said = said or AS_SET * (not isinstance(owner, types.ModuleType))
+            if one.opname == "DICT_MERGE":
+                said = said or MEMORY  # keywords that no name shows, as "where" of an array
             if said:
                 yield said, line
 
@@ -285,13 +291,22 @@ def is_harmless(value: Any) -> bool:
 
 
 def is_as_found(value: Any) -> bool:
-    """Tell whether a value is a class of arrays that are made of memory as it is found."""
-    return isinstance(value, type) and issubclass(value, np.ndarray) and value.__new__ is np.ndarray.__new__
+    """Tell whether a value is a class of sets, or of arrays that are made of memory as it is found."""
+    if not isinstance(value, type):
+        return False
+    is_memory = issubclass(value, np.ndarray) and value.__new__ is np.ndarray.__new__
+    return is_memory or issubclass(value, set | frozenset)
 
 
-def is_called(one: dis.Instruction) -> bool:
-    """Tell whether an attribute is loaded as a method that is called at once."""
-    return one.opname == "LOAD_METHOD" or "NULL" in one.argrepr  # from Python 3.12 on one instruction does both
+def is_gone_through(listed: Sequence[dis.Instruction], place: int) -> bool:
+    """Tell whether a view of a dictionary is made and gone through at once, by a loop or one of `CONSUMERS`."""
+    called = [one for one in listed[place + 1 :] if one.opname not in ("PRECALL", "PUSH_NULL")]
+    if called[0].opname != "CALL":
+        return False
+    before = [one for one in listed[:place] if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr]
+    rest = (one.opname for one in called[1:] if one.opname not in ARGUMENTS)
+    is_consumed = bool(before) and before[-1].argval in CONSUMERS and next(rest, "").startswith("CALL")
+    return called[1].opname in ITERATED or is_consumed
 
 
 def is_compared(after: Sequence[dis.Instruction]) -> bool:
@@ -303,22 +318,6 @@ def is_compared(after: Sequence[dis.Instruction]) -> bool:
 def is_hidden(name: str) -> bool:
     is_own = name.startswith("_dpaudit_")  # of what stands for a generator
     return is_own or name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
-
-
-@functools.lru_cache(maxsize=4_096)
-def is_asked(code: types.CodeType, name: str) -> bool:
-    """Tell whether a variable with a set is asked what is in it and how much, and nothing else: no order shows."""
-    listed = [one for one in instructions(code) if one.opname not in ("PRECALL", "PUSH_NULL")]
-    loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in listed]  # by one or two names
-    places = [place for place, one in enumerate(listed) if "LOAD_FAST" in one.opname and name in loaded[place]]
-    return bool(places) and all(
-        loaded[place][-1] == name and loaded[place].count(name) == 1
-        and (
-            listed[place + 1].opname == "CONTAINS_OP" or listed[place + 1].argval in ASKING
-            or (listed[place - 1].argval == "len" and listed[place + 1].opname == "CALL")
-        )
-        for place in places
-    )  # fmt: skip
 
 
 def _is_raised(after: Sequence[dis.Instruction]) -> bool:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.code_names import MEMORY, instructions, is_as_found, is_compared
-from dpaudit.symbolic.dependence import IMPURITIES, Dependence, checked, checked_getattr, checked_hasattr
+from dpaudit.symbolic.code_names import AS_TEXT, IMPURITIES, MEMORY, instructions, is_as_found, is_compared
+from dpaudit.symbolic.dependence import Dependence, checked, checked_getattr, checked_hasattr
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.watching import unheard
@@ -74,6 +74,9 @@ def keeping_symbols(name: str) -> Callable[..., Any]:
             rest = {key: value for key, value in options.items() if key != "dtype"}
             return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])
         found = function(*arguments, **options)
+        is_text = type(found) is np.ndarray and found.dtype.kind in "US" and arguments
+        if is_text and not all(isinstance(one, str | bytes) for one in ARRAYS["array"](arguments[0], object).flat):
+            IMPURITIES.append(AS_TEXT)
         return guarded(found) if type(found) is np.ndarray and found.dtype == object and not typed else found
 
     return guard

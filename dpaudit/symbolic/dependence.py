@@ -26,12 +26,11 @@ from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.code_names import (
     AS_SET,
     AS_TEXT,
-    CHANGING,
+    IMPURITIES,
+    VIEWS,
     CodeNames,
     globals_of,
     has_one_hash,
-    has_one_order,
-    is_asked,
     is_hidden,
     is_of_own,
 )
@@ -44,7 +43,6 @@ FORMS = (
     "that are laid out otherwise (types, strides, bytes, one object in two places)"
 )
 VIEW = "an array of its outcomes may be a view of more than it shows (return a copy)"
-IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 
 
 class Dependence:
@@ -60,7 +58,6 @@ class Dependence:
         self._passed: dict[int, Any] = {}  # what libraries name, by its number
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(IMPURITIES)
-        self._set: Any = ()  # that was changed last
         self.forms: dict[str, Any] = {}  # of outputs, by their tokens
 
     def add(self, *inputs: Any) -> None:
@@ -99,19 +96,6 @@ class Dependence:
             label = f"what {code.co_name}() of a library calls"
             self.state.look([(label, part) for part in silent(named, self._passed)])
 
-    def note_set(self, changed: Any, frame: Any = None, method: str = "") -> None:
-        """Note a set that a method is about to change; its order is looked at when another one is, or at the end.
-
-        Of one that is kept between runs it may be another one after a change that is taken back.
-        """
-        if method in CHANGING and self.state.holds(changed):
-            IMPURITIES.append(AS_SET)
-        if changed is not self._set:
-            IMPURITIES.extend([] if has_one_order(self._set) else [AS_SET])
-            own = () if frame is None else frame.f_locals.items()
-            asks_alone = any(value is changed and is_asked(frame.f_code, name) for name, value in own)
-            self._set = () if asks_alone else changed
-
     def note_form(self, token: str, held: tuple[Any, ...]) -> None:
         """Note of an output what its token does not show, as whether it is an int or the float that equals it."""
         IMPURITIES.extend([] if self.forms.setdefault(token, held) == held else [FORMS])
@@ -123,14 +107,13 @@ class Dependence:
 
     def impurity(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
-        self.note_set(())
         if self.state.impurity.endswith(RAISES):  # by its name, too
             return self.state.impurity
         for one in self.codes:
             if not self.state.impurity and not self._is_found(one.code):
                 return f"it calls {one.code.co_name}(), which was not found beforehand"
         state = self.state
-        found = (one.impurity(state.has_formats, state.has_sets, state.cached) for one in self.codes)
+        found = (one.impurity(state.has_formats, state.has_texts, state.cached) for one in self.codes)
         return next(filter(None, found), state.impurity or (IMPURITIES[-1] if len(IMPURITIES) > self._before else ""))
 
     def _is_found(self, code: types.CodeType) -> bool:
@@ -152,6 +135,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
     """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
     found = getattr(owner, name, *default)
+    IMPURITIES.extend([AS_SET] if isinstance(owner, set) or name in VIEWS else [])
     if issubclass(type(owner), types.ModuleType) or type(name) is not str or is_hidden(name):
         IMPURITIES.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
     return found

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 PLACES = 50  # digits of a first try
 MAX_PLACES = 1_600
-MAX_EXPONENT = Fraction(100_000)  # epsilon beyond which e^epsilon is not computed
 
 Law = Mapping[str, Fraction]
 
@@ -82,31 +82,23 @@ def divergence_bounds(p: Known, q: Known, t: Fraction) -> tuple[Fraction, Fracti
 def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | None:
     """Tell whether the hockey-stick divergence of p from q at epsilon is above delta; None where what is left decides.
 
-    Proved either way: e^epsilon is between two fractions, and the divergence decreases in it.
+    Proved either way: the divergence falls in epsilon, so that it is above delta up to the one at which it is delta.
     """
-    if epsilon > MAX_EXPONENT:
-        # Of outcomes that q has not, every epsilon is too small; of the others, this one is as good as any.
-        endless = sum((mass for outcome, mass in p.law.items() if not q.law.get(outcome)), Fraction(0))
-        if q.left == 0 and endless > delta:
-            return True
-        epsilon_used = MAX_EXPONENT
-        _, upper = divergence_bounds(p, q, exp_bounds(epsilon_used, PLACES)[0])
-        return False if upper <= delta else None
+    lower, upper = (_exceeds(ratio_at(p, q, delta, upper=side), epsilon) for side in (False, True))
+    return True if lower else False if upper is False else None
+
+
+def _exceeds(t: Fraction | None, epsilon: Fraction) -> bool | None:
+    """Tell whether t, None for infinity, is above e^epsilon; None where many digits do not tell."""
+    if t is None or t <= 0:
+        return t is None
     places = PLACES
-    while True:
-        low, high = exp_bounds(epsilon, places)
-        lower, _ = divergence_bounds(p, q, high)
-        if lower > delta:
-            return True
-        _, upper = divergence_bounds(p, q, low)
-        if upper <= delta:
-            return False
-        # At the other end: if what is left makes the difference, more digits do not help.
-        if divergence_bounds(p, q, low)[0] <= delta and divergence_bounds(p, q, high)[1] > delta:
-            return None
-        if places >= MAX_PLACES:
-            return None
+    while places <= MAX_PLACES:
+        low, high = log_bounds(t, places)
+        if low > epsilon or high <= epsilon:
+            return low > epsilon
         places *= 2
+    return None
 
 
 def best_event(p: Known, q: Known, t: Fraction | None) -> tuple[str, ...]:
@@ -141,9 +133,9 @@ def exp_bounds(exponent: Fraction, places: int = PLACES) -> tuple[Fraction, Frac
     """
     if exponent == 0:
         return Fraction(1), Fraction(1)
-    low, high = _decimals(exponent, places)
-    context = _context(places)
-    return Fraction(low.exp(context).next_minus(context)), Fraction(high.exp(context).next_plus(context))
+    low, high = decimals(exponent, places)
+    nearest = context(places)
+    return Fraction(low.exp(nearest).next_minus(nearest)), Fraction(high.exp(nearest).next_plus(nearest))
 
 
 def log_bounds(value: Fraction, places: int = PLACES) -> tuple[Fraction, Fraction]:
@@ -155,10 +147,10 @@ def log_bounds(value: Fraction, places: int = PLACES) -> tuple[Fraction, Fractio
     >>> low == 0 < high < Fraction(1, 10**50)
     True
     """
-    context = _context(places)
-    low, high = (end.ln(context) for end in _decimals(value, places))
+    nearest = context(places)
+    low, high = (end.ln(nearest) for end in decimals(value, places))
     # The logarithm of 1 is exact, and what is next to 0 has a denominator of 10^18 digits.
-    return Fraction(low and low.next_minus(context)), Fraction(high and high.next_plus(context))
+    return Fraction(low and low.next_minus(nearest)), Fraction(high and high.next_plus(nearest))
 
 
 def epsilon_floats(t: Fraction | None) -> tuple[float, float]:
@@ -193,19 +185,15 @@ def float_above(value: Fraction) -> float:
     return -float_below(-value) + 0.0
 
 
-def _context(places: int) -> decimal.Context:
-    return decimal.Context(
-        prec=places, rounding=decimal.ROUND_HALF_EVEN, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
-    )
+@functools.lru_cache(maxsize=64)
+def context(places: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Context:
+    """A context for numbers of so many digits, and of any size."""
+    return decimal.Context(prec=places, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
 
 
-def _decimals(value: Fraction, places: int) -> tuple[decimal.Decimal, decimal.Decimal]:
+def decimals(value: Fraction, places: int) -> tuple[decimal.Decimal, decimal.Decimal]:
     """Two decimals with a fraction between them."""
-    context = _context(places + 5)
-
-    def rounded(rounding: str) -> decimal.Decimal:
-        context.rounding = rounding
-        # Both integers are exact in a context of as many digits as they have; only the quotient is rounded.
-        return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
-
-    return rounded(decimal.ROUND_FLOOR), rounded(decimal.ROUND_CEILING)
+    # Both integers are exact; only the quotient is rounded.
+    numbers = decimal.Decimal(value.numerator), decimal.Decimal(value.denominator)
+    down, up = (context(places + 5, rounding) for rounding in (decimal.ROUND_FLOOR, decimal.ROUND_CEILING))
+    return down.divide(*numbers), up.divide(*numbers)

@@ -1,4 +1,4 @@
-"""Bounds on the probability that comparisons of noise hold, where it is no sum of exponentials (`piecewise`).
+"""Bounds on the probability that comparisons of noise hold, where `piecewise` has none.
 
 * **Gumbel noise of one scale** (`of_gumbel`). With w = exp(-z / scale), which is standard exponential noise,
   z <= z' + g is w >= c w' with c = exp(-g / scale). What a leaf of a tree says of its neighbour is then a sum of
@@ -8,8 +8,6 @@
   analytic functions proves its bounds (Johansson 2018, arXiv:1802.07942). Between their knots densities are analytic.
   Tails beyond `CUTS` are left out, and their mass is added to the bounds. It needs python-flint. All noises of a tree
   must be compared with one of them, as in a sparse vector, or where the place of the largest is asked for.
-
-Each number is between two fractions, and so are sums and products.
 """
 
 from __future__ import annotations
@@ -24,11 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.symbolic.divergences import exp_bounds
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.piecewise import Comparison, CycleError, ExpSum, from_the_leaves
+from dpaudit.symbolic.piecewise import NOTHING, UNIT, Comparison, CycleError, Enclosure, from_the_leaves
 
-N_FIXED_POINT_BITS = 400  # of Gumbel noise, below its leading digit: far more than differences of a few terms lose
 PRECISION = 160  # of balls, in bits
 MAX_RELATIVE_WIDTH = Fraction(1, 2**56)  # relative width of a bound by balls
 LEFT_OUT = Fraction(1, 2**140)  # mass beyond the cuts of a noise and between two knots that are one, at most
@@ -43,61 +39,7 @@ CUTS = {
 }
 KNOTS = {"laplace": (0.0,)}  # where a density bends, within its cuts
 
-
-@dataclasses.dataclass(frozen=True)
-class Enclosure:
-    """A number between two fractions."""
-
-    low: Fraction
-    high: Fraction
-
-    def __add__(self, other: Enclosure) -> Enclosure:
-        return _rounded(self.low + other.low, self.high + other.high)
-
-    def __neg__(self) -> Enclosure:
-        return Enclosure(-self.high, -self.low)
-
-    def __mul__(self, other: Enclosure) -> Enclosure:
-        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _rounded(min(ends), max(ends))
-
-    def inverse(self) -> Enclosure:
-        """1 / the number, which is positive."""
-        return _rounded(1 / self.high, 1 / self.low)
-
-    def exp(self) -> Enclosure:
-        """e^ the number."""
-        return _rounded(exp_bounds(self.low, 120)[0], exp_bounds(self.high, 120)[1])
-
-    @property
-    def share(self) -> Fraction:
-        """The relative width; 1 or more where nothing is known."""
-        return (self.high - self.low) / self.low if self.low > 0 else Fraction(int(self.high > 0))
-
-    def __float__(self) -> float:
-        return float((self.low + self.high) / 2)
-
-
-def enclosed(value: Enclosure | ExpSum | Fraction | int) -> Enclosure:
-    """A fraction, or a sum of exponentials to 2^-300 of it."""
-    if isinstance(value, Enclosure):
-        return value
-    if isinstance(value, ExpSum):
-        return Enclosure(*value.narrow_bounds(Fraction(1, 2**300)))
-    return Enclosure(Fraction(value), Fraction(value))
-
-
-def _rounded(low: Fraction, high: Fraction) -> Enclosure:
-    """Bounds with digits as far as they matter, rounded outwards."""
-    top = max(abs(low), abs(high))
-    if not top:
-        return Enclosure(low, high)
-    unit = Fraction(2) ** (math.frexp(float(top))[1] - N_FIXED_POINT_BITS if float(top) else -2 * N_FIXED_POINT_BITS)
-    return Enclosure(math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
-
-
 Exponentials = list[tuple[Enclosure, Enclosure]]  # (a, b) of a sum of a e^(-b w)
-ONE = enclosed(1)
 
 
 def of_gumbel(scale: Fraction, nodes: Sequence[int], comparisons: Sequence[Comparison]) -> Enclosure:
@@ -112,24 +54,24 @@ def of_gumbel(scale: Fraction, nodes: Sequence[int], comparisons: Sequence[Compa
 
     def message(own: Exponentials, comparison: Comparison, is_lower: bool) -> Exponentials:
         # The leaf is w >= c w' where it is the lower one, and w <= w' / c where it is the upper one.
-        c = enclosed(-comparison.gap / scale if is_lower else comparison.gap / scale).exp()
-        ends = [(a * (b + ONE).inverse(), (b + ONE) * c) for a, b in own]
+        c = Enclosure.of((-comparison.gap if is_lower else comparison.gap) / scale).exp()
+        ends = [(a * (b + UNIT).inverse(), (b + UNIT) * c) for a, b in own]
         if is_lower:
             return ends
-        return [(_total(own), enclosed(0)), *((-a, b) for a, b in ends)]
+        return [(_total(own), NOTHING), *((-a, b) for a, b in ends)]
 
     def product(first: Exponentials, second: Exponentials) -> Exponentials:
         return [(a * c, b + d) for a, b in first for c, d in second]
 
-    start: dict[int, Exponentials] = {node: [(ONE, enclosed(0))] for node in nodes}
-    found = ONE
+    start: dict[int, Exponentials] = {node: [(UNIT, NOTHING)] for node in nodes}
+    found = UNIT
     for root in from_the_leaves(start, comparisons, product, message):
         found = found * _total(root)
     return found
 
 
 def _total(terms: Exponentials) -> Enclosure:
-    return sum((a * (b + ONE).inverse() for a, b in terms), enclosed(0))
+    return sum((a * (b + UNIT).inverse() for a, b in terms), NOTHING)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +114,7 @@ def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Encl
         if not value.is_finite():
             raise ArithmeticError("an integral has no bounds")
         low, high = (_fraction(end) for end in (value.lower(), value.upper()))
-    found = Enclosure(max(low, Fraction(0)), high + len(nodes) * LEFT_OUT)
+    found = Enclosure.of(max(low, Fraction(0)), high + len(nodes) * LEFT_OUT)
     if found.share > MAX_RELATIVE_WIDTH:
         raise ArithmeticError("the bounds are not narrow")
     return found

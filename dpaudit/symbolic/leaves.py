@@ -29,7 +29,8 @@ from dpaudit.features.unread import is_unread, parts_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.dependence import FORMS, IMPURITIES, MORE, VIEW
+from dpaudit.symbolic.code_names import IMPURITIES
+from dpaudit.symbolic.dependence import FORMS, MORE, VIEW
 from dpaudit.symbolic.program_state import is_atom
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer

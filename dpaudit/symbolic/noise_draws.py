@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.symbolic.choices import weight_of
 from dpaudit.symbolic.finite_draws import FiniteDraws
 from dpaudit.symbolic.generators import Source, noise_parameters, plain_value
 from dpaudit.symbolic.laws import Law
@@ -65,7 +66,7 @@ class NoiseDraws(FiniteDraws):
         return int(self.tape.other(self._name, [], lambda s: int.from_bytes(s.bytes(size)) % count))
 
     def choose(self, weights: Sequence[Fraction]) -> int:
-        tape, stream, doubles = self.tape, self.tape.stream(), [float(weight) for weight in weights]
+        tape, stream, doubles = self.tape, self.tape.stream(), [*map(weight_of, weights)]
         actual = int(stream.choice(len(weights), p=np.asarray(doubles) / math.fsum(doubles)))
         event = tape.add(self._name, [("p", plain_value(doubles))], ())
         if tape.is_plain:

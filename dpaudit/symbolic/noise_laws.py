@@ -1,15 +1,13 @@
 """Laws of mechanisms that compare noise of real laws and do not give it out: sparse vector, noisy maxima.
 
 A record (`dpaudit.symbolic.runs`) goes through all paths of a program whose noise is only compared with constants and
-with other noise. The probability of a path is a sum of q e^r then, with rational q and r (`Tape.exact_mass`). Where
-every path is known and no output has noise in it, the outcomes with their probabilities are the law on that input. The
-probabilities must add up to 1, which is decided without rounding: what a path misses, or counts twice, would show.
+with other noise. The probability of a path lies between bounds then (`Tape.exact_mass`). Where every path is known and
+no output has noise in it, the outcomes with their probabilities are the law on that input. Of all paths together the
+bounds must have 1 between them: what a path misses, or counts twice, would show.
 
-Gumbel and normal noise has probabilities between bounds (`dpaudit.symbolic.enclosures`): then 1 must be within them.
-
-A certificate judges fractions. Each probability is replaced by one that is below it by a share of 2^-300 at most (of
-2^-50 for bounds by balls), which moves every log ratio by as much. So a verdict is only said where a claim that is
-larger, or smaller, by 2^12 shares has it too.
+A certificate judges fractions. Each probability is replaced by its lower bound, which is below it by a share of 2^-300
+in most cases (of 2^-50 for bounds by balls), and moves every log ratio by as much. So a verdict is only said where a
+claim that is larger, or smaller, by 2^12 shares has it too.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -27,10 +25,9 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.certificate import CertifiedPair
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.divergences import Known
-from dpaudit.symbolic.enclosures import Enclosure, enclosed
 from dpaudit.symbolic.exact_judging import judge, open_pair
 from dpaudit.symbolic.leaves import Leaf
-from dpaudit.symbolic.piecewise import NOTHING, UNIT, ExpSum
+from dpaudit.symbolic.piecewise import NOTHING, Enclosure
 from dpaudit.symbolic.runs import explore
 from dpaudit.symbolic.tracing import Untraceable
 
@@ -64,13 +61,13 @@ def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until
     >>> {leaf.token: float(mass) for leaf, mass in found.law.items()}
     {'1.0': 0.5, '0.0': 0.5}
     """
-    paths = explore(subject, x, 0, is_strict=True, until=until, depends=depends, deadline=until)
+    paths = explore(subject, x, 0, until=until, depends=depends, deadline=until)
     if paths.message or paths.unknown:
         raise Untraceable(paths.message or paths.unknown)
     # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.
     if not any(path.tape.events for path in paths.known):
         raise Untraceable("no noise is drawn, or none after a first run")
-    masses: dict[str, list[ExpSum | Enclosure]] = {}
+    bounds: dict[str, Enclosure] = {}
     for path in paths.known:
         if time.monotonic() > until:
             raise Untraceable("the probabilities of its paths take more time than is left")
@@ -79,19 +76,12 @@ def noise_law(subject: Subject, x: Any, depends: Dependence | None = None, until
             raise Untraceable("noise is part of an output")
         if mass is None:
             raise Untraceable("the probability of a path is not known exactly")
-        masses.setdefault(path.token, []).append(mass)
-    whole = _sum([mass for own in masses.values() for mass in own])
-    if (whole - UNIT).terms if isinstance(whole, ExpSum) else not whole.low <= 1 <= whole.high:
+        bounds[path.token] = bounds.get(path.token, NOTHING) + mass
+    whole = sum(bounds.values(), NOTHING)
+    if not whole.low <= 1 <= whole.high:
         raise Untraceable("the probabilities of its paths do not add up to 1")
-    bounds = {token: enclosed(_sum(own)) for token, own in masses.items()}
-    law = {Leaf(token): bound.low for token, bound in bounds.items() if bound.high > 0}
-    return NoiseLaw(x, law, paths.runs, max(bound.share for bound in bounds.values()))
-
-
-def _sum(masses: Sequence[ExpSum | Enclosure]) -> ExpSum | Enclosure:
-    exact = sum((mass for mass in masses if isinstance(mass, ExpSum)), NOTHING)
-    others = [mass for mass in masses if isinstance(mass, Enclosure)]
-    return sum(others, enclosed(exact)) if others else exact
+    law = {Leaf(token): Fraction(bound.low) for token, bound in bounds.items() if bound}
+    return NoiseLaw(x, law, paths.runs, Fraction(max(bound.share for bound in bounds.values())))
 
 
 def judge_noise(pair: Pair, claim: Claim, first: NoiseLaw, second: NoiseLaw, rounding: Fraction) -> CertifiedPair:

@@ -1,13 +1,11 @@
 """Noises that are compared with each other: the probability that they lie in an order, and numbers that do.
 
-A component is a tree of comparisons of multiples of noises, each of which may lie in an interval. Its probability is a
-sum of exponentials for Laplace, exponential and uniform noise (`piecewise`), and between bounds for other noise
-(`enclosures`).
+A component is a tree of comparisons of multiples of noises, each of which may lie in an interval. Its probability lies
+between bounds: those of `piecewise` for Laplace, exponential and uniform noise, and those of `enclosures` for others.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
@@ -16,11 +14,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.symbolic.enclosures import CUTS, Enclosure, Node, of_any, of_gumbel, stars
+from dpaudit.symbolic.choices import weight_of
+from dpaudit.symbolic.enclosures import CUTS, MAX_RELATIVE_WIDTH, Node, of_any, of_gumbel, stars
 from dpaudit.symbolic.laws import FAMILIES as LAWS
-from dpaudit.symbolic.piecewise import FAMILIES, Comparison, CycleError, ExpSum, Piecewise, density, probability
+from dpaudit.symbolic.piecewise import (
+    FAMILIES,
+    MAX_PLACES,
+    PLACES,
+    Comparison,
+    CycleError,
+    Enclosure,
+    Piecewise,
+    density,
+    probability,
+)
 
-MAX_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
+MAX_EXACT = 8  # noises in one tree: their densities have up to 2^8 terms a piece
 # Of the logarithm of a density, per scale, within the cuts of the law.
 RATES = {"laplace": 1.0, "exponential": 1.0, "logistic": 1.0, "normal": 18.0, "gumbel": 165.0}
 PANELS = 180  # of an integral by quadrature, in the range of a law
@@ -35,12 +44,12 @@ class Component:
     nodes: tuple[tuple[int, Node], ...]
     comparisons: tuple[Comparison, ...]
 
-    def mass(self) -> ExpSum | Enclosure | None:
+    def mass(self) -> Enclosure | None:
         """The probability that all comparisons hold; None where it is not known."""
         nodes = dict(self.nodes)
         try:
             if all(node.law.family in FAMILIES for node in nodes.values()) and len(nodes) <= MAX_EXACT:
-                return probability({number: _density(node) for number, node in nodes.items()}, self.comparisons)
+                return self._in_pieces(PLACES)
             scales = {Fraction(node.law.scale) * node.factor for node in nodes.values()}
             is_gumbel = all(node.law.family == "gumbel" and node.is_free for node in nodes.values())
             if is_gumbel and len(scales) == 1 and min(scales) > 0:
@@ -48,6 +57,13 @@ class Component:
             return of_any(nodes, self.comparisons)
         except (CycleError, ArithmeticError):
             return None
+
+    def _in_pieces(self, places: int) -> Enclosure | None:
+        """The same by `piecewise`, with as many digits as narrow bounds take."""
+        found = probability({number: _density(node, places) for number, node in self.nodes}, self.comparisons)
+        if found.share <= MAX_RELATIVE_WIDTH:
+            return found
+        return self._in_pieces(4 * places) if places < MAX_PLACES else None
 
     def growth(self) -> float:
         """By how much, at most, the logarithm of the probability grows with a gap; infinite where that is not known.
@@ -107,8 +123,7 @@ def mass_of(component: Component, is_quick: bool = False) -> tuple[float, float]
     if not is_quick or all(node.law.family in (*FAMILIES, "gumbel") for _, node in component.nodes):
         found = component.mass()
         if found is not None:
-            with contextlib.suppress(ArithmeticError):
-                return float(found), 0.0
+            return weight_of(found), 0.0
     value = by_quadrature(component)
     if is_quick:
         return value, QUADRATURE
@@ -193,8 +208,8 @@ def connected(nodes: set[int], comparisons: Sequence[Comparison]) -> set[int]:
     return found
 
 
-def _density(node: Node) -> Piecewise:
-    found = density(node.law.family, Fraction(node.law.scale) * abs(node.factor))
+def _density(node: Node, places: int) -> Piecewise:
+    found = density(node.law.family, Fraction(node.law.scale) * abs(node.factor), places)
     found = found.mirrored() if node.factor < 0 else found
     if node.is_free:
         return found

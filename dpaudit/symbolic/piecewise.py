@@ -1,113 +1,118 @@
-"""Exact integrals of Laplace, exponential and uniform noise that is compared with other noise.
+"""Integrals of Laplace, exponential and uniform noise that is compared with other noise, between bounds.
 
 Densities and masses of these laws are, piece by piece, sums of c x^p e^(r x), with rational ends of pieces and rational
 r. Products, antiderivatives and moves of such functions are of the same kind. So the probability of every set of
 comparisons `y <= z + c` that forms a tree (an answer of a sparse vector with its threshold, the best so far of a noisy
-maximum with the next number) is a number of the form
-
-    sum of q e^r,  q and r rational,
-
-and no step rounds it. Whether one is above another is decided too: by the theorem of Lindemann and Weierstrass the
-exponentials of different rational numbers are linearly independent over the rational numbers, so that such a sum is 0
-only where all its q are; any other has a sign that enough digits show.
-
-Source: Baker (1975), Transcendental Number Theory, theorem 1.4 (Lindemann and Weierstrass).
+maximum with the next number) is a number that sums, products and exponentials lead to. Each number on the way lies
+between two decimals (`Enclosure`), of as many digits as the result needs (`PLACES`). What is 0 is so without rounding:
+beyond a support there are no pieces.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-from dpaudit.symbolic.divergences import exp_bounds
+from dpaudit.symbolic.divergences import context, decimals
 
-PLACES = 30  # digits of a first try
+PLACES = 120  # digits of a first try: far more than differences of a few terms lose
 MAX_PLACES = 2_000
-BOUND_TOLERANCE = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
 ZERO = Fraction(0)
 FAMILIES = ("laplace", "exponential", "uniform")
 
 
-class ExpSum:
-    """A sum of q e^r, with rational q and r: `terms` maps r to q.
+@dataclasses.dataclass(frozen=True)
+class Enclosure:
+    """A number between two decimals; what is computed of it has so many digits, and is rounded outwards.
 
     Examples
     --------
-    >>> half = ExpSum.of(Fraction(1, 2))
-    >>> float(half.times_exp(Fraction(1)) - half), float(half - half)
-    (0.8591409142295227, 0.0)
+    >>> half = Enclosure.of(Fraction(1, 2))
+    >>> float(half.times_exp(Fraction(1)) + -half), bool(half + -half)
+    (0.8591409142295227, False)
     """
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: Mapping[Fraction, Fraction]) -> None:
-        self.terms = {r: q for r, q in terms.items() if q}
+    low: Decimal
+    high: Decimal
+    places: int = PLACES
 
     @classmethod
-    def of(cls, value: Fraction) -> ExpSum:
-        """A rational number."""
-        return cls({ZERO: value})
+    def of(cls, low: Fraction, high: Fraction | None = None, places: int = PLACES) -> Enclosure:
+        """A fraction, or a number between two."""
+        return cls(decimals(low, places)[0], decimals(low if high is None else high, places)[1], places)
 
-    def __add__(self, other: ExpSum) -> ExpSum:
-        terms = dict(self.terms)
-        for r, q in other.terms.items():
-            terms[r] = terms.get(r, ZERO) + q
-        return ExpSum(terms)
+    def __bool__(self) -> bool:
+        return bool(self.low or self.high)
 
-    def __sub__(self, other: ExpSum) -> ExpSum:
-        return self + other.scaled(Fraction(-1))
+    def __add__(self, other: Enclosure) -> Enclosure:
+        down, up, places = self._rounding(other)
+        return Enclosure(down.add(self.low, other.low), up.add(self.high, other.high), places)
 
-    def __mul__(self, other: ExpSum) -> ExpSum:
-        terms: dict[Fraction, Fraction] = {}
-        for (r, q), (s, p) in itertools.product(self.terms.items(), other.terms.items()):
-            terms[r + s] = terms.get(r + s, ZERO) + q * p
-        return ExpSum(terms)
+    def __neg__(self) -> Enclosure:
+        return Enclosure(self.high.copy_negate(), self.low.copy_negate(), self.places)
 
-    def scaled(self, factor: Fraction) -> ExpSum:
+    def __mul__(self, other: Enclosure) -> Enclosure:
+        down, up, places = self._rounding(other)
+        ends = [(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        low, high = min(down.multiply(a, b) for a, b in ends), max(up.multiply(a, b) for a, b in ends)
+        return Enclosure(low, high, places)
+
+    def _rounding(self, other: Enclosure) -> tuple[Context, Context, int]:
+        places = max(self.places, other.places)
+        return context(places, ROUND_FLOOR), context(places, ROUND_CEILING), places
+
+    def scaled(self, factor: Fraction) -> Enclosure:
         """A rational multiple."""
-        return ExpSum({r: q * factor for r, q in self.terms.items()})
+        return self * Enclosure.of(factor, places=self.places)
 
-    def times_exp(self, exponent: Fraction) -> ExpSum:
+    def times_exp(self, exponent: Fraction) -> Enclosure:
         """The product with e^exponent."""
-        return ExpSum({r + exponent: q for r, q in self.terms.items()})
+        return self * _power(exponent, self.places)
 
-    def bounds(self, places: int = PLACES) -> tuple[Fraction, Fraction]:
-        """Two fractions with the number between them, from exponentials with so many digits."""
-        low = high = ZERO
-        for r, q in self.terms.items():
-            ends = [q * end for end in exp_bounds(r, places)]
-            low, high = low + min(ends), high + max(ends)
-        return low, high
+    def inverse(self) -> Enclosure:
+        """1 / the number, which is positive."""
+        down, up, places = self._rounding(self)
+        return Enclosure(down.divide(Decimal(1), self.high), up.divide(Decimal(1), self.low), places)
 
-    def narrow_bounds(self, tolerance: Fraction = BOUND_TOLERANCE) -> tuple[Fraction, Fraction]:
-        """Bounds of the number with one sign, at most that share of it apart; `ArithmeticError` after many digits."""
-        places = PLACES
-        while places <= MAX_PLACES:
-            low, high = self.bounds(places)
-            if low == high or (low * high > 0 and high - low <= tolerance * min(abs(low), abs(high))):
-                return low, high
-            places *= 2
-        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MAX_PLACES:,} digits")
+    def exp(self) -> Enclosure:
+        """e^ the number."""
+        if not self:
+            return UNIT
+        nearest = context(self.places)  # `exp` of decimals is correctly rounded, to the nearest one
+        low, high = (end.exp(nearest) for end in (self.low, self.high))
+        return Enclosure(low.next_minus(nearest), high.next_plus(nearest), self.places)
+
+    @property
+    def share(self) -> Decimal:
+        """The relative width; 1 or more where nothing is known."""
+        up = context(self.places, ROUND_CEILING)
+        return up.divide(up.subtract(self.high, self.low), self.low) if self.low > 0 else Decimal(int(self.high > 0))
 
     def __float__(self) -> float:
-        low, high = self.narrow_bounds()
-        return float((low + high) / 2)
+        nearest = context(self.places)  # a fraction of one that is far out has too many digits
+        return float(nearest.divide(nearest.add(self.low, self.high), Decimal(2)))
 
 
-NOTHING, UNIT = ExpSum({}), ExpSum.of(Fraction(1))
-Piece = Mapping[tuple[int, Fraction], ExpSum]  # (p, r): coefficient of x^p e^(r x)
+@functools.lru_cache(maxsize=4_096)
+def _power(exponent: Fraction, places: int) -> Enclosure:
+    return Enclosure.of(exponent, places=places).exp()
+
+
+NOTHING, UNIT = (Enclosure(Decimal(value), Decimal(value)) for value in (0, 1))
+Piece = Mapping[tuple[int, Fraction], Enclosure]  # (p, r): coefficient of x^p e^(r x)
 
 
 def _add(pieces: Iterable[Piece]) -> Piece:
-    found: dict[tuple[int, Fraction], ExpSum] = {}
+    found: dict[tuple[int, Fraction], Enclosure] = {}
     for piece in pieces:
         for key, value in piece.items():
             found[key] = found[key] + value if key in found else value
-    return {key: value for key, value in found.items() if value.terms}
+    return {key: value for key, value in found.items() if value}
 
 
 def _product(first: Piece, second: Piece) -> Piece:
@@ -131,7 +136,7 @@ def _antiderivative(piece: Piece) -> Piece:
     return _add(parts())
 
 
-def _at(piece: Piece, x: Fraction) -> ExpSum:
+def _at(piece: Piece, x: Fraction) -> Enclosure:
     return sum((c.scaled(x**p).times_exp(r * x) for (p, r), c in piece.items()), NOTHING)
 
 
@@ -190,13 +195,13 @@ class Piecewise:
         sofar, found = NOTHING, []
         for k, piece in enumerate(self.pieces):
             whole = _antiderivative(piece)
-            constant = sofar - _at(whole, self.knots[k - 1]) if k else NOTHING
+            constant = sofar + -_at(whole, self.knots[k - 1]) if k else NOTHING
             found.append(_add([whole, {(0, ZERO): constant}]))
             if k < len(self.knots):
                 sofar = _at(found[-1], self.knots[k])
         return Piecewise(self.knots, tuple(found))
 
-    def total(self) -> ExpSum:
+    def total(self) -> Enclosure:
         """The integral over the real line."""
         last = self.below().pieces[-1]
         if any((p, r) != (0, ZERO) and r >= 0 for p, r in last):
@@ -208,18 +213,19 @@ class Piecewise:
         return self.mirrored().below().mirrored()
 
 
-def density(family: str, scale: Fraction) -> Piecewise:
-    """The density of noise of one of `FAMILIES` around 0, or from 0 on."""
+def density(family: str, scale: Fraction, places: int = PLACES) -> Piecewise:
+    """The density of noise of one of `FAMILIES` around 0, or from 0 on; numbers of it have so many digits."""
     rate = 1 / scale
-    right: Piece = {(0, -rate): ExpSum.of(rate)}
+    height = Enclosure.of(rate, places=places)
+    right: Piece = {(0, -rate): height}
     if family == "laplace":
-        half = ExpSum.of(rate / 2)
+        half = Enclosure.of(rate / 2, places=places)
         return Piecewise((ZERO,), ({(0, rate): half}, {(0, -rate): half}))
     if family == "exponential":
         return Piecewise((ZERO,), ({}, right))
     if family != "uniform":
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    return Piecewise((ZERO, scale), ({}, {(0, ZERO): ExpSum.of(rate)}, {}))
+    return Piecewise((ZERO, scale), ({}, {(0, ZERO): height}, {}))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +241,7 @@ class CycleError(Exception):
     """Comparisons that form no tree."""
 
 
-def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison]) -> ExpSum:
+def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison]) -> Enclosure:
     """P(all comparisons hold), for independent noise with these densities (each with its own mass).
 
     Each leaf of a tree is integrated for a given value of the node that it is compared with, which leaves a function of

@@ -83,7 +83,7 @@ class State:
     """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
-        self.impurity, self.has_formats, self.has_sets = "", False, False
+        self.impurity, self.has_formats, self.has_texts = "", False, False
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
         self.codes: set[tuple[str, int]] = set()  # file and line of all functions
@@ -114,7 +114,6 @@ class State:
                         self._impure_if(not as_printed, f"it holds {value.__qualname__}")
                     continue
                 self._known[key] = value  # kept, so that its number stays its own
-                self.has_sets |= name not in (COPIED, UNNAMED) and issubclass(type(value), set)
                 waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
                 if len(self._holders) > MAX_HOLDERS or self._bytes > MAX_BYTES:
                     self.impurity = "it holds more than is looked at after each call"
@@ -185,10 +184,6 @@ class State:
         """Tell whether a generator has drawn since it was found."""
         return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
 
-    def holds(self, value: Any) -> bool:
-        """Tell whether a value is kept between runs."""
-        return (False, id(value)) in self._known
-
     @property
     def cached(self) -> set[str]:
         """The names of values that are worked out once."""
@@ -251,6 +246,7 @@ class State:
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
             self._bytes += plain.nbytes * (name != COPIED)
+            self.has_texts |= plain.dtype.kind in "USV"
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._impure_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
@@ -265,6 +261,8 @@ class State:
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
         found = [] if base is None else self._hold(name, lambda: list(base.__iter__(value)))
         is_ordered = base not in (set, frozenset) or has_one_order([part for _, part in found])
+        # A change that is taken back may leave another order.
+        is_ordered &= base is not set or name in (COPIED, UNNAMED)
         self._impure_if(not is_ordered, f"it holds {A_SET}")
         return found
 

@@ -124,6 +124,34 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
     return generator
 
 
+class Steps:
+    """Steps of the user's own code in a run: its lines, numbers that variables got on a line, and returned values."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.numbers: list[tuple[str, str, float]] = []  # line, variable, value
+        self.returned: list[tuple[Any, str]] = []
+        self._before: dict[int, dict[str, Any]] = {}  # variables of the calls that go on
+        self._lines: dict[int, str] = {}
+
+    def enter(self, frame: FrameType) -> None:
+        """Note a call: no line of it has computed its arguments."""
+        self._before[id(frame)] = dict(frame.f_locals)
+
+    def note(self, frame: FrameType, event: str, argument: Any) -> None:
+        """Note what has changed since the step before."""
+        line, old = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}", self._before[id(frame)]
+        for name, value in frame.f_locals.items():
+            if isinstance(value, bool | int | float | np.bool_ | np.number) and old.get(name, self) is not value:
+                self.numbers.append((self._lines.get(id(frame), line), name, float(value)))
+            old[name] = value
+        self.lines.append(line)
+        self._lines[id(frame)] = line
+        if event == "return":
+            self.returned.append((argument, line))
+            del self._before[id(frame)], self._lines[id(frame)]
+
+
 class Way:
     """A digest of the instructions of the user's own code that a run made, in their order, up to `MAX_STEPS`.
 
@@ -132,8 +160,8 @@ class Way:
     trace lines themselves.
     """
 
-    def __init__(self, lines: list[str] | None = None) -> None:
-        self.digest, self.steps, self.lines = 0, 0, lines
+    def __init__(self, steps: Steps | None = None) -> None:
+        self.digest, self.count, self.steps = 0, 0, steps
 
     def __enter__(self) -> Way:
         self.is_free = sys.gettrace() is None
@@ -146,26 +174,28 @@ class Way:
             sys.settrace(None)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if self.steps >= MAX_STEPS or not _is_own(frame.f_code.co_filename):
+        if self.count >= MAX_STEPS or not _is_own(frame.f_code.co_filename):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if self.steps is not None:
+            self.steps.enter(frame)
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode" and self.steps < MAX_STEPS:
-            self.steps += 1
+        if event in ("opcode", "return") and self.count < MAX_STEPS and self.steps is not None:
+            self.steps.note(frame, event, argument)
+        if event == "opcode" and self.count < MAX_STEPS:
+            self.count += 1
             self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
-            if self.lines is not None:
-                self.lines.append(f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}")
         return self._step
 
 
 _is_own = functools.lru_cache(maxsize=4_096)(is_own_code)
 
 
-def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) -> Path:
-    """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
-    way = Way(lines)
+def run(subject: Subject, x: Any, tape: Tape, steps: Steps | None = None) -> Path:
+    """Run a subject once on a tape; `steps` gets those of the user's own code."""
+    way = Way(steps)
     found = _run(subject, x, tape, way)
     changed = "" if tape.depends is None or tape.is_quick else tape.depends.changed()
     problem = found.problem or (f"{changed}." if changed else "")
@@ -213,7 +243,6 @@ def explore(
     x: Any,
     seed: int,
     most_paths: int = MAX_PATHS,
-    is_strict: bool = False,
     until: float = math.inf,
     depends: Dependence | None = None,
     deadline: float = math.inf,
@@ -224,7 +253,7 @@ def explore(
     """
     depends = depends or Dependence(subject.mechanism)
     depends.add(x)
-    tape = functools.partial(Tape, seed, is_strict=is_strict, depends=depends, deadline=deadline)
+    tape = functools.partial(Tape, seed, depends=depends, deadline=deadline)
     plain = run(subject, x, tape(0, is_plain=True))
     if plain.tape.is_late:
         return Paths(plain, plain, (), 1.0, 1, plain.problem)
@@ -238,11 +267,11 @@ def explore(
     if unseen and not message:
         message = f"it has randomness that is not recorded: {unseen}."
     # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
-    if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
+    if not message and (moved or not _are_alike(plain, again)):
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
     if not message and any(role == "seed" for _, role in subject.keywords):
         count += 1
-        if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
+        if not _end_alike(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
             message = "it makes noise of its seed that is not recorded."
     for number in range(N_CHECK_RUNS):
         if message:
@@ -251,10 +280,8 @@ def explore(
         if number:
             one, other = run(subject, x, tape(number)), run(subject, x, tape(number, is_plain=True))
             count += 2
-        if one.problem or not _are_equal(one, other):
+        if one.problem or not _end_alike(one, other) or one.way != other.way:
             message = one.problem or _how_lost(subject, x, one, other)
-        elif one.way != other.way:
-            message = _how_lost(subject, x, one, other)
     known: list[Path] = []
     left, unknown = 1.0, ""
     if not message and not first.is_known:
@@ -273,16 +300,17 @@ def explore(
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
     """Tell whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
     tape = paths.plain.tape
-    again = run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict, deadline=tape.deadline))
-    return _calls(paths.plain) == _calls(again) and paths.plain.way == again.way and _are_equal(paths.plain, again)
+    again = run(subject, x, Tape(tape.seed, 0, is_plain=True, deadline=tape.deadline))
+    return _are_alike(paths.plain, again)
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     """Difference of a run with symbols from the one with numbers, with the line where they part."""
-    steps: tuple[list[str], list[str]] = ([], [])
-    for path, lines in zip((one, other), steps, strict=True):
-        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), lines)
-    common = [a for a, b in itertools.takewhile(lambda both: both[0] == both[1], zip(*steps, strict=False))]
+    steps = (Steps(), Steps())
+    for path, own in zip((one, other), steps, strict=True):
+        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), own)
+    both = zip(*(own.lines for own in steps), strict=False)
+    common = [a for a, _ in itertools.takewhile(lambda lines: lines[0] == lines[1], both)]
     place = one.place or other.place or (common[-1] if common and one.way != other.way else "")
     at = f" (line {place})" if place else ""
     if one.raised and not other.raised:
@@ -318,20 +346,18 @@ def _paths(
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
     """Tell whether a run with the numbers of a path makes the same calls and gives the same output."""
     first = path.tape
-    tape = Tape(
-        first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict, deadline=first.deadline
-    )
-    plain = run(subject, x, tape)
-    calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
-    return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
+    tape = Tape(first.seed, first.run, is_plain=True, replayed=first, deadline=first.deadline)
+    return _are_alike(path, run(subject, x, tape))
 
 
-def _calls(path: Path) -> list[str]:
-    return [f"{event} {event.place}" for event in path.tape.events]
+def _are_alike(first: Path, second: Path) -> bool:
+    """Tell whether two runs on the same noise made the same calls, went the same way and ended alike."""
+    calls = [[f"{event} {event.place}" for event in one.tape.events] for one in (first, second)]
+    return calls[0] == calls[1] and first.way == second.way and _end_alike(first, second)
 
 
-def _are_equal(first: Path, second: Path) -> bool:
-    """Tell whether two runs on the same noise ended in the same way, up to rounding; notes of what form that is."""
+def _end_alike(first: Path, second: Path) -> bool:
+    """Tell whether two runs ended in the same way, up to rounding; notes in which form one with symbols would have."""
     if first.tape.depends is not None and not first.tape.is_plain:
         first.tape.depends.note_form(f"{first.token} with numbers", second.form)
     if first.output is None or second.output is None:

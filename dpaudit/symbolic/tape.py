@@ -34,11 +34,11 @@ from dpaudit.errors import DpauditError
 from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.dependence import Dependence
-from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
+from dpaudit.symbolic.enclosures import Node
 from dpaudit.symbolic.generators import Event
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.orders import Component, connected, mass_of, needed
-from dpaudit.symbolic.piecewise import Comparison, ExpSum
+from dpaudit.symbolic.piecewise import Comparison, Enclosure
 from dpaudit.symbolic.watching import unheard
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
@@ -96,12 +96,11 @@ class Tape(Choices):
         is_plain: bool = False,
         salt: int = 0,
         replayed: Tape | None = None,
-        is_strict: bool = False,
         is_quick: bool = False,
         depends: Dependence | None = None,
         deadline: float = math.inf,
     ) -> None:
-        super().__init__(path, depends, deadline, is_strict)
+        super().__init__(path, depends, deadline)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
         self.salt, self.replayed, self.is_quick = salt, replayed, is_quick
         self.events: list[Event] = []
@@ -338,8 +337,8 @@ class Tape(Choices):
             left -= nodes
             yield nodes
 
-    def exact_mass(self) -> ExpSum | Enclosure | None:
-        """The probability of the run, exactly or between bounds; None where that is not known.
+    def exact_mass(self) -> Enclosure | None:
+        """The probability of the run, between bounds; None where that is not known.
 
         Of its choices it is a fraction, of noises that were compared with constants that of an interval, of noises that
         were compared with each other an integral.
@@ -349,15 +348,12 @@ class Tape(Choices):
         reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
         if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.relative_error() > MAX_RELATIVE_ERROR:
             return None
-        found: ExpSum | Enclosure = ExpSum.of(self.factor)
+        found = Enclosure.of(self.factor)
         for nodes in self._components():
             mass = self._component(nodes).mass()
             if mass is None:
                 return None
-            if isinstance(found, ExpSum) and isinstance(mass, ExpSum):
-                found = found * mass
-            else:
-                found = enclosed(found) * enclosed(mass)
+            found = found * mass
         return found
 
     def probability(self, without: Collection[int] = ()) -> float:

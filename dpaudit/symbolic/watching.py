@@ -29,6 +29,7 @@ from typing import Any
 from dpaudit.subjects.call_limits import interrupted
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.choices import Choices
+from dpaudit.symbolic.code_names import AS_SET, GROWING, IMPURITIES
 from dpaudit.symbolic.generators import PythonRng
 from dpaudit.symbolic.identities import compares_identity
 
@@ -68,7 +69,7 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
     """While a run goes on; tells it of other randomness, and where its deadline has long passed.
 
     With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then the
-    module `random` does not, which is led to the run, nor `id` and `hash` unless the run is strict.
+    module `random` does not, which is led to the run.
     """
     calls = 0
 
@@ -88,9 +89,9 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
                 run.suspend()
             return
         own = getattr(function, "__self__", None)
-        if type(own) is set and run.depends is not None and is_users(frame.f_code.co_filename):
-            run.depends.note_set(own, frame, function.__name__)
-        reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
+        if type(own) is set and function.__name__ in GROWING and is_users(frame.f_code.co_filename):
+            IMPURITIES.append(AS_SET)
+        reason = "" if run.is_over else _reason(frame, function, reads)
         if reason:
             if not reads:  # the run ends here
                 sys.setprofile(None)
@@ -111,7 +112,7 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
                 run.mark_unseen("the hook that sees calls was taken away")
 
 
-def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> str:
+def _reason(frame: FrameType, function: Any, reads: bool) -> str:
     owner = type(getattr(function, "__self__", None))
     # A face loses its state itself where that is read; what else is asked of its base goes past its methods.
     is_past = issubclass(owner, PythonRng if reads else _random.Random)
@@ -123,8 +124,7 @@ def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> st
         return ""
     if function in OPENING:  # taken before the run, so that the name of the file is not seen
         return "a file is opened by a name that was taken for open()"
-    is_heard = is_strict or function not in OF_PROCESS
-    return reason_of_reading(function) or (reason_of_call(frame, function) if is_heard else "")
+    return reason_of_reading(function) or reason_of_call(frame, function)
 
 
 @contextlib.contextmanager

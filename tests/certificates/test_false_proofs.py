@@ -356,15 +356,18 @@ def test_numpys_numbers_go_their_own_way():
 
 def test_numpys_errors_have_numpys_texts():
     def wrong_ends(x, rng):
-        return rng.uniform(3, -3) if x else rng.integers(0)
+        return 0 if rng.random() < 0.5 else rng.uniform(3, -3) if x else rng.integers(0)
 
     event = dpaudit.certify(wrong_ends, "eps=1", [(0, 1)]).pairs[0].event
     assert event.outcomes[0] in ("raised ValueError ('high - low < 0')", "raised ValueError ('high <= 0')")
 
 
-def test_a_program_that_only_raises_is_not_called_private():
+def test_of_a_program_that_only_raises_nothing_is_proved():
     def broken(data, rng):
         raise ValueError("no column")
+
+    def broken_otherwise(data, rng):
+        raise ValueError(f"no column {data}")
 
     def on_one_input(data, rng):
         return 1 // data if rng.random() < 0.5 else 0
@@ -373,6 +376,7 @@ def test_a_program_that_only_raises_is_not_called_private():
     assert result.verdict == "open"
     place = f"broken (test_false_proofs.py, line {broken.__code__.co_firstlineno + 1})"
     assert result.pairs[0].reason.endswith(f"an exception on both inputs: ValueError: no column in {place}.")
+    assert "an exception on both" in dpaudit.certify(broken_otherwise, "eps=1", [(0, 1)]).pairs[0].reason
     assert dpaudit.certify(on_one_input, "eps=1", [(0, 1)]).verdict == "violated"
 
 
@@ -424,7 +428,7 @@ BITS = np.array([0x7FF8000000000001, 0x7FF8000000000002], np.uint64).view(float)
         (math.nan, -math.nan),
         ([math.nan], [-math.nan]),
         ({1: 0}, {1.0: 0}),
-        ({1}, {1.0}),
+        (frozenset({1}), frozenset({1.0})),
         (np.array(1.0), 1.0),
     ],
     ids=[

@@ -7,6 +7,7 @@ wrong with probability at most 1e-6 in each certificate (`dpaudit.symbolic.real_
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import dpaudit
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic import noise_laws
 from dpaudit.symbolic.noise_laws import noise_law
-from dpaudit.symbolic.piecewise import ExpSum
+from dpaudit.symbolic.piecewise import Enclosure
 from dpaudit.symbolic.tape import Tape
 from dpaudit.symbolic.tracing import Untraceable
 
@@ -185,10 +186,24 @@ def test_what_the_law_of_noise_misses_is_refused(mechanism):
 
 def test_paths_that_do_not_add_up_to_1_are_refused(monkeypatch):
     right = Tape.exact_mass
-    tiny = ExpSum.of(noise_laws.SLACK)
+    tiny = Enclosure.of(noise_laws.SLACK)
     monkeypatch.setattr(Tape, "exact_mass", lambda tape: right(tape) + tiny)
     with pytest.raises(Untraceable, match="do not add up to 1"):
         noise_law(as_subject(above), 0.0)
+
+
+def far_below(x, rng):
+    return bool(rng.laplace() > x + rng.laplace())
+
+
+def never_all(x, rng):
+    return bool(rng.laplace() > x), int(rng.binomial(40, 1e-10)) == 40
+
+
+@pytest.mark.parametrize(("mechanism", "outcomes"), [(far_below, 2), (never_all, 4)])
+def test_an_outcome_of_less_than_the_least_double_is_in_the_law(mechanism, outcomes):
+    law = noise_law(as_subject(mechanism), 800.0 if outcomes == 2 else 0.0).law  # e^-800, or 1e-400
+    assert len(law) == outcomes and 0 < min(law.values()) < Fraction(1, 10**340)
 
 
 LEVEL = 1e-10  # of one law: 50 right ones are all said to be right but with probability 5e-9

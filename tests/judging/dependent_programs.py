@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import collections.abc
 import contextlib
 import copy
 import copyreg
@@ -960,6 +961,25 @@ def made(name):
 
 
 # Read from outside, and what depends on the process.
+class OwnSet(set):
+    pass
+
+
+NAMES = [str(number) for number in range(EVERY)]
+
+
+TEXTS = np.array(["a" * 70])
+
+
+def written_into(texts, value):
+    texts[0] = value
+    return texts
+
+
+def first_of_others(keys):
+    return next(iter(keys ^ [""]))
+
+
 OUTSIDE = {
     "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
     "address": lambda: id(object()) // 16 % EVERY == 0,
@@ -1005,6 +1025,25 @@ OUTSIDE = {
     "directory_of_the_process": lambda: contextlib.ExitStack().enter_context(contextlib.chdir(".")) == EVERY,
     "memory_beyond_an_array": lambda: np.lib.stride_tricks.as_strided(NUMBERS, (99,))[98] == 7.25,
     "address_by_an_operator": lambda: int(operator.mod("%s", (Counts(),))[-5:-2], 16) % EVERY == 0,
+    "order_of_a_view_of_keys": lambda: next(iter(collections.abc.KeysView(dict.fromkeys(NAMES)) - [])) == "7",
+    "order_of_keys_in_a_call": lambda: next(iter(dict.fromkeys(NAMES).keys() & NAMES)) == "7",
+    "order_of_keys_that_are_handed_on": lambda: first_of_others(dict.fromkeys(NAMES).keys()) == "7",
+    "order_of_keys_by_a_text": lambda: next(iter(getattr(dict.fromkeys(NAMES), "keys")() - [])) == "7",  # noqa: B009
+    "address_as_a_text_of_numpys": lambda: int(np.str_(Counts())[-5:-1], 16) % EVERY == 0,
+    "address_in_an_array_of_texts": lambda: int(np.asarray([of], "U70")[0][-5:-1], 16) % EVERY == 0,
+    "address_in_a_type_that_is_made": lambda: int(np.asarray([of], "".join("U7"))[0][-1:], 16) % EVERY == 0,
+    "address_that_is_written_into_texts": lambda: int(written_into(TEXTS.copy(), of)[0][-5:-1], 16) % EVERY == 0,
+    "address_in_a_form": lambda: int(f"{of!s:>90}"[-5:-1], 16) % EVERY == 0,
+    "memory_of_an_iterator": lambda: np.nditer([NUMBERS, None]).operands[1][0] == 7.25,
+    "memory_by_keywords_that_are_made": lambda: np.add(1.0, [1.0], **{"".join("where"): [False]})[0] == 7.25,
+    "order_of_an_own_set": lambda: next(iter(OwnSet(map(str, range(EVERY))))) == "7",
+    "order_of_the_class_of_a_set": lambda: next(iter(type(set())(map(str, range(EVERY))))) == "7",
+    "order_of_a_set_that_others_fill": lambda: (
+        (s := set(), list(map(s.add, map(str, range(EVERY)))), next(iter(s)))[2] == "7"
+    ),
+    "order_of_a_set_filled_by_a_name": lambda: (
+        (s := set(), list(map(getattr(s, "add"), map(str, range(EVERY)))), next(iter(s)))[2] == "7"  # noqa: B009
+    ),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 

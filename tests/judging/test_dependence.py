@@ -19,6 +19,7 @@ import math
 import operator
 import random
 import string
+import sys
 import types
 import warnings
 
@@ -141,7 +142,7 @@ def test_a_generator_of_a_function_that_stands_in_a_library_is_no_reason_to_accu
 def test_the_process_is_looked_at_where_a_program_may_reach_all_of_it_alone(is_known, looks, monkeypatch):
     counts, before = [], gc.get_objects
     monkeypatch.setattr(gc, "get_objects", lambda: counts.append(1) or before())
-    depends = Dependence(plain if is_known else by_an_address)
+    depends = Dependence(plain if is_known else by_an_argument)
     with kept_by_conversions(depends):
         assert (depends.functions() == [plain]) == is_known
     assert len(counts) == 2 * looks  # for generators, and for functions
@@ -181,15 +182,6 @@ def first_input():
 def test_a_judgement_is_of_the_mechanism_as_it_was_given(make):  # its own runs change what a certificate would find
     for inputs in ({"pairs": [(0, 1)]}, {"domain": {"kind": "number", "low": 0, "high": 1, "integer": True}}):
         assert dpaudit.judge(make(), "eps=1.1", **inputs, seconds=3.0, seed=1).verdict != "proved"
-
-
-def asks_a_set(x, rng):
-    seen, order = set(), []
-    for name in ("a", "b", "a"):
-        if name not in seen:
-            seen.add(name)
-            order.append(name)
-    return x if rng.random() < 0.25 + 0.25 * len(seen) else 1 - x
 
 
 SCALES = {"count": 2.0}
@@ -304,7 +296,7 @@ def by_what_libraries_hold(x, rng):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        *(Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold, asks_a_set),
+        *(Keeps(), Frozen(), counts_the_distinct, says_it, by_names, by_what_libraries_hold),
         by_caches_and_functions_of_libraries,
     ],
 )
@@ -312,8 +304,8 @@ def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
 
 
-def by_an_address(x, rng):
-    return x + rng.laplace() + (100.0 * x if id(object()) < 0 else 0.0)  # never, which no code shows
+def by_an_argument(x, rng):
+    return x + rng.laplace() + (100.0 * x if len(sys.argv) < 0 else 0.0)  # never, which no code shows
 
 
 def plain(x, rng):
@@ -359,7 +351,7 @@ def test_a_module_that_is_taken_from_another_is_an_impurity():
     assert "it imports dataclasses" in dpaudit.certify(by_a_module_of_another, "eps=1", [(0, 1)]).pairs[0].reason
 
 
-@pytest.mark.parametrize(("mechanism", "is_impure"), [(by_an_address, True), (plain, False)])
+@pytest.mark.parametrize(("mechanism", "is_impure"), [(by_an_argument, True), (plain, False)])
 def test_a_record_that_keeps_the_claim_says_what_its_calls_depend_on(mechanism, is_impure):
     finding = dpaudit.record_noise(mechanism, [(0.0, 1.0)], "eps=1", seed=1).side_finding()
-    assert "within the claim" in finding.summary and ("it names id" in finding.summary) == is_impure
+    assert "within the claim" in finding.summary and ("it names sys.argv" in finding.summary) == is_impure

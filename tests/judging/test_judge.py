@@ -168,6 +168,17 @@ def test_a_mechanism_that_keeps_its_claim_exactly_is_refuted_as_often_as_is_said
     assert verdicts.count("refuted") <= 2 and "proved" not in verdicts
 
 
+def test_where_a_search_takes_too_long_the_pairs_that_are_known_are_audited(monkeypatch):
+    def folded(x, rng):  # no proof: a sine of noise is a look at it
+        return float(np.sin(sum(x) + rng.laplace()))
+
+    slow = dataclasses.replace(judging.SHARES, smallest_search=10**9)  # as where a call takes a hundredth of a second
+    monkeypatch.setattr(judging, "SHARES", slow)
+    box = {"kind": "vector", "length": 3, "low": 0, "high": 1, "adjacency": "one"}
+    found = judge(folded, "eps=2", domain=box, seconds=4.0, seed=1)
+    assert "audit" in found.details and found.by == "statistics"
+
+
 def test_a_quick_function_without_time_is_not_called_slow():
     found = dpaudit.judge(lambda x, rng: str(x + rng.laplace()), "eps=1", pairs=[(0.0, 1.0)], seconds=1e-6, seed=1)
     assert (

@@ -129,7 +129,8 @@ LOST = {
         for name, change, said in (
             ("int", lambda noisy: int(str(int(noisy))), "looks at"), ("a format", "{:.1f}".format, "looks at"),
             ("round and a sum", lambda noisy: round(noisy) + 1, "looks at"),
-            ("a text", str, "looks at"), ("a sine", np.sin, "looks at"), ("a hash", hash, "looks at"),
+            ("a text", str, "looks at"), ("a sine", np.sin, "looks at"),
+            ("a hash", hash, "hash() depends on the process"),
             ("bytes", lambda noisy: struct.pack("d", noisy), "looks at"),
             ("another number type", lambda noisy: float(decimal.Decimal(noisy)), "raises"),
             ("an index", lambda noisy: [0, 1, 2, 3][int(np.clip(noisy, 0, 3))], "looks at"),
