@@ -85,8 +85,7 @@ class Case:
         """The subject for one more law: of one that is called once a draw, the runs that others have seen too."""
         if self.subject.is_vectorised:
             return self.subject
-        if self.claim is not None and self.pairs:
-            _ = self.audit  # whichever law is the first: all see the runs of the claim's audit before others
+        _ = self.audit  # whichever law is the first: all see the runs of the claim's audit before others
         return self._recorded.replayed()
 
     @functools.cached_property

@@ -6,9 +6,8 @@ at the same further ones.
 
 Validity: the claim and each law have a share of the error rate of their own, and the union of the shares needs no
 independence between them. Within one law every run is seen once, in the order in which it was made: to it they are
-fresh draws. How many the audit makes, and how many are kept, is a stopping time of these runs, so that with the further
-ones they are independent draws of one law. A mechanism that gives batches is never recorded, since runs of one batch
-may depend on each other.
+fresh draws. How many are kept of the audit's is a stopping time, so that with further ones they are independent draws
+of one law. A mechanism that gives batches is never recorded, since runs of one batch may depend on each other.
 """
 
 from __future__ import annotations
@@ -72,14 +71,9 @@ class Recorded:
     def keep(self, data: Any, more: list[Any]) -> None:
         """Keep further runs on an input, while there is room."""
         if self._left > 0:  # Validity: not by their own size, which would leave out large ones
-            self._left -= _bytes_of(more)
+            some = more[:: -(-len(more) // MEASURED)]  # evenly spread
+            self._left -= IN_MEMORY * sum(len(packed(output)) for output in some) * len(more) // len(some)
             self._runs.setdefault(identity_of(data), []).extend(more)
-
-
-def _bytes_of(outputs: list[Any]) -> int:
-    """About how much memory outputs take, by some that are evenly spread over them."""
-    some = outputs[:: -(-len(outputs) // MEASURED)]
-    return IN_MEMORY * sum(len(packed(output)) for output in some) * len(outputs) // len(some)
 
 
 @dataclasses.dataclass(frozen=True)

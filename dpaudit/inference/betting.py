@@ -74,11 +74,10 @@ class Betting(Test):
         if self.table.draws != self._counted and self.has_started:
             self._counted = self.table.draws
             grid = bet_grid(self.claim.value, SIZES.below)
-            self._lower = max(self._lower, bet_bound(self._rejects, grid, self.claim.value, self._lower))
+            wealth, enough = self._log_wealth, -math.log(self.level)  # a NaN rejects nothing
+            found = bet_bound(lambda *values: wealth(*values) >= enough, grid, self.claim.value, self._lower)
+            self._lower = max(self._lower, found)
         return self._lower
-
-    def _rejects(self, made_for: float, value: float) -> bool:
-        return self._log_wealth(made_for, value) >= -math.log(self.level)  # a NaN rejects nothing
 
     def _log_wealth(self, made_for: float, value: float) -> float:
         """Log wealth against a value, of bets that are made for this one or one above it."""
