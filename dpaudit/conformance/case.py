@@ -82,8 +82,11 @@ class Case:
 
     @property
     def replayed(self) -> Subject:
-        """The subject for one more law: of one that is called once a draw, the runs that other laws have seen too."""
-        return self.subject if self.subject.is_vectorised else self._recorded.replayed()
+        """The subject for one more law: of one that is called once a draw, the runs that others have seen too."""
+        if self.subject.is_vectorised:
+            return self.subject
+        _ = self.audit  # whichever law is the first: all see the runs of the claim's audit before others
+        return self._recorded.replayed()
 
     @functools.cached_property
     def claim(self) -> Claim | None:
@@ -150,7 +153,8 @@ class Case:
     @functools.cached_property
     def audit(self) -> AuditResult:
         """The audit of the claim on the pairs, at the share of one check, without the floating-point check."""
-        return self.audited(self.subject, self.asked_claim, self.pairs, "claim_audit", self.samples)
+        subject = self.subject if self.subject.is_vectorised else self._recorded.noted()
+        return self.audited(subject, self.asked_claim, self.pairs, "claim_audit", self.samples)
 
     @property
     def asked_claim(self) -> Claim:

@@ -23,7 +23,7 @@ from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.neighbours import NeighbourClaim
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, counted_pairs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.copies import copied
@@ -40,7 +40,6 @@ FACTOR = 4.0  # of the budget
 BUDGET_RUNS = 2_000  # pairs of runs that are compared
 MIN_DISCORDANT_RUNS = 200  # pairs of runs that differ: fewer come from a mechanism that rarely errs at all
 DOUBLES_DRAWS = {True: 10_000, False: 2_500}  # of an input, of a subject that draws batches, and of one that does not
-WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.5  # of the samples of the claim's own audit
 LAW_FACTOR = 4.0  # a law is inconclusive from twice the excess on that the audit of the claim itself may miss
 LAW_PAIRS = 2
@@ -71,7 +70,7 @@ def claim_exact(case: Case) -> str | None:
             _compare_profiles(pair, asked, functools.partial(profile, pair.x, pair.x_prime))
     if not looked:
         raise CheckSkipped("the mechanism has no distribution(data), privacy_loss(x, x') or privacy_profile(x, x', e)")
-    return f"by {' and '.join(sorted(looked))}, {plural(len(case.listed))}"
+    return f"by {' and '.join(sorted(looked))}, {counted_pairs(len(case.listed))}"
 
 
 def _within(pair: Pair, what: str, found: float, allowed: float) -> None:
@@ -95,16 +94,11 @@ def _compare_profiles(pair: Pair, asked: Claim, profile: Any) -> None:
         _within(pair, f"a delta at epsilon = {epsilon:g}", found, allowed)
 
 
-def plural(count: int) -> str:
-    """A number of pairs in words."""
-    return "1 pair" if count == 1 else f"{count} pairs"
-
-
 def claim_audit(case: Case) -> str | None:
     """An audit of the pairs whose budgets are nearest to one nat."""
     result = case.audit
     _judge_audit(result, "the claim")
-    return plural(len(result.findings))
+    return counted_pairs(len(result.findings))
 
 
 def _judge_audit(result: AuditResult, what: str) -> None:
@@ -199,12 +193,8 @@ def floating_point(case: Case) -> str | None:
     if found.verdict == "leaks":
         worst = found.pairs[0]
         fail(f"pair {worst.id} must keep the claim {claim} in the low bits of its outputs, got {_excess(worst)}: "
-             f"{_brief(worst.description)}")  # fmt: skip
+             f"{worst.description:.160}")  # fmt: skip
     return None
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= WITNESS_WIDTH else text[: WITNESS_WIDTH - 1] + "…"
 
 
 def utility_bounds(case: Case) -> str | None:

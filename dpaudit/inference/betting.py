@@ -47,6 +47,7 @@ class Betting(Test):
         super().__init__(claim, draws, table_of)
         self._counted = -1  # draws at the last computation of the bound
         self._ruled: tuple[int, GuessRule] | None = None  # draws at the choice of the witness's rule, and the rule
+        self._closed: dict[float, tuple[int, float]] = {}  # all rounds but the last, and log wealth that these won
         self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
 
     @property
@@ -73,17 +74,17 @@ class Betting(Test):
         if self.table.draws != self._counted and self.has_started:
             self._counted = self.table.draws
             grid = bet_grid(self.claim.value, SIZES.below)
-            self._lower = max(self._lower, bet_bound(self._rejects, grid, self.claim.value, self._lower))
+            wealth, enough = self._log_wealth, -math.log(self.level)  # a NaN rejects nothing
+            found = bet_bound(lambda *values: wealth(*values) >= enough, grid, self.claim.value, self._lower)
+            self._lower = max(self._lower, found)
         return self._lower
-
-    def _rejects(self, made_for: float, value: float) -> bool:
-        return self._log_wealth(made_for, value) >= -math.log(self.level)  # a NaN rejects nothing
 
     def _log_wealth(self, made_for: float, value: float) -> float:
         """Log wealth against a value, of bets that are made for this one or one above it."""
-        # Validity: where nothing is known of what an earlier engine had won against a value, nothing was.
-        total = self._offsets.get(made_for, -math.inf) if self._offsets else 0.0
-        for one in self.rounds:
+        closed, total = self._closed.get(value, (0, 0.0)) if made_for == value else (0, 0.0)
+        for k, one in enumerate(self.rounds[closed:], closed + 1):
+            if made_for == value and k == len(self.rounds):
+                self._closed[value] = k - 1, total
             if not one.counts.any():
                 continue
             if made_for == value:
@@ -91,7 +92,8 @@ class Betting(Test):
             else:
                 first, second = log_factors(self._inequalities.bets(made_for, one.predicted), value)
             total += _paid(first, one.counts[1]) + _paid(second, one.counts[0])
-        return total
+        # Validity: where nothing is known of what an earlier engine had won against a value, nothing was.
+        return total + self._offsets.get(made_for, -math.inf) if self._offsets else total
 
     @property
     def log_wealth(self) -> float:
@@ -194,7 +196,7 @@ class Betting(Test):
         """Go on from what `saved` gave; ValueError where it is damaged."""
         if self._own_table:
             self.table.restore(state["table"], density)
-        self._counted = -1
+        self._counted, self._closed = -1, {}
         self._lower = float(state["lower"])
         self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
         known = {float(value): float(wealth) for value, wealth in state["wealths"] or ()}

@@ -195,7 +195,9 @@ class Round:
     def to_dict(self) -> dict[str, Any]:
         """The round as JSON values, exact."""
         origin = self.name.rpartition("#")[0]
-        return {"name": self.name, **self.predicted.to_dict(), "counts": {origin: _sparse(self.counts)}}
+        reached = np.flatnonzero(self.counts.any(axis=0))  # bins, before how often with label 0 and with label 1
+        counts = [reached.tolist(), *self.counts[:, reached].tolist()]
+        return {"name": self.name, **self.predicted.to_dict(), "counts": {origin: counts}}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Round:
@@ -203,12 +205,6 @@ class Round:
         predicted = Predicted.from_dict(record)
         (counts,) = record["counts"].values()
         return cls(predicted, _dense(counts, len(predicted.q)), str(record["name"]))
-
-
-def _sparse(counts: Counts) -> list[list[int]]:
-    """The bins that were reached, and how often with label 0 and with label 1."""
-    reached = np.flatnonzero(counts.any(axis=0))
-    return [reached.tolist(), *counts[:, reached].tolist()]
 
 
 def _dense(record: list[list[int]], size: int) -> Counts:

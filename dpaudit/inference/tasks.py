@@ -69,7 +69,7 @@ class Task:
     def result_on(self, outcomes: Outcomes) -> TaskResult:
         """The counts of the requests on the chunk's outcomes, and those of them that are kept."""
         rows = slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep)
-        kept = outcomes.rows(rows).within(KEPT_BYTES_A_TASK).kept() if self.keep else None
+        kept = outcomes.rows(rows).kept().within(KEPT_BYTES_A_TASK) if self.keep else None
         return TaskResult(tuple(request.count(outcomes) for request in self.requests), kept)
 
 

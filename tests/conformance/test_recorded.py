@@ -61,6 +61,30 @@ def test_outcomes_that_raised_and_what_else_a_mechanism_offers_are_passed_on():
     assert kinds == {"ValueError", "number"} and str(replayed.claim) == "eps=1" and not replayed.replayable
 
 
+def test_laws_see_the_runs_of_the_claims_audit_first():
+    runs = []
+
+    def noisy(data, rng):
+        runs.append((data, data + float(rng.laplace(scale=2.0))))
+        return runs[-1][1]
+
+    case = Case(noisy, "eps=0.5", PAIRS, 3, 1_000, 0.001)
+    assert case.audit.verdict != "violated" and len(runs) >= 2_000
+    of_audit = [output for data, output in runs if data == 1.0]
+    assert case.replayed.sample(1.0, len(of_audit), np.random.default_rng(0)) == of_audit
+    assert case.replayed.sample(1.0, len(of_audit) + 1, np.random.default_rng(0))[-1] == runs[-1][1]
+
+
+def test_runs_are_kept_until_they_take_too_much_and_not_by_their_own_size():
+    recorded = _recorded(lambda data, rng: "long" * 100 if rng.random() < 0.5 else "s")
+    recorded._left = 1
+    first, second = recorded.replayed(), recorded.replayed()
+    for size in (1, 1, 1, 1):
+        first.sample(1.0, size, np.random.default_rng(0))
+    assert [len(runs) for runs in recorded._runs.values()] == [1]  # the first, whatever it took
+    second.sample(1.0, 1, np.random.default_rng(0))
+
+
 def test_laws_share_runs():
     counts = []
     for only in (LAWS[:1], LAWS):
@@ -104,9 +128,9 @@ def test_no_two_inputs_share_a_stream(pair):
 
     case = Case(keeps, "eps=1", [pair], 3, 1_000, 0.001)
     for data in (case.pairs[0].x, case.pairs[0].x_prime):
-        case.replayed.sample(data, 50, np.random.default_rng(0))
+        case.replayed.sample(data, 2_000, np.random.default_rng(0))
     first, second = noise.values()
-    assert len(first) == len(second) == 50 and not set(first) & set(second)
+    assert min(len(first), len(second)) >= 2_000 and not set(first) & set(second)
 
 
 def test_an_input_that_holds_itself_has_runs():
