@@ -161,7 +161,7 @@ class Settings:
 
     @property
     def known_violations(self) -> tuple[Mapping[str, Any], ...]:
-        """What that file lists; where it does not speak of dpaudit nothing is imported to read it."""
+        """The entries of that file; where it does not speak of dpaudit nothing is imported to read it."""
         return self.project.known_violations if self._is_in_project_file else ()
 
     @property
