@@ -133,7 +133,7 @@ def test_a_million_looks_are_refused(run):
     record["pairs"][0]["looks"] = [[1, 0.0, 0.0]] * 1_000_000
     with open("looks.json", "w") as file:
         json.dump(record, file)
-    with pytest.raises(dpaudit.UsageError, match="looks of a pair must be 100,000 at most, got 1,000,000"):
+    with pytest.raises(dpaudit.UsageError, match="looks of a pair must be 100,000 at most, got"):
         dpaudit.load("looks.json")
 
 
