@@ -14,9 +14,8 @@ def explore(
 ) -> None:
     """Give values of a strategy to `look`, steered towards those for which it returns large numbers.
 
-    What is tried depends on the seed, and on which modules of the user's are loaded: hypothesis takes numbers and texts
-    from their code, so edited code, or a module that an earlier call loaded, leads to other values. `UsageError` if
-    hypothesis is not installed, the argument of this name is no strategy, or it yields nothing (`none`).
+    What is tried depends on the seed and on the user's modules that are loaded: hypothesis takes numbers and texts from
+    them. `UsageError` if hypothesis is not installed, this argument is no strategy, or it yields nothing (`none`).
     """
     try:
         import hypothesis
