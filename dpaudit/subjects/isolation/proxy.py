@@ -30,7 +30,6 @@ from dpaudit.subjects.isolation.worker import GOES_ON, NOTES, OUTPUT_LIMIT, TIME
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
 MAX_STARTS = 4  # workers that end before any call, one after the other
 SLACK = 0.02  # seconds between the limit of a call and its end: a call that ends just after it is marked by the worker
-BATCH_HEAD = 4_096  # bytes beside the numbers of an array, which may take all that a call may return
 KEPT_PRINTS = 500  # characters of what a call printed last
 MAX_INPUTS = 1_024  # that a worker holds
 FORK_SERVER_KILLED = "the loss of its fork server"
@@ -63,7 +62,7 @@ class WorkerProxy:
 
     def __init__(self, subject: Subject, isolation: Isolation) -> None:
         self.isolation = isolation
-        self.log = Log(isolation.output + BATCH_HEAD)
+        self.log = Log(isolation.output)
         self._worker = Worker(subject, isolation, self.log)
         self._fork_server: ForkServer | None = None
         self.process: Process | None = None

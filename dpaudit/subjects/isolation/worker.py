@@ -46,15 +46,17 @@ BAD = "bad batch"
 NUMBER, OBJECT, BROKEN = 1, 2, 3
 GOES_ON = ("threads", "processes", "signal_handlers")  # notes of a process that must be replaced
 NOTES = ("global_generator", "working_directory", "environment", *GOES_ON)
+BATCH_HEAD = 4_096  # bytes beside the numbers of an array, which may take all that a call may return
 
 
 class Log:
     """Memory shared by the auditor and its workers: where a worker stands, outcomes of a block of calls, and notes."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, output: int) -> None:
         fixed = 40 + BLOCK * 18
-        self.room = room
-        self._memory = mmap.mmap(-1, fixed + room)
+        self.most = output + BATCH_HEAD  # bytes of one outcome
+        self.room = output + self.most
+        self._memory = mmap.mmap(-1, fixed + self.room)
         view = memoryview(self._memory)
         self.place = view[0:8].cast("q")  # [0]: the calls that are finished
         self.since = view[8:16].cast("d")  # [0]: when the call began that is being made
@@ -184,6 +186,8 @@ class Worker:  # pragma: no cover (in the worker)
         watched: set[int] = set()
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
+            if log.used[0] + log.most > log.room:  # Validity: before the call, whose outcome may have any size
+                break
             since[0] = clock()
             key, rng = keys[position], self.streams[position]
             data = fixed[key] if key in fixed else self.data(key)
@@ -213,8 +217,8 @@ class Worker:  # pragma: no cover (in the worker)
             if not size and (type(output) is float or type(output) is np.float64):
                 values[k] = output
                 kinds[k] = NUMBER
-            elif not self.record(k, output, 0 if isinstance(output, Failed) else size):
-                break
+            else:
+                self.record(k, output, 0 if isinstance(output, Failed) else size)
             seconds[k] = elapsed
             place[0] = k + 1
             if key not in fixed and key not in watched:
@@ -223,13 +227,13 @@ class Worker:  # pragma: no cover (in the worker)
             if clock() > request["until"]:  # the auditor makes no more of them
                 break
 
-    def record(self, k: int, output: Any, size: int = 0) -> bool:
-        """Write an output that is no float, or a batch of `size`; False if there is no room behind the others."""
+    def record(self, k: int, output: Any, size: int = 0) -> None:
+        """Write an output that is no float, or a batch of `size`, behind the others."""
         most, is_located = self.isolation.output, type(output) is Failed and bool(output.traceback)
         try:
             plain = self.read(output, size) if size else PlainWriter(most).plain(output.bare if is_located else output)
             content = packed(plain)
-            if len(content) > (self.log.room if size else most):
+            if len(content) > (self.log.most if size else most):
                 raise TooLarge
         except TooLarge:
             text = f"more than {most:,} bytes"
@@ -242,13 +246,10 @@ class Worker:  # pragma: no cover (in the worker)
                 more = packed(output)
                 content = more if self.log.used[0] + len(more) <= self.log.room else content
         log, start = self.log, self.log.used[0]
-        if start + len(content) > log.room:
-            return False
         log.objects[start : start + len(content)] = content
         log.used[0] = start + len(content)
         log.values[k] = float(len(content))
         log.kinds[k] = OBJECT
-        return True
 
     def is_changed(self, key: int, data: Any) -> bool:
         """Tell whether a call changed its input, as far as a pickle shows it."""
@@ -264,7 +265,8 @@ class Worker:  # pragma: no cover (in the worker)
         self.log.since[0] = self.clock()
         with contextlib.suppress(BaseException):
             values = self.subject.log_density(self.data(request["key"]), request["outputs"])
-            if values is not None and self.record(0, values, len(values)):
+            if values is not None:
+                self.record(0, values, len(values))
                 self.log.place[0] = 1
 
 

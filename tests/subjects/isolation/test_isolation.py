@@ -329,3 +329,16 @@ def test_workers_of_joblib_have_workers_of_their_own() -> None:
     one = dpaudit.audit(releases, "eps=1", [(0.0, 1.0)], **stated)
     two = dpaudit.audit(releases, "eps=1", [(0.0, 1.0)], jobs=2, **stated)
     assert one.findings == two.findings
+
+
+def test_outcomes_do_not_depend_on_the_room_for_them():
+    def released(data, rng):  # a large one does not fit behind others of its request
+        return b"x" * 3_900 if rng.random() < data else b"y"
+
+    def drawn(output):
+        subject = isolated(as_subject(released), Isolation(output=output))
+        outcomes = subject.sample(0.5, 600, np.random.default_rng(1))
+        subject.close()
+        return outcomes
+
+    assert drawn(4_096) == drawn("64M")
