@@ -87,6 +87,7 @@ VIEWS = frozenset({"keys", "items"})  # of which operators make sets
 ITERATED = frozenset({"GET_ITER", "LIST_EXTEND", "CONTAINS_OP"})
 _CONSUMERS = "sorted list tuple len sum max min dict enumerate zip any all map filter iter reversed set frozenset"
 CONSUMERS = frozenset({*_CONSUMERS.split(), "dpaudit set", "dpaudit frozenset"})  # which ask for items alone
+SEVERAL = frozenset({"map", "filter", "zip"})  # that go through each of their arguments
 ARGUMENTS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_CLOSURE", "BUILD_TUPLE", "MAKE_FUNCTION", "KW_NAMES"})
 TEXTS = re.compile("[<>=|]?[US][0-9]*")  # types of arrays of texts, into which anything is written as its text
 WRITING = frozenset({"fill", "put", "place", "putmask", "copyto", "itemset"})  # into arrays
@@ -303,10 +304,21 @@ def is_gone_through(listed: Sequence[dis.Instruction], place: int) -> bool:
     called = [one for one in listed[place + 1 :] if one.opname not in ("PRECALL", "PUSH_NULL")]
     if called[0].opname != "CALL":
         return False
-    before = [one for one in listed[:place] if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr]
-    rest = (one.opname for one in called[1:] if one.opname not in ARGUMENTS)
-    is_consumed = bool(before) and before[-1].argval in CONSUMERS and next(rest, "").startswith("CALL")
-    return called[1].opname in ITERATED or is_consumed
+    if called[1].opname in ITERATED:
+        return True
+    before = [one.argval for one in listed[:place] if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr]
+    given = list(itertools.takewhile(lambda one: one.opname in ARGUMENTS, called[1:]))
+    end = called[1 + len(given)]
+    is_packed = any(  # in a tuple that goes on: others are of the cells of a function
+        one.opname == "BUILD_TUPLE" and last.opname != "LOAD_CLOSURE" for last, one in zip(called, given, strict=False)
+    )
+    if not before or before[-1] not in CONSUMERS or end.opname != "CALL" or is_packed:
+        return False
+    has_names = any(one.opname == "KW_NAMES" for one in given)
+    if before[-1] in SEVERAL:
+        return not has_names
+    # One argument, and at most one more by its name: `max` and `sum` may give one of several back, and `dict` does.
+    return end.argval == 1 + has_names and (not has_names or (before[-1] != "dict" and len(given) > 1))
 
 
 def is_compared(after: Sequence[dis.Instruction]) -> bool:

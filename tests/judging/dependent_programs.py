@@ -1028,6 +1028,16 @@ OUTSIDE = {
     "order_of_a_view_of_keys": lambda: next(iter(collections.abc.KeysView(dict.fromkeys(NAMES)) - [])) == "7",
     "order_of_keys_in_a_call": lambda: next(iter(dict.fromkeys(NAMES).keys() & NAMES)) == "7",
     "order_of_keys_that_are_handed_on": lambda: first_of_others(dict.fromkeys(NAMES).keys()) == "7",
+    "order_of_keys_by_a_keyword": lambda: next(iter(dict(view=dict.fromkeys(NAMES).keys())["view"] - ())) == "7",
+    "order_of_keys_in_a_tuple": lambda: next(iter(list((dict.fromkeys(NAMES).keys(),))[0] ^ ())) == "7",  # noqa: RUF015
+    "order_of_keys_in_a_tuple_of_others": lambda: (
+        next(iter(map(lambda view: next(iter(view - ())), (dict.fromkeys(NAMES).keys(),)))) == "7"
+    ),
+    "order_of_keys_that_are_numbered": lambda: (
+        next(next(iter(view - ())) for _, view in enumerate((dict.fromkeys(NAMES).keys(),))) == "7"
+    ),
+    "order_of_the_largest_keys": lambda: next(iter(max(dict.fromkeys(NAMES).keys(), (), key=lambda of: 0) - ())) == "7",
+    "order_of_a_sum_that_starts_at_keys": lambda: next(iter(sum((), dict.fromkeys(NAMES).keys()) - ())) == "7",
     "order_of_keys_by_a_text": lambda: next(iter(getattr(dict.fromkeys(NAMES), "keys")() - [])) == "7",  # noqa: B009
     "address_as_a_text_of_numpys": lambda: int(np.str_(Counts())[-5:-1], 16) % EVERY == 0,
     "address_in_an_array_of_texts": lambda: int(np.asarray([of], "U70")[0][-5:-1], 16) % EVERY == 0,
