@@ -63,7 +63,7 @@ class Component:
         found = probability({number: _density(node, places) for number, node in self.nodes}, self.comparisons)
         if found.share <= MAX_RELATIVE_WIDTH:
             return found
-        return self._in_pieces(4 * places) if places < MAX_PLACES else None
+        return self._in_pieces(4 * places) if 4 * places <= MAX_PLACES else None
 
     def growth(self) -> float:
         """By how much, at most, the logarithm of the probability grows with a gap; infinite where that is not known.
