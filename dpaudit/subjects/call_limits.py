@@ -182,6 +182,7 @@ def watching() -> Iterator[list[_Limit]]:
         is_over.set()
         watcher.join()
         if number is not None:
+            signal.signal(number, signal.SIG_IGN)  # drops one that a call has blocked, which would end the process
             signal.signal(number, before)
 
 
