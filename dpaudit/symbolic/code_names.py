@@ -129,7 +129,7 @@ class CodeNames:
             is_text |= has_formats and one.opname == "BINARY_OP" and one.argrepr in ("%", "%=")
             is_text |= has_texts and (one.opname in ("STORE_SUBSCR", "STORE_SLICE") or one.argval in WRITING)
             asked = {other.argval for other in listed[max(place - 8, 0) : place] if other.opname == "LOAD_GLOBAL"}
-            is_set = one.opname in LOADED and one.argval in VIEWS and not is_gone_through(listed, place)
+            is_set = one.opname in LOADED and one.argval in VIEWS and not is_gone_through(listed, place, self.own)
             is_set |= (
                 type(one.argval) is frozenset and after[0].opname != "CONTAINS_OP" and not has_one_order(one.argval)
             )
@@ -299,26 +299,45 @@ def is_as_found(value: Any) -> bool:
     return is_memory or issubclass(value, set | frozenset)
 
 
-def is_gone_through(listed: Sequence[dis.Instruction], place: int) -> bool:
-    """Tell whether a view of a dictionary is made and gone through at once, by a loop or one of `CONSUMERS`."""
+def is_gone_through(listed: Sequence[dis.Instruction], place: int, own: Mapping[str, Any]) -> bool:
+    """Tell whether a view of a dictionary is made and gone through at once, by a loop or one of `CONSUMERS`.
+
+    `own` are the global variables, which may have one under its name.
+    """
     called = [one for one in listed[place + 1 :] if one.opname not in ("PRECALL", "PUSH_NULL")]
     if called[0].opname != "CALL":
         return False
     if called[1].opname in ITERATED:
         return True
-    before = [one.argval for one in listed[:place] if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr]
+    consumer, n_before = _callee(listed[:place])
+    if consumer not in CONSUMERS or (consumer in own and not consumer.startswith("dpaudit ")):
+        return False
     given = list(itertools.takewhile(lambda one: one.opname in ARGUMENTS, called[1:]))
-    end = called[1 + len(given)]
+    n_after, end = sum(dis.stack_effect(one.opcode, one.arg) for one in given), called[1 + len(given)]
     is_packed = any(  # in a tuple that goes on: others are of the cells of a function
         one.opname == "BUILD_TUPLE" and last.opname != "LOAD_CLOSURE" for last, one in zip(called, given, strict=False)
     )
-    if not before or before[-1] not in CONSUMERS or end.opname != "CALL" or is_packed:
+    if end.opname != "CALL" or end.argval != n_before + 1 + n_after or is_packed:
         return False
     has_names = any(one.opname == "KW_NAMES" for one in given)
-    if before[-1] in SEVERAL:
+    if consumer in SEVERAL:
         return not has_names
-    # One argument, and at most one more by its name: `max` and `sum` may give one of several back, and `dict` does.
-    return end.argval == 1 + has_names and (not has_names or (before[-1] != "dict" and len(given) > 1))
+    # Alone, or before one argument with a name: `max` and `sum` may give one of several back, and `dict` does.
+    return n_before == 0 and n_after == has_names and not (has_names and consumer == "dict")
+
+
+def _callee(listed: Sequence[dis.Instruction]) -> tuple[str, int]:
+    """The global whose arguments the value on top of the stack is among, and how many stand before it; "" for none."""
+    for place in reversed(range(len(listed))):
+        one = listed[place]
+        if "JUMP" in one.opname or one.opname == "FOR_ITER":
+            break
+        if one.opname == "LOAD_GLOBAL" and "NULL" in one.argrepr:
+            effects = (dis.stack_effect(other.opcode, other.arg) for other in listed[place + 1 :])
+            depths = list(itertools.accumulate(effects, initial=0))
+            if min(depths) >= 0:  # it has not been called yet
+                return str(one.argval), depths[-1] - 1
+    return "", 0
 
 
 def is_compared(after: Sequence[dis.Instruction]) -> bool:

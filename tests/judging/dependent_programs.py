@@ -980,6 +980,18 @@ def first_of_others(keys):
     return next(iter(keys ^ [""]))
 
 
+def filter(keys):
+    return first_of_others(keys)
+
+
+class Others:
+    def first(self, keys):
+        return first_of_others(keys)
+
+
+OTHERS = Others()
+
+
 OUTSIDE = {
     "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
     "address": lambda: id(object()) // 16 % EVERY == 0,
@@ -1038,6 +1050,14 @@ OUTSIDE = {
     ),
     "order_of_the_largest_keys": lambda: next(iter(max(dict.fromkeys(NAMES).keys(), (), key=lambda of: 0) - ())) == "7",
     "order_of_a_sum_that_starts_at_keys": lambda: next(iter(sum((), dict.fromkeys(NAMES).keys()) - ())) == "7",
+    "order_of_keys_that_a_variable_takes": lambda: (
+        (other := first_of_others, list(()), other(dict.fromkeys(NAMES).keys()))[2] == "7"
+    ),
+    "order_of_keys_that_a_method_takes": lambda: (len(()), OTHERS.first(dict.fromkeys(NAMES).keys()))[1] == "7",
+    "order_of_keys_that_are_taken_within": lambda: (
+        (other := first_of_others, next(zip(other(dict.fromkeys(NAMES).keys()), strict=True)))[1] == ("7",)
+    ),
+    "order_of_keys_under_a_name_of_pythons": lambda: filter(dict.fromkeys(NAMES).keys()) == "7",
     "order_of_keys_by_a_text": lambda: next(iter(getattr(dict.fromkeys(NAMES), "keys")() - [])) == "7",  # noqa: B009
     "address_as_a_text_of_numpys": lambda: int(np.str_(Counts())[-5:-1], 16) % EVERY == 0,
     "address_in_an_array_of_texts": lambda: int(np.asarray([of], "U70")[0][-5:-1], 16) % EVERY == 0,
