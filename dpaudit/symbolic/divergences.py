@@ -84,8 +84,9 @@ def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | N
 
     Proved either way: the divergence falls in epsilon, so that it is above delta up to the one at which it is delta.
     """
-    lower, upper = (_exceeds(ratio_at(p, q, delta, upper=side), epsilon) for side in (False, True))
-    return True if lower else False if upper is False else None
+    if _exceeds(ratio_at(p, q, delta, upper=False), epsilon):
+        return True
+    return False if _exceeds(ratio_at(p, q, delta, upper=True), epsilon) is False else None
 
 
 def _exceeds(t: Fraction | None, epsilon: Fraction) -> bool | None:

@@ -91,7 +91,7 @@ class Enclosure:
     def share(self) -> Decimal:
         """The relative width; 1 or more where nothing is known."""
         up = context(self.places, ROUND_CEILING)
-        return up.divide(up.subtract(self.high, self.low), self.low) if self.low > 0 else Decimal(int(self.high > 0))
+        return up.divide(up.subtract(self.high, self.low), self.low) if self.low > 0 else Decimal(int(bool(self)))
 
     def __float__(self) -> float:
         nearest = context(self.places)  # a fraction of one that is far out has too many digits

@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit.symbolic.enclosures import Node, of_gumbel
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.orders import Component, by_quadrature, mass_of
-from dpaudit.symbolic.piecewise import Comparison
+from dpaudit.symbolic.piecewise import Comparison, Enclosure
 
 pytest.importorskip("flint")
 LAWS = {
@@ -147,3 +147,8 @@ def test_without_balls_normal_noise_that_is_compared_is_open(monkeypatch):
     mass_of.cache_clear()
     assert dpaudit.certify(CASES["clipped noise"][0], "eps=1", [(0.0, 1.0)]).verdict == "open"
     mass_of.cache_clear()
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 0), (-1, 1), (0, 1)])
+def test_bounds_that_reach_zero_say_nothing(low, high):
+    assert Enclosure.of(Fraction(low), Fraction(high)).share == 1 and Enclosure.of(Fraction(0)).share == 0
