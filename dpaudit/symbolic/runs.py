@@ -7,6 +7,7 @@ otherwise than a number (`isinstance`, an array of objects), and then nothing is
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -143,7 +144,8 @@ class Steps:
         line, old = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}", self._before[id(frame)]
         for name, value in frame.f_locals.items():
             if isinstance(value, bool | int | float | np.bool_ | np.number) and old.get(name, self) is not value:
-                self.numbers.append((self._lines.get(id(frame), line), name, float(value)))
+                with contextlib.suppress(TypeError, OverflowError):  # complex, or above all doubles
+                    self.numbers.append((self._lines.get(id(frame), line), name, float(value)))
             old[name] = value
         self.lines.append(line)
         self._lines[id(frame)] = line
