@@ -107,3 +107,5 @@ class _Replayed(_WithRuns):
         start = self.given.get(key, 0)
         self.given[key] = start + size
         return self.runs.take(data, start, size)
+
+    observe = sample  # what was seen is plain data already
