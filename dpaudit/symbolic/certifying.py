@@ -11,8 +11,8 @@ opposite, and "open" otherwise. What is proved has no error rate, as no draw is 
 * a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
   exp(1) / (1 + exp(1)), is not the real number that it stands for.
 
-Before "kept" or "violated" is said, laws are held against runs with real generators (`real_runs`). One that they do not
-fit, as of one in 10^6 right certificates, or that no time was left for, leaves its pairs open.
+Before "kept" or "violated" is said, laws are held against runs with real generators (`real_runs`). A law that they do
+not fit, or for which no time was left, leaves its pairs open; of one right certificate in 10^6 they do not fit one.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A record (`dpaudit.symbolic.runs`) goes through all paths of a program whose noise is only compared with constants and
 with other noise. The probability of a path lies between bounds then (`Tape.exact_mass`). Where every path is known and
 no output has noise in it, the outcomes with their probabilities are the law on that input. Of all paths together the
-bounds must have 1 between them: what a path misses, or counts twice, would show.
+bounds must have 1 between them: what a path misses, or counts twice, shows where it is wider than these.
 
 A certificate judges fractions. Each probability is replaced by its lower bound, which is below it by a share of 2^-300
 in most cases (of 2^-50 for bounds by balls), and moves every log ratio by as much. So a verdict is only said where a

@@ -39,8 +39,8 @@ sparse vectors of Lyu, Su and Li, and the subjects of StatDP and DP-Sniper, as p
 (`tests/judging/proof_examples.py`). Most have five numbers, and are judged on the eight patterns of neighbours of
 those tools, with nothing but the function, the claim and the pairs.
 
-*Proved* is a certificate for these pairs: every path, with probabilities that are sums of exponentials, or between
-proved bounds. *Kept, by a bound* is an upper bound on the loss that is computed in doubles with a slack of 1e-6: the
+*Proved* is a certificate for these pairs: every path, with its probability as a fraction or between proved bounds.
+*Kept, by a bound* is an upper bound on the loss that is computed in doubles with a slack of 1e-6: the
 noise is given out, so that there is no list of outcomes. A bound needs no time for each path, so that it is there where
 a certificate had no time. *Undecided* is the end of proofs, and what an audit of draws says then. *Truth* is what is
 known of the claim on all inputs, or on these where it is refuted; a question mark is a claim that is false for some
