@@ -3,7 +3,8 @@
 * A stream that cannot be written (a full disk, a reader that left, a closed descriptor) raises nothing while a command
   prints: what was found is known by then, and the exit status says it. `Steady.lost` has the reason.
 * What others registered for the end of the process (`atexit`) is run in a copy of it: it may tidy up, and cannot
-  choose the status.
+  choose the status. Workers of our own are ended before that: a copy has no thread that could, and they would hold
+  standard output open until they have been idle for long.
 """
 
 from __future__ import annotations
@@ -98,6 +99,8 @@ def run_and_end(command: Callable[[], object]) -> NoReturn:
         with contextlib.suppress(Exception):
             stream.flush()
     if os.getpid() == own:
+        if (workers := sys.modules.get("dpaudit.running.workers")) is not None:
+            workers.end_pools()
         _run_registered()
     _end(status)
 

@@ -33,6 +33,7 @@ from dpaudit.errors import DpauditError, SubjectError, UsageError
 
 ATTEMPTS = 3  # at a group whose worker died before it is given up
 IDLE_SECONDS = 120  # after which local workers end by themselves
+END_SECONDS = 5.0  # for a pool's end: as for what else is done behind a command (`dpaudit.cli.ending`)
 TIMEOUT = 15  # seconds to find a cluster
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 VERSIONS = {"dpaudit": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
@@ -241,9 +242,7 @@ class LokyWorkers(Workers):
 
     def _end(self) -> None:
         self._starting = []
-        pool = _pools.pop(self.slots, None)
-        if pool is not None:
-            pool.shutdown(wait=False, kill_workers=True)
+        _end_pool(_pools.pop(self.slots, None))
 
 
 class JoblibWorkers(Workers):
@@ -419,8 +418,18 @@ def _import_numbers() -> None:
     importlib.import_module("dpaudit.running.worker_pool")
 
 
+def _end_pool(pool: Any) -> None:
+    """Kill the workers of a pool, and wait for its thread, which gives back the semaphores of the system."""
+    if pool is not None:
+        thread = getattr(pool, "_executor_manager_thread", None)
+        pool.shutdown(wait=False, kill_workers=True)
+        if thread is not None:
+            thread.join(END_SECONDS)
+
+
 @atexit.register
-def _end_pools() -> None:
-    for pool in _pools.values():
+def end_pools() -> None:
+    """End the local workers: in the process that started them, as a copy of it has no thread that hears of it."""
+    while _pools:
         with contextlib.suppress(Exception):
-            pool.shutdown(wait=False, kill_workers=True)
+            _end_pool(_pools.popitem()[1])

@@ -37,6 +37,10 @@ forks = once(os.fork)
 moves = once(lambda: (os.makedirs("elsewhere", exist_ok=True), os.chdir("elsewhere")))
 tidies = once(lambda: atexit.register(lambda: open("tidied", "w").close()))
 stays = once(lambda: atexit.register(__import__("time").sleep, 1000))
+
+def slow(data, rng):
+    __import__("time").sleep(0.001)
+    return sound(data, rng)
 """
 AT_IMPORT = "import atexit, os\natexit.register(os._exit, 0)\n" + MECHANISMS
 PATCHED = (
@@ -101,6 +105,11 @@ def test_what_a_mechanism_registers_for_the_end_does_not_choose_the_status(folde
 def test_what_is_registered_for_the_end_is_still_run_but_not_waited_for_without_end(folder):
     assert audit("m.py:tidies").returncode == 1 and (folder / "tidied").exists()
     assert audit("m.py:stays").returncode == 1
+
+
+def test_worker_processes_end_with_the_command_and_hold_no_stream_open(folder):
+    done = audit("m.py:slow", "--jobs", "2")  # its streams are read to their ends: for 120 s of idle workers before
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["m.py:forks", "forks.py:broken"])
