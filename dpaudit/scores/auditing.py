@@ -384,5 +384,5 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
         deltas = np.array([claim.profile(float(epsilon)) for epsilon in epsilons])
     else:
         deltas = RENYI_DELTAS
-        epsilons = np.array([min(claim.epsilon_at(float(delta)), 700.0) for delta in deltas])
+        epsilons = np.array([claim.epsilon_at(float(delta)) for delta in deltas])
     return np.asarray(np.clip(trade_off_of_lines(epsilons, deltas, type_one), 0.0, 1.0))

@@ -13,6 +13,7 @@ import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.trade_off import FDP
+from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.guesses import RankedLabels, Rule, ordered, ordered_pairs
 from dpaudit.scores.planning import plan_one_run
@@ -119,6 +120,12 @@ def test_a_pair_is_as_many_steps_of_the_relation_of_a_claim_as_replace_one_canar
     two = FDP(add=[(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)], remove=[(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)])
     with pytest.raises(UsageError, match="of which one has one more record"):
         dpaudit.audit_scores(*sides, two, "paired", seed=1)
+
+
+def test_a_huge_epsilon_promises_a_trade_off_that_is_a_number():
+    # f(0) = 1 of every pure claim; e^800 is no double, and times 0 it was none either
+    assert claimed_trade_off(dpaudit.PureDP(800.0), np.array([0.0, 0.1])) == pytest.approx([1.0, 0.0], abs=1e-300)
+    assert claimed_trade_off(dpaudit.ApproxDP(800.0, 0.1), np.zeros(1)) == pytest.approx([0.9], abs=1e-12)
 
 
 def test_nan_is_below_everything_and_infinities_are_the_ends():
