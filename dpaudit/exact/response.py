@@ -80,7 +80,8 @@ def loss_on_claim(claim: Claim, event_mass: float) -> float:
 def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
     """The least value of the claim's own parameter with which randomised response of this kind keeps it.
 
-    0 where any value does; inf for a loss of inf, or where no value up to a million does.
+    0 where any value does; inf for a loss of inf, or where no value up to a million does. Of zCDP the orders are those
+    that are bet against: for event masses from 0.01 on the value is up to 6% below the rho of all orders.
     """
     if math.isinf(loss):
         return math.inf

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extensions
-from dpaudit.laws.claims import checked
+from dpaudit.laws.claims import checked, refuse
 from dpaudit.laws.composing import (
     Places,
     adaptive_composition,
@@ -27,7 +27,7 @@ from dpaudit.laws.grouping import group_privacy
 from dpaudit.laws.mixing import convexity, disjoint_union, mixture
 from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_parity
 from dpaudit.laws.processing import BoxProjection, post_processing, projection
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.subjects.callables import as_subject
 
 GROUP = "dpaudit.laws"  # the entry-point group of other laws
@@ -127,6 +127,8 @@ def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 
 
 def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    if claim.depends_on_pair and not isinstance(claim, MetricDP):
+        raise refuse(claim, "has one budget for all pairs, or a metric")
     one = as_subject(subject)
     known = pairs_of(one, pairs)
     lifted = None if known is None else pairs_in_one_place(known[:MAX_PAIRS], 2)

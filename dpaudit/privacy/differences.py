@@ -85,10 +85,12 @@ def row_key(row: Any) -> Hashable:
 
 
 def frame_key(frame: Any) -> tuple[Any, ...]:
-    """Key that tells two frames apart: names and types of columns, the index, and every value."""
+    """Key that tells two frames apart: names and types of columns and of the index, attributes, and every value."""
+    axes = frame.columns, frame.index
     with whole_arrays():
-        names = tuple(map(repr, frame.columns))
-        types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
+        names = tuple(map(repr, [*frame.columns, *(axis.names for axis in axes), frame.attrs]))
+        dtypes = [*frame.dtypes, *(axis.dtype for axis in axes)]  # of many categories the text leaves some out
+        types = tuple((repr(dtype), *map(repr, getattr(dtype, "categories", ()))) for dtype in dtypes)
         values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
         return names, types, tuple(map(_key, frame.index.tolist())), values
 

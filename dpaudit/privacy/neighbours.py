@@ -126,7 +126,7 @@ class NeighbourClaim(Claim):
                 f"{short_form(x_prime)}, which are not. {_ADVICE}"
             )
         try:
-            return group(self.claim, int(count))
+            return group(self.claim, math.ceil(count))  # weights of rows in a Counter may be no whole numbers
         except UsageError as error:
             text = f"The pair {short_form(x)}, {short_form(x_prime)} is {self.words(count)}"
             raise UsageError(f"{error} {text}. {_ADVICE}") from error

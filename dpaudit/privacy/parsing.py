@@ -66,6 +66,7 @@ from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
 MAX_CHARACTERS = 80  # of a pair that a message shows in corrected form
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
+_ZERO = re.compile(r"[+-]?[0.]+([eE]|$)")
 _ADJACENCY = re.compile(r"(.*),\s*adjacency\s*=\s*(\S*)\s*", re.DOTALL)
 GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
 _FORMS = "eps=E", "eps=E,delta=D", "rho=R", "mu=M", "order=O,rdp=E", "metric=FILE"
@@ -136,7 +137,7 @@ def parse_claim(text: str) -> Claim:
             raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.{_meant(text)}")
         if _KEYS[key] in values:
             raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
-        values[_KEYS[key]] = _read_number(key, value, text)
+        values[_KEYS[key]] = _read_number(key, value, f"claim {text!r}", text)
     build = _CLAIMS.get(frozenset(values))
     if build is None:
         raise UsageError(f"claim must be {_forms()}, got {text!r}.")
@@ -274,16 +275,17 @@ def _metric_claim(text: str) -> MetricDP:
     if given.get("on", "inputs") not in ("inputs", "records"):
         raise UsageError(f"on must be 'inputs' or 'records', got {given['on']!r} at claim {text!r}.")
     on: Literal["inputs", "records"] = "records" if given.get("on") == "records" else "inputs"
-    scale = _read_number("scale", given["scale"], text) if "scale" in given else 1.0
+    scale = _read_number("scale", given["scale"], f"claim {text!r}") if "scale" in given else 1.0
     return MetricDP(read_metric(path.strip(), scale), on=on)
 
 
-def _read_number(name: str, value: str, text: str) -> float:
+def _read_number(name: str, value: str, where: str, claim: str = "") -> float:
+    """The double that a text names, or inf; refused where it would become an infinity or a 0 that the text is not."""
     if not _NUMBER.fullmatch(value):
-        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.{_meant(text)}")
+        raise UsageError(f"{name} must be a number, got {value!r} at {where}.{_meant(claim)}")
     number = float(value)
-    if math.isinf(number) and "inf" not in value.lower():
-        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at claim {text!r}.")
+    if math.isinf(number) != ("inf" in value.lower()) or (number == 0.0) != bool(_ZERO.match(value)):
+        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at {where}.")
     return number
 
 
@@ -298,10 +300,7 @@ def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:
             raise UsageError(
                 f"metric must have {len(names)} cells in each row, got {len(row)} at row {line} of {path!r}."
             )
-        for cell in row[1:]:
-            if not _NUMBER.fullmatch(cell.strip()):
-                raise UsageError(f"metric must be of numbers, got {cell!r} at row {line} of {path!r}.")
-        rows.append([float(cell) for cell in row[1:]])
+        rows.append([_read_number("metric", cell.strip(), f"row {line} of {path!r}") for cell in row[1:]])
     ids = [row[0].strip() for row in lines[1:]]
     if ids == names[1:]:
         kind = "matrix"

@@ -30,7 +30,7 @@ from dpaudit.arguments import RngLike, check_among, check_options, seed_from, wh
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
-from dpaudit.privacy.neighbours import one_step
+from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
@@ -47,6 +47,7 @@ from dpaudit.scores.designs import (
     INDEPENDENT,
     check_design,
     check_scores,
+    claim_of_change,
     notes_on,
 )
 from dpaudit.scores.guesses import RankedLabels, Record, Rule, looks_chosen, ordered, ordered_pairs
@@ -93,7 +94,8 @@ def audit_scores(
         speak for "in"; bets learn the direction. Paths end in .csv, .txt, .npy, .npz, .json or .parquet (extra `data`);
         `FILE:NAME` names a column.
     claim : Claim or str
-        As for `dpaudit.audit`: `eps=8,delta=1e-5`, `mu=1`, `rho=0.5`. One budget for every canary.
+        As for `dpaudit.audit`: `eps=8,delta=1e-5`, `mu=1`, `rho=0.5`. One budget for every canary. Where it states
+        its relation (`eps=8,adjacency=add_remove`), a pair's coin is so many steps of it, as two of add_remove.
     design : {"one-run", "many-runs", "sequential", "paired"}
         How the scores came about (`dpaudit.scores.designs.ASSUMPTIONS`).
     confidence : float
@@ -140,7 +142,8 @@ def audit_scores(
     seed = seed_from(seed, rng)
     check_options(confidence=confidence, seed=seed)
     check_design(design)
-    promise = one_step(as_claim(claim))  # a canary that is in or out is one
+    stated = as_claim(claim)
+    promise = claim_of_change(stated, design)
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     check_among("assume", assume, ASSUME)
@@ -159,7 +162,11 @@ def audit_scores(
             raise UsageError("name must be given with a store: evidence is kept by name and claim.")
         with Store.at(store) as opened:
             return _audit_ledger(opened, name, kept_in, kept_out, promise, confidence, seed)
-    return _audited(kept_in, kept_out, promise, design, confidence, 0 if seed is None else int(seed), guesses, assume)
+    result = _audited(kept_in, kept_out, promise, design, confidence, 0 if seed is None else int(seed), guesses, assume)
+    if isinstance(stated, NeighbourClaim) and promise != stated.claim:
+        note = f"One coin is more than one step of adjacency={stated.adjacency}: the claim is {promise} for it."
+        return dataclasses.replace(result, notes=(note, *result.notes))
+    return result
 
 
 def _audit_ledger(
@@ -377,5 +384,5 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
         deltas = np.array([claim.profile(float(epsilon)) for epsilon in epsilons])
     else:
         deltas = RENYI_DELTAS
-        epsilons = np.array([min(claim.epsilon_at(float(delta)), 700.0) for delta in deltas])
+        epsilons = np.array([claim.epsilon_at(float(delta)) for delta in deltas])
     return np.asarray(np.clip(trade_off_of_lines(epsilons, deltas, type_one), 0.0, 1.0))

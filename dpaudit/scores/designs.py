@@ -14,12 +14,15 @@ import scipy
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.neighbours import NeighbourClaim, one_step
+from dpaudit.privacy.trade_off import FDP
 from dpaudit.scores.order import below_all, is_sorted, order_p_value, sorted_probability
 
 DESIGNS = ("one-run", "many-runs", "sequential", "paired")
 BETTED = ("many-runs", "sequential")  # designs of independent runs
 BEYOND_DOUBT = 1e-6  # p-value at which an assumption is taken to be false
+CHANGES = {"one-run": ([], ["a canary"]), "paired": (["a canary"], ["another canary"])}  # of the data, by one coin
 
 _RUNS = (
     "Independent runs with fresh randomness: each score of scores_in is from a run with the canary, each of "
@@ -70,6 +73,28 @@ def check_design(design: str) -> None:
     """`UsageError` if there is no such design."""
     if design not in DESIGNS:
         raise UsageError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}.{did_you_mean(design, DESIGNS)}")
+
+
+def claim_of_change(claim: Claim, design: str) -> Claim:
+    """The claim for what one coin changes, where the claim says which inputs are neighbours; else that of one step.
+
+    Runs apart change the data as the claim says (`ASSUMPTIONS`). Readers of a caller's own know no canaries.
+
+    Raises
+    ------
+    UsageError
+        If no steps of the claim's relation make this change, or its family has no rule for as many.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> str(claim_of_change(NeighbourClaim(PureDP(1.0), "add_remove"), "paired"))
+    'eps=2'
+    """
+    if isinstance(claim, NeighbourClaim):
+        claim = NeighbourClaim(claim.claim, claim.adjacency)
+    reads_records = isinstance(claim, NeighbourClaim | FDP) and design in CHANGES
+    return claim.for_pair(*CHANGES[design]) if reads_records else one_step(claim)
 
 
 def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str, rng: np.random.Generator) -> None:

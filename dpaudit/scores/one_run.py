@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-OUTWARDS = 1.0 - 1e-8  # relative; log-gammas of arguments up to 1e7 lose less
+OUTWARDS = 1e-8, 1e-14  # relative; and for each guess, as log-gammas of n lose about n log(n) roundings
 MIN_TAIL = 1e-250
 
 
@@ -66,7 +66,7 @@ def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float
     room = np.maximum(level - tail, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(room > 0.0, room * spread / (canaries * (1.0 - tail)), 0.0)
-    return np.asarray(np.clip(found * OUTWARDS, 0.0, 1.0))
+    return np.asarray(np.clip(found * (1.0 - OUTWARDS[0] - OUTWARDS[1] * guesses), 0.0, 1.0))
 
 
 def _tail_and_spread(epsilon: FloatArray, guesses: int, correct: int) -> tuple[FloatArray, FloatArray]:

@@ -20,6 +20,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Claim
 from dpaudit.results.saving import Saved
 from dpaudit.scores.auditing import records_reject
+from dpaudit.scores.designs import claim_of_change
 from dpaudit.scores.guesses import Record, Rule
 from dpaudit.scores.profile_bounds import ProfileBound, check_claim, parameter_lower
 
@@ -72,6 +73,7 @@ def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:
     62
     """
     check_options(confidence=confidence)
+    claim = claim_of_change(claim, "one-run")
     check_claim(claim)
     level = 1.0 - confidence
     budget = np.array([just_above(claim.value)])

@@ -89,7 +89,7 @@ class ProfileBound:
 def trade_off_of_lines(epsilons: FloatArray, deltas: FloatArray, type_one: FloatArray) -> FloatArray:
     """The supremum over lines (epsilon, delta) of what each leaves of the type II error, in both directions."""
     at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
-    rest, slope = 1.0 - deltas, np.exp(epsilons)
+    rest, slope = 1.0 - deltas, np.exp(np.minimum(epsilons, 700.0))  # no type I error but 0 is as small as e^-700
     return np.asarray(np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1))
 
 

@@ -26,6 +26,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.arguments import check_options
 from dpaudit.errors import UsageError
 from dpaudit.files import read_rows
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -83,6 +84,7 @@ def audit_published(
     >>> audit_published(rng.normal(size=(300, 4)).tolist(), real.tolist(), holdout.tolist(), "eps=1").verdict
     'not_refuted'
     """
+    check_options(confidence=confidence, seed=seed)
     given = (("released", released), ("real", real), ("holdout", holdout))
     headers, tables = map(list, zip(*(_rows(name, table) for name, table in given), strict=True))
     columns = _columns(headers, tables)

@@ -86,6 +86,11 @@ def _read_csv(name: str, file: str, column: str) -> list[str]:
     header = [cell.strip() for cell in rows[0]]
     has_header = bool(column) or not all(is_number_text(cell) for cell in header)
     at = _position(name, header, column, file) if has_header else _position(name, [""] * len(header), "", file)
+    if header == ["0"] and not column and rows[1:] and not any(row[0].strip("+- ").isdigit() for row in rows[1:]):
+        raise UsageError(
+            f"{name} must say whether its first row is a name (as pandas writes it) or a score, got 0 above numbers "
+            f"that are not whole at {file}. Give {file}:0, or write 0.0."
+        )
     found = []
     for line, row in enumerate(rows[has_header:], start=1 + has_header):
         if len(row) <= at or not is_number_text(row[at]):
@@ -97,8 +102,8 @@ def _read_csv(name: str, file: str, column: str) -> list[str]:
 
 def _position(name: str, columns: list[str], column: str, file: str) -> int:
     if column:
-        if column not in columns:
-            raise UsageError(f"{name} must name a column among {', '.join(columns)}, got {column!r} at {file}.")
+        if columns.count(column) != 1:
+            raise UsageError(f"{name} must name one column among {', '.join(columns)}, got {column!r} at {file}.")
         return columns.index(column)
     if len(columns) != 1:
         said = f" ({', '.join(columns)})" if any(columns) else ""

@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.arguments import whole_number
+from dpaudit.arguments import check_names, whole_number
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.scores.auditing import audit_scores
@@ -99,6 +99,7 @@ def audit_training(
     'violated'
     """
     whole_number("canaries", canaries, "a positive integer", 1)
+    check_names("audit_training", options, ("confidence", "guesses", "assume"))  # the design is what is done here
     root = 0 if seed is None else seed
     coins, own = (np.random.default_rng(np.random.SeedSequence(root, spawn_key=(3, k))) for k in range(2))
     is_in = coins.random(canaries) < 0.5

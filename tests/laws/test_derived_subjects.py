@@ -16,6 +16,8 @@ from dpaudit.laws import LAWS, NASTY_FUNCTIONS
 from dpaudit.laws.derived import draw, joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
+from dpaudit.privacy.neighbours import NeighbourClaim
+from dpaudit.privacy.trade_off import FDP
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.geometric import Geometric
@@ -260,6 +262,14 @@ def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
     _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
     assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
     assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_inputs_made_of_two_are_asked_for_no_relation_of_their_own():
+    # ([1], [1]) and ([1, 2], [1]) are no datasets of which one has one more record: the check of the law was an error
+    line = [(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)]
+    for claim in (FDP(add=line, remove=line), NeighbourClaim(ONE, "replace_one")):
+        with pytest.raises(UsageError, match="family that has one budget for all pairs, or a metric"):
+            BY_NAME["parallel composition"].derive(Laplace(1.0), claim, [([1], [1, 2])])
 
 
 def test_groups_are_the_ends_of_shortest_chains_of_so_many_steps():

@@ -229,6 +229,11 @@ def test_arrays_and_tables_of_one_length_are_columns_of_the_same_rows():
     assert claim.count(Counter(a=3), Counter(a=9)) == 6 and claim.count(np.array([3]), np.array([9])) == 2
 
 
+def test_a_part_of_a_step_is_paid_as_a_whole_one():
+    claim = NeighbourClaim(PureDP(1.0), "add_remove")
+    assert claim.for_pair(Counter(a=1.0), Counter(a=2.5)) == PureDP(2.0)
+
+
 def test_parts_with_a_row_each_are_joined():
     assert joined_rows({"X": np.eye(2), "y": [0, 1]})[1][1] == 1
     assert joined_rows(([1, 2], [3])) is None and joined_rows([1]) == [1]

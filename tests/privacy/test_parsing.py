@@ -310,8 +310,17 @@ def test_a_malformed_pairs_file_gets_one_message_that_names_it(write, content, m
         parse_pairs(write("p.json", content))
 
 
-@pytest.mark.parametrize("text", ["eps=1e400", "eps=1e999,delta=1e-6", "rho=1e400", "mu=-1e400"])
-def test_a_number_beyond_the_doubles_is_no_infinity_that_was_meant(text):
+@pytest.mark.parametrize(
+    "text", ["eps=1e400", "eps=1e999,delta=1e-6", "rho=1e400", "mu=-1e400", "eps=1,delta=1e-400", "eps=.01e-323"]
+)
+def test_a_number_beyond_the_doubles_is_no_infinity_or_zero_that_was_meant(text):
     with pytest.raises(UsageError, match="must"):
         parse_claim(text)
     assert parse_claim("eps=inf") == PureDP(math.inf)
+    assert parse_claim("eps=0.0e5,delta=-.0") == ApproxDP(0.0, 0.0)
+
+
+@pytest.mark.parametrize("cell", ["1e400", "1e-400"])
+def test_a_budget_beyond_the_doubles_is_no_infinity_or_zero_that_was_meant(write, cell):
+    with pytest.raises(UsageError, match=f"metric must be a number that a double holds, or inf, got '{cell}' at row 2"):
+        read_metric(write("d.csv", f"from,a,b\na,0,{cell}\nb,{cell},0\n"))

@@ -11,6 +11,9 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
+from dpaudit.privacy.neighbours import NeighbourClaim
+from dpaudit.privacy.trade_off import FDP
+from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.guesses import RankedLabels, Rule, ordered, ordered_pairs
 from dpaudit.scores.planning import plan_one_run
@@ -98,6 +101,31 @@ def test_what_makes_no_sense_gets_one_message(arguments, message):
 def test_a_canary_is_one_step_of_the_relation_of_a_claim():
     result = dpaudit.audit_scores(*canaries(40, 6.0, 1), claim="eps=1,adjacency=add_remove", design="one-run", seed=1)
     assert (result.claim, result.budget) == ("eps=1", 1.0) and result.epsilon_lower == result.parameter_lower
+    stated = NeighbourClaim(dpaudit.PureDP(1.0), "add_remove")
+    assert plan_one_run(stated).needed == 10  # 0.05 > (e / (1 + e))^m from m = 10 on
+
+
+def test_a_pair_is_as_many_steps_of_the_relation_of_a_claim_as_replace_one_canary():
+    # Adding or removing a record has a loss of at most 0.75, so that replacing one has 1.5: kept under add_remove, and
+    # a violation under replace_one. Right guesses of 3,000 are 9 deviations from both limits: rates below 1e-18.
+    is_right = np.random.default_rng(3).random(3_000) < math.exp(1.5) / (1.0 + math.exp(1.5))
+    sides = is_right.astype(float), 1.0 - is_right
+    verdicts = {}
+    for relation in ("add_remove", "replace_one"):
+        result = dpaudit.audit_scores(*sides, f"eps=1,adjacency={relation}", "paired", seed=1, guesses=3_000)
+        verdicts[relation] = result.verdict, result.claim
+    assert verdicts == {"add_remove": ("not_refuted", "eps=2"), "replace_one": ("violated", "eps=1")}
+    with pytest.raises(UsageError, match="pairs must be joined by steps of adjacency=replace_one"):
+        dpaudit.audit_scores(*sides, "eps=1,adjacency=replace_one", "one-run", seed=1)
+    two = FDP(add=[(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)], remove=[(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)])
+    with pytest.raises(UsageError, match="of which one has one more record"):
+        dpaudit.audit_scores(*sides, two, "paired", seed=1)
+
+
+def test_a_huge_epsilon_promises_a_trade_off_that_is_a_number():
+    # f(0) = 1 of every pure claim; e^800 is no double, and times 0 it was none either
+    assert claimed_trade_off(dpaudit.PureDP(800.0), np.array([0.0, 0.1])) == pytest.approx([1.0, 0.0], abs=1e-300)
+    assert claimed_trade_off(dpaudit.ApproxDP(800.0, 0.1), np.zeros(1)) == pytest.approx([0.9], abs=1e-12)
 
 
 def test_nan_is_below_everything_and_infinities_are_the_ends():

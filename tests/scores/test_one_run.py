@@ -84,6 +84,18 @@ def test_delta_lower_inverts_the_bound(guesses, correct, canaries):
     assert np.all(np.diff(delta) <= 0.0)
 
 
+def test_deltas_of_ten_million_guesses_are_rounded_down():
+    # scipy's binomial law comes from Boost's beta functions, which lose 1e-11 there; log-gammas lose up to 3e-8
+    guesses, epsilon = 10_000_000, np.linspace(0.0, 3.0, 25)
+    for above in (2.0, 3.0, 5.0):
+        for at, accuracy in zip(epsilon, special.expit(epsilon), strict=True):
+            correct = int(guesses * accuracy + above * np.sqrt(guesses * accuracy * (1.0 - accuracy)))
+            tail, mass = stats.binom.sf(correct - 1, guesses, accuracy), stats.binom.pmf(correct, guesses, accuracy)
+            exact = max(0.0, 0.05 - tail) * correct * mass / (guesses * tail * (1.0 - tail))
+            found = delta_lower(np.array([at]), guesses, correct, guesses, 0.05)[0]
+            assert (1.0 - 2e-7) * exact <= found <= exact
+
+
 def test_an_underflowing_tail_gives_the_limit_that_no_sampling_error_is_left_in():
     # 10^5 guesses, all right: at epsilon 0 the tail is 2^-100000; the limit is level (v - e^epsilon (r - v)) / c
     assert delta_lower(np.zeros(1), 100_000, 100_000, 100_000, 0.05)[0] == pytest.approx(0.05, rel=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.errors import UsageError
 from dpaudit.scores import published
 from dpaudit.scores.published import audit_published
 from dpaudit_mechanisms.learning.marginals import ChainGenerator
@@ -46,6 +47,13 @@ def test_a_generator_that_copies_rows_is_found_at_1000_rows(share):
     assert any("two attacks (nearest row, pairs of values)" in note for note in result.notes)
     assert result.independent.parameter_lower > 1.5 and result.independent.p_value is None
     assert sum(record.share for record in result.guesses) == pytest.approx(0.5) and result.confidence == 0.95
+
+
+@pytest.mark.parametrize("confidence", [0.0, -0.5])
+def test_a_confidence_out_of_range_is_refused_though_half_of_its_error_rate_is_one(confidence):
+    rows = [[0.0], [1.0]]
+    with pytest.raises(UsageError, match=rf"confidence must be in \(0, 1\), got {confidence}"):
+        audit_published(rows, rows, rows, "eps=1", confidence=confidence)
 
 
 def test_tables_that_know_nothing_of_the_real_rows_are_refuted_in_at_most_5_percent_of_audits():

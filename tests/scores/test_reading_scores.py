@@ -10,6 +10,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.cli import main
+from dpaudit.errors import UsageError
 from dpaudit.reports.curves import staircase
 from dpaudit.scores.order import _few_descents, is_sorted, order_p_value, sorted_probability
 from dpaudit.scores.reading import as_scores
@@ -45,6 +46,20 @@ def written(folder, name):
 @pytest.mark.parametrize("name", ["a.csv", "b.csv", "c.npy", "d.npz", "e.json", "f.json", "g.parquet"])
 def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
     np.testing.assert_array_equal(as_scores("scores_in", written(tmp_path, name)), VALUES)
+
+
+@pytest.mark.parametrize("content, ending, message", [
+    ("0\n0.5\n-1.5\n", "", "a name .* or a score, got 0 above"),  # pandas.Series([0.5, -1.5]).to_csv(index=False)
+    ("a,b,a\n0.5,1,2\n", ":a", "must name one column among a, b, a, got 'a'"),
+])  # fmt: skip
+def test_a_file_that_may_be_read_in_two_ways_is_refused(tmp_path, content, ending, message):
+    (tmp_path / "s.csv").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        as_scores("scores_in", f"{tmp_path / 's.csv'}{ending}")
+    (tmp_path / "whole.csv").write_text("0\n1\n-2\n")
+    assert as_scores("scores_in", str(tmp_path / "whole.csv")).tolist() == [0.0, 1.0, -2.0]
+    (tmp_path / "named.csv").write_text("0\n0.5\n-1.5\n")
+    assert as_scores("scores_in", f"{tmp_path / 'named.csv'}:0").tolist() == [0.5, -1.5]
 
 
 def run(*arguments):

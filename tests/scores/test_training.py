@@ -60,6 +60,12 @@ def test_a_training_must_return_a_score_for_each_canary(train, message):
         audit_training(train, "mu=1", canaries=50)
 
 
+def test_one_training_is_of_no_other_design():
+    # the canaries of one training, taken for independent runs, were audited as such
+    with pytest.raises(UsageError, match="option of audit_training must be one that it has, got 'design'"):
+        audit_training(example(), "mu=1", canaries=10, design="many-runs")
+
+
 def test_signals_of_steps_are_added_up():
     def signals(is_in, rng):
         return rng.normal(size=(len(is_in), 4)) + is_in[:, None]
