@@ -18,11 +18,12 @@ from dpaudit.campaign.draws import KEPT_BYTES
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
+from dpaudit.inference.saved import claim_digest
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
-from dpaudit.running.digests import digest
+from dpaudit.running.digests import digest, input_key
 from dpaudit.running.label_games import game_on, start_or_restart, until_it_raises
 from dpaudit.subjects.callables import Subject
 
@@ -43,11 +44,14 @@ def header(run: AuditRun) -> dict[str, Any]:
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
     more = f" and {len(chosen) - IDS_SHOWN:,} more" if len(chosen) > IDS_SHOWN else ""
+    # A function prints as any other does, and so do objects: what is asked of the pairs counts, and what inputs hold.
+    some = (chosen[k] for k in range(0, len(chosen), max(len(chosen) // MANY_PAIRS, 1)))
+    claims = [run.promise.for_pair(pair.x, pair.x_prime) for pair in some]
     return {
         "claim": str(run.promise),
-        "promise": digest(run.promise),
+        "promise": digest([run.promise, *map(claim_digest, claims[:1]), [float(claim.value) for claim in claims]]),
         "pairs": ", ".join(chosen[k].id for k in range(min(len(chosen), IDS_SHOWN))) + more,
-        "inputs": digest(inputs),
+        "inputs": input_key(inputs),
         "seed": run.root,
         "mechanism": f"{subject.name}, {subject.interface}, {'' if subject.replayable else 'not '}replayable",
         "fingerprint": subject.fingerprint,
