@@ -2,7 +2,9 @@
 
 All pairs are of one label game. Old ones go on from their states; new ones play a pilot first, which fixes their
 levels, and are let in before the first draw that counts. After a round the counts are committed, and only then is
-anything shown: what a kill loses, nobody has seen, and its stream is used up.
+anything shown: what a kill loses, nobody has seen, and its stream is used up. Nor may what ends a session depend on it:
+a mechanism that ends the process by itself, or takes so long that it is ended, where it draws one of some outcomes, is
+conditioned on not having drawn these.
 """
 
 from __future__ import annotations
