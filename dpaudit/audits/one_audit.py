@@ -177,12 +177,16 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
             f"they take {KEPT_BYTES >> 20:,} MiB at most. All were counted."
         )
         run.beside.append(SideFinding("memory", "not_applicable", text))
+    _note_cut(run, game)
+    run.said |= pooling.options
+
+
+def _note_cut(run: AuditRun, game: LabelGame) -> None:
+    """Note what is left of a game that was cut as the time was over."""
     if game.is_cut:
         state = game.progress()
-        run.cut.append(
-            f"draws of {state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
-        )
-    run.said |= pooling.options
+        left = f"{state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
+        run.cut.append(f"draws of {left}")
 
 
 def _has_fair_labels(run: AuditRun, game: LabelGame, data: Sequence[Any]) -> bool:
@@ -213,6 +217,7 @@ def _play_session(run: AuditRun, path: str | os.PathLike[str]) -> None:
             opened, run.subject, run.promise, run.claims, run.pairs, samples=run.options.samples, mode=run.options.mode,
             confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool,
         ).play(run.tell)  # fmt: skip
+    _note_cut(run, session.game)
     run.subject, run.runs = session.subject, session.runs
     run.games, run.labelled = [game for game, _ in session.games], [labelled for _, labelled in session.games]
     run.groups = [(k,) for k in range(len(run.pairs))]

@@ -17,7 +17,7 @@ from typing import Any
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.order import most_runs_of_batches
 from dpaudit.inference.pair_game import PairGame
@@ -143,7 +143,7 @@ class AccumulatingAudit:
         def draw(tasks: Sequence[Task]) -> list[TaskResult]:
             try:
                 return drawer(tasks)
-            except KeyboardInterrupt:  # of a person, who knows no more than what was shown
+            except (KeyboardInterrupt, OutOfTimeError):  # of a person or a clock, who know no more than what was shown
                 raise
             except BaseException:  # whatever it is: what the batch would have shown may be why
                 self._batch_raised = self._has_counted  # one of the pilot is drawn anew, output by output
