@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
@@ -54,7 +53,7 @@ SHARED_NOISE = (
 
 
 def why_kept(
-    run: AuditRun, game: LabelGame, data: Sequence[Any], moved: Mapping[int, bool]
+    subject: Subject, root: int, game: LabelGame, data: Sequence[Any], moved: Mapping[int, bool]
 ) -> tuple[dict[int, str], int]:
     """Reasons, by pair, why a mechanism that keeps its noise or has spent a budget cannot be judged; the calls taken.
 
@@ -66,12 +65,14 @@ def why_kept(
         first = game.first_outcomes(pair)
         if reason := spent(first):
             found[place] = reason
-        for i, outcomes in zip(pair.inputs, first if pair.repeats and place not in found else (), strict=False):
-            if run.subject.is_contained:
-                streams = [stream(run.root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
-                (is_kept, more), reason = differs_in_others(run.subject, data[i], outcomes, streams), SHARED_NOISE
+            continue
+        are_same = all(len(outcomes) > 1 and not others_of(outcomes).any() for outcomes in first)
+        for i, outcomes in zip(pair.inputs, first if are_same else (), strict=False):
+            if subject.is_contained:
+                streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+                (is_kept, more), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
             elif moved.get(i):
-                is_kept, reason = keeps_noise(run.subject, data[i], stream(run.root, KEPT_DRAWS, i)), KEPT_NOISE
+                is_kept, reason = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), KEPT_NOISE
                 more = 1
             else:
                 continue

@@ -168,7 +168,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
-    run.withheld, more = why_kept(run, game, data, moved)
+    run.withheld, more = why_kept(run.subject, run.root, game, data, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
     if dropped := game.draws.dropped:
@@ -212,13 +212,21 @@ def _play_session(run: AuditRun, path: str | os.PathLike[str]) -> None:
     from dpaudit.running.accumulating import AccumulatingAudit  # few audits need it, and it takes long to import
     from dpaudit.running.store import Store
 
+    def kept(session: AccumulatingAudit) -> tuple[dict[int, str], int]:
+        return why_kept(session.subject, session.session.stream_seed, session.game, session.data, session.moved)
+
+    def why_not(session: AccumulatingAudit) -> str:
+        # Of an isolated subject the few outcomes of a pilot may well be others in other processes.
+        return "" if session.subject.is_contained else next(iter(kept(session)[0].values()), "")
+
     with Store.at(path) as opened:
         session = AccumulatingAudit(
             opened, run.subject, run.promise, run.claims, run.pairs, samples=run.options.samples, mode=run.options.mode,
-            confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool,
+            confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool, why_not=why_not,
         ).play(run.tell)  # fmt: skip
     _note_cut(run, session.game)
-    run.subject, run.runs = session.subject, session.runs
+    run.withheld, more = kept(session)
+    run.subject, run.runs = session.subject, session.runs + more
     run.games, run.labelled = [game for game, _ in session.games], [labelled for _, labelled in session.games]
     run.groups = [(k,) for k in range(len(run.pairs))]
     run.failure, run.traceback = session.failure, session.traceback

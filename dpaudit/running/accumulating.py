@@ -39,8 +39,8 @@ SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 class AccumulatingAudit:
     """Plays one session of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    Played, `games` are those of the pairs with their labelled draws of this session, and `failure` and `traceback` say
-    what went wrong.
+    `why_not` says why no pair may be let in, by the pilot of a session, if anything speaks against it. Played, `games`
+    are those of the pairs with their labelled draws of this session; `failure` and `traceback` say what went wrong.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         worker_pool: WorkerPool,
+        why_not: Callable[[AccumulatingAudit], str] = lambda _: "",
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -65,7 +66,8 @@ class AccumulatingAudit:
         self.store, self.subject = store, subject
         self.claims, self.pairs = claims, pairs
         self.samples, self.mode, self.confidence, self.worker_pool = samples, mode, confidence, worker_pool
-        self._runs_of_batches = 0
+        self._runs_of_batches, self._why_not = 0, why_not
+        self.moved: dict[int, bool] = {}  # the inputs whose first calls took randomness: see `DrawJob`
         self.keys = numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
@@ -136,7 +138,7 @@ class AccumulatingAudit:
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
             self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
-            root=self.session.stream_seed, restart=restart, worker_pool=self.worker_pool,
+            root=self.session.stream_seed, restart=restart, worker_pool=self.worker_pool, moved=self.moved,
         )  # fmt: skip
         drawer = game.draws.draw
 
@@ -160,6 +162,8 @@ class AccumulatingAudit:
         if len(old) == len(game.pairs):
             return
         game.start()
+        if reason := self._why_not(self):  # Validity: what is let in counts for ever
+            raise UsageError(f"mechanism must draw noise anew in each call for a store, got {subject.name}. {reason}")
         wanted = {}
         pairs = self._pairs()
         for key in pairs.keys() - known.keys():
