@@ -62,25 +62,36 @@ def why_kept(
     found: dict[int, str] = {}
     calls = 0
     for place, pair in enumerate(game.pairs):
-        first = game.first_outcomes(pair)
-        if reason := spent(first):
+        first = dict(zip(pair.inputs, game.first_outcomes(pair), strict=False))
+        reason, more = spent(list(first.values())), 0
+        if not reason:
+            reason, more = why_one_draw(subject, root, first, data, moved)
+        calls += more
+        if reason:
             found[place] = reason
-            continue
-        are_same = all(len(outcomes) > 1 and not others_of(outcomes).any() for outcomes in first)
-        for i, outcomes in zip(pair.inputs, first if are_same else (), strict=False):
-            if subject.is_contained:
-                streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
-                (is_kept, more), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
-            elif moved.get(i):
-                is_kept, reason = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), KEPT_NOISE
-                more = 1
-            else:
-                continue
-            calls += more
-            if is_kept:
-                found[place] = reason
-                break
     return found, calls
+
+
+def why_one_draw(
+    subject: Subject, root: int, first: Mapping[int, Outcomes], data: Sequence[Any], moved: Mapping[int, bool]
+) -> tuple[str, int]:
+    """Reason why the first outcomes of each input are one draw, which is kept; empty where none is seen; the calls."""
+    calls = 0
+    if any(len(outcomes) < 2 or others_of(outcomes).any() for outcomes in first.values()):
+        return "", calls
+    for i, outcomes in first.items():
+        if subject.is_contained:
+            streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+            (is_kept, more), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
+        elif moved.get(i):
+            is_kept, reason = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), KEPT_NOISE
+            more = 1
+        else:
+            continue
+        calls += more
+        if is_kept:
+            return reason, calls
+    return "", calls
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
