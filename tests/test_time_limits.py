@@ -20,6 +20,7 @@ from dpaudit.audits import planning, stages, time_limits
 from dpaudit.cli import main
 from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.inference.bound_search import just_above
+from dpaudit.running.store import Store, StoreError
 from dpaudit.subjects import call_limits
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
@@ -142,6 +143,29 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     result = dpaudit.audit_within(6.0, broken, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
     assert result.verdict == "violated" and "how bad" in time_limit_of(result)
     assert time_limit_of(dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
+
+
+def test_a_session_of_a_store_that_was_cut_says_so_and_the_next_one_goes_on(monkeypatch, tmp_path):
+    options = {"samples": 400, "seed": 1, "store": tmp_path / "evidence.db", "floating_point": False}
+
+    def session(at=0.2):
+        with call_limits.within(6.0):
+            return dpaudit.audit(Slowing(monkeypatch, at=at), "eps=1", [(0.0, 1.0)], **options)
+
+    cut = session()
+    assert "draws of 1 of 1 pairs, after" in time_limit_of(cut)
+    save = Store.save
+
+    def is_full(self, *given):
+        if call_limits.is_time_over():
+            raise StoreError("no room")
+        return save(self, *given)
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="no room"):
+        patch.setattr(Store, "save", is_full)
+        session()
+    again = session(at=1e9)  # neither of the two has broken the evidence
+    assert time_limit_of(again) is None and again.findings[0].samples > cut.findings[0].samples > 0
 
 
 def test_what_has_no_time_is_listed_and_a_violation_without_its_stage_has_no_bound_of_its_own(monkeypatch):

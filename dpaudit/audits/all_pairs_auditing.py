@@ -166,7 +166,7 @@ class AllPairsAudit:
         if not failure:
             failure, traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
         if not failure:
-            withheld_of, more = why_kept(run, game, data, of_depth)
+            withheld_of, more = why_kept(run.subject, run.root, game, data, of_depth)
             run.runs += more
             reasons = (reason for reason in withheld_of.values() if reason in (KEPT_NOISE, SHARED_NOISE))
             self.withheld = next(reasons, "")

@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
@@ -54,7 +53,7 @@ SHARED_NOISE = (
 
 
 def why_kept(
-    run: AuditRun, game: LabelGame, data: Sequence[Any], moved: Mapping[int, bool]
+    subject: Subject, root: int, game: LabelGame, data: Sequence[Any], moved: Mapping[int, bool]
 ) -> tuple[dict[int, str], int]:
     """Reasons, by pair, why a mechanism that keeps its noise or has spent a budget cannot be judged; the calls taken.
 
@@ -63,23 +62,36 @@ def why_kept(
     found: dict[int, str] = {}
     calls = 0
     for place, pair in enumerate(game.pairs):
-        first = game.first_outcomes(pair)
-        if reason := spent(first):
+        first = dict(zip(pair.inputs, game.first_outcomes(pair), strict=False))
+        reason, more = spent(list(first.values())), 0
+        if not reason:
+            reason, more = why_one_draw(subject, root, first, data, moved)
+        calls += more
+        if reason:
             found[place] = reason
-        for i, outcomes in zip(pair.inputs, first if pair.repeats and place not in found else (), strict=False):
-            if run.subject.is_contained:
-                streams = [stream(run.root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
-                (is_kept, more), reason = differs_in_others(run.subject, data[i], outcomes, streams), SHARED_NOISE
-            elif moved.get(i):
-                is_kept, reason = keeps_noise(run.subject, data[i], stream(run.root, KEPT_DRAWS, i)), KEPT_NOISE
-                more = 1
-            else:
-                continue
-            calls += more
-            if is_kept:
-                found[place] = reason
-                break
     return found, calls
+
+
+def why_one_draw(
+    subject: Subject, root: int, first: Mapping[int, Outcomes], data: Sequence[Any], moved: Mapping[int, bool]
+) -> tuple[str, int]:
+    """Reason why the first outcomes of each input are one draw, which is kept; empty where none is seen; the calls."""
+    calls = 0
+    if any(len(outcomes) < 2 or others_of(outcomes).any() for outcomes in first.values()):
+        return "", calls
+    for i, outcomes in first.items():
+        if subject.is_contained:
+            streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+            (is_kept, more), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
+        elif moved.get(i):
+            is_kept, reason = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), KEPT_NOISE
+            more = 1
+        else:
+            continue
+        calls += more
+        if is_kept:
+            return reason, calls
+    return "", calls
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:

@@ -18,11 +18,12 @@ from dpaudit.campaign.draws import KEPT_BYTES
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
+from dpaudit.inference.saved import claim_digest
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
-from dpaudit.running.digests import digest
+from dpaudit.running.digests import digest, input_key
 from dpaudit.running.label_games import game_on, start_or_restart, until_it_raises
 from dpaudit.subjects.callables import Subject
 
@@ -43,11 +44,14 @@ def header(run: AuditRun) -> dict[str, Any]:
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
     more = f" and {len(chosen) - IDS_SHOWN:,} more" if len(chosen) > IDS_SHOWN else ""
+    # A function prints as any other does, and so do objects: what is asked of the pairs counts, and what inputs hold.
+    some = (chosen[k] for k in range(0, len(chosen), max(len(chosen) // MANY_PAIRS, 1)))
+    claims = [run.promise.for_pair(pair.x, pair.x_prime) for pair in some]
     return {
         "claim": str(run.promise),
-        "promise": digest(run.promise),
+        "promise": digest([run.promise, *map(claim_digest, claims[:1]), [float(claim.value) for claim in claims]]),
         "pairs": ", ".join(chosen[k].id for k in range(min(len(chosen), IDS_SHOWN))) + more,
-        "inputs": digest(inputs),
+        "inputs": input_key(inputs),
         "seed": run.root,
         "mechanism": f"{subject.name}, {subject.interface}, {'' if subject.replayable else 'not '}replayable",
         "fingerprint": subject.fingerprint,
@@ -164,7 +168,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
-    run.withheld, more = why_kept(run, game, data, moved)
+    run.withheld, more = why_kept(run.subject, run.root, game, data, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
     if dropped := game.draws.dropped:
@@ -173,12 +177,16 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
             f"they take {KEPT_BYTES >> 20:,} MiB at most. All were counted."
         )
         run.beside.append(SideFinding("memory", "not_applicable", text))
+    _note_cut(run, game)
+    run.said |= pooling.options
+
+
+def _note_cut(run: AuditRun, game: LabelGame) -> None:
+    """Note what is left of a game that was cut as the time was over."""
     if game.is_cut:
         state = game.progress()
-        run.cut.append(
-            f"draws of {state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
-        )
-    run.said |= pooling.options
+        left = f"{state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
+        run.cut.append(f"draws of {left}")
 
 
 def _has_fair_labels(run: AuditRun, game: LabelGame, data: Sequence[Any]) -> bool:
@@ -204,12 +212,21 @@ def _play_session(run: AuditRun, path: str | os.PathLike[str]) -> None:
     from dpaudit.running.accumulating import AccumulatingAudit  # few audits need it, and it takes long to import
     from dpaudit.running.store import Store
 
+    def kept(session: AccumulatingAudit) -> tuple[dict[int, str], int]:
+        return why_kept(session.subject, session.session.stream_seed, session.game, session.data, session.moved)
+
+    def why_not(session: AccumulatingAudit) -> str:
+        # Of an isolated subject the few outcomes of a pilot may well be others in other processes.
+        return "" if session.subject.is_contained else next(iter(kept(session)[0].values()), "")
+
     with Store.at(path) as opened:
         session = AccumulatingAudit(
             opened, run.subject, run.promise, run.claims, run.pairs, samples=run.options.samples, mode=run.options.mode,
-            confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool,
+            confidence=run.options.confidence, seed=run.root, worker_pool=run.worker_pool, why_not=why_not,
         ).play(run.tell)  # fmt: skip
-    run.subject, run.runs = session.subject, session.runs
+    _note_cut(run, session.game)
+    run.withheld, more = kept(session)
+    run.subject, run.runs = session.subject, session.runs + more
     run.games, run.labelled = [game for game, _ in session.games], [labelled for _, labelled in session.games]
     run.groups = [(k,) for k in range(len(run.pairs))]
     run.failure, run.traceback = session.failure, session.traceback

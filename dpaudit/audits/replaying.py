@@ -11,7 +11,7 @@ as in the audit. So a replay does not rest on what the mechanism says of itself:
 tells which pairs of a pool break the claim.
 
 The test of a witness supposes that draws are independent of each other. Where the order of their outcomes tells that
-they are not (`dpaudit.inference.order`), nothing is confirmed.
+they are not (`dpaudit.inference.order`), or noise is kept (`dpaudit.audits.memory_checks`), nothing is confirmed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, LowBitTest
+from dpaudit.audits.memory_checks import why_one_draw
 from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.density import Hints
@@ -160,13 +161,15 @@ def replay(
     hints = hints_of(member, data, subject.log_density if subject.has_log_density else None)
     game = _game(pair_claim, rule, draws, level, hints)
     asked = Asked(game, level, draws, stream(root, REPLAY_COINS), move=member.move)
-    campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS))
-    firsts = [first for i in (0, 1) if (first := campaign.draws.first(i)) is not None]
-    failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
+    moved: dict[int, bool] = {}
+    campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS, moved))
+    firsts = {i: first for i in (0, 1) if (first := campaign.draws.first(i)) is not None}
+    failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts.values()])
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
         in_batches = WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS)
         change, _ = in_small_batches(in_batches, draws // 2, None, True)
+    dependence = why_one_draw(subject, root, firsts, data, moved)[0] if change is None else change_sentence(change)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
@@ -177,12 +180,12 @@ def replay(
         *game.counts,
         parameter=pair_claim.parameter,
         parameter_budget=pair_claim.value,
-        parameter_lower=game.lower if change is None else 0.0,
+        parameter_lower=0.0 if dependence else game.lower,
         confidence=result.confidence,
         seed=root,
-        confirmed=change is None and game.lower > pair_claim.value,
+        confirmed=not dependence and game.lower > pair_claim.value,
         pool=finding.pool,
-        dependence="" if change is None else change_sentence(change),
+        dependence=dependence,
     )
 
 

@@ -77,7 +77,8 @@ def merge_command(_: click.Context, given: Any) -> None:
     """Take the evidence of OTHER stores into the store, which is made if it is not there.
 
     Where both have bet on a pair, their wealth multiplies. A store that has a stream in common is refused as a whole:
-    its draws would count twice.
+    its draws would count twice. Take over all stores that there are, or choose them before you look: the error rate is
+    not that of a selection.
     """
     from dpaudit.reports.wording import plural
     from dpaudit.running.store import Store

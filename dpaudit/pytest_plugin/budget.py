@@ -5,7 +5,8 @@ of checks in it raises an alarm is at most A = 1 - c. Nobody knows beforehand ho
 deselects tests, `-x` stops early, xdist hands tests to workers that do not see each other, a test may call `dp_audit`
 in a loop. What every process does know, before the first draw and identically, is the list of collected tests. So:
 
-* *Lists of conformance checks* take what they state (0.001 each), scaled down together where that is over A / 2: L.
+* *Lists of conformance checks* take what they state (0.001 each), scaled down together where that is over A / 2: L. One
+  whose checks are collected n times, as under another parameter or pytest-repeat, takes it n times.
 * *Tests with a confidence of their own* (`@pytest.mark.dp_audit(confidence=0.999)`) take 1 - confidence each: M.
   M may be half of A - L where other tests have audits, else all of it; tests that take more fail, and have nothing.
 * *All other tests that can audit* (they have the fixture `dp_audit`, or the mark) share A - L - M evenly: S each.
@@ -22,11 +23,12 @@ collected tests and by the calls before it, never by what was drawn for it, and 
 P(alarm j | everything before) <= p_j, because its streams are nobody else's. So P(any alarm) <= E[sum of p_j], and the
 sum is at most L + M + (number of the others) S = A however far the session gets, in whatever order and wherever tests
 run. A test that is not run, or a replay that has nothing to replay, leaves its share unspent. It needs no independence
-between tests, so one seed for all (`--dp-seed`) does no harm as long as shares do not depend on results.
+between tests: with one seed for all (`--dp-seed`) the bound is P(alarm j) <= p_j, as long as neither shares nor what is
+audited depends on results.
 
 A rerun of a test (pytest-rerunfailures, flaky) that makes the same call again has the same seed and so the same bits:
 no second look, nothing to pay. Anything else that a rerun does (another mechanism, claim or option, or one with
-randomness of its own) is a further call of the test, with a stream of its own, and pays as one.
+randomness of its own) is a further call of the test, with a seed of its own unless one is stated, and pays as one.
 """
 
 from __future__ import annotations

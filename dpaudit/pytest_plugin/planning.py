@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,8 @@ class Plan:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.lists: dict[int, Subjects] = {}
+        # Validity: a check that is collected several times may draw anew each time, so its list counts as often.
+        self.lists: dict[tuple[int, int], Subjects] = {}  # by id, and how often a check was there before
         self.reserved: list[tuple[str, float]] = []  # one a test: of two tests of one node id each has its own
         self.audited: set[str] = set()
         self.tests = 0
@@ -93,10 +95,13 @@ class Plan:
     def collect(self, items: list[pytest.Item]) -> None:
         """Count what can raise an alarm among the tests that will run."""
         self.has_collected = True
+        before = Counter[tuple[int, str]]()
         for item in items:
             check = bound_check(item)
             if check is not None and check.spec.is_statistical:
-                self.lists[id(check.subjects)] = check.subjects
+                own = id(check.subjects)
+                self.lists[own, before[own, check.name]] = check.subjects
+                before[own, check.name] += 1
             if can_audit(item):
                 self.audited.add(item.nodeid)
                 self.tests += 1
@@ -139,7 +144,7 @@ class Plan:
     def prepare(self, item: pytest.Item) -> None:
         """Give the list that a check is of its part of the session's error rate."""
         check = bound_check(item)
-        if check is not None and id(check.subjects) in self.lists:
+        if check is not None and (id(check.subjects), 0) in self.lists:
             check.subjects.limit(check.subjects.stated_rate * self.budget.list_factor)
 
     def state(self, item: pytest.Item) -> TestState:

@@ -130,7 +130,7 @@ class Summary:
         return f"{text}; a test must state its confidence for that: @pytest.mark.dp_audit(confidence=0.999, calls=1)"
 
     def beside_text(self) -> str:
-        """The error rates that do not come out of the session's confidence: what only warns."""
+        """The error rates that do not come out of the session's confidence: what warns, and draws that depend."""
         strict = self.plan is not None and self.plan["strict"]
         low_bits = [record.get("low_bits_rate", 0.0) for _, record in self.records]
         side = [rate for _, record in self.records for _, _, rate in record.get("side", ())]
@@ -141,7 +141,8 @@ class Summary:
             text = f"low bits were looked at in {looked}: a false warning in at most {_rate(sum(low_bits))} of sessions"
             parts.append(text + (" (failures are within the confidence above)" if strict else ""))
         if side:
-            text = f"{plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
+            fails = "of which a call order alone fails its test" if "call order" in kinds else "which fail no test"
+            text = f"{plural(len(side), 'side finding')} ({', '.join(kinds)}), {fails}: "
             parts.append(text + f"a false one in at most {_rate(sum(side))} of sessions")
         return "Beside it " + "; ".join(parts) if parts else ""
 

@@ -2,7 +2,9 @@
 
 All pairs are of one label game. Old ones go on from their states; new ones play a pilot first, which fixes their
 levels, and are let in before the first draw that counts. After a round the counts are committed, and only then is
-anything shown: what a kill loses, nobody has seen, and its stream is used up.
+anything shown: what a kill loses, nobody has seen, and its stream is used up. Nor may what ends a session depend on it:
+a mechanism that ends the process by itself, or takes so long that it is ended, where it draws one of some outcomes, is
+conditioned on not having drawn these.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutOfTimeError, UsageError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.order import most_runs_of_batches
 from dpaudit.inference.pair_game import PairGame
@@ -37,8 +39,8 @@ SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 class AccumulatingAudit:
     """Plays one session of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    Played, `games` are those of the pairs with their labelled draws of this session, and `failure` and `traceback` say
-    what went wrong.
+    `why_not` says why no pair may be let in, by the pilot of a session, if anything speaks against it. Played, `games`
+    are those of the pairs with their labelled draws of this session; `failure` and `traceback` say what went wrong.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         worker_pool: WorkerPool,
+        why_not: Callable[[AccumulatingAudit], str] = lambda _: "",
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -63,7 +66,8 @@ class AccumulatingAudit:
         self.store, self.subject = store, subject
         self.claims, self.pairs = claims, pairs
         self.samples, self.mode, self.confidence, self.worker_pool = samples, mode, confidence, worker_pool
-        self._runs_of_batches = 0
+        self._runs_of_batches, self._why_not = 0, why_not
+        self.moved: dict[int, bool] = {}  # the inputs whose first calls took randomness: see `DrawJob`
         self.keys = numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
@@ -134,14 +138,14 @@ class AccumulatingAudit:
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
             self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
-            root=self.session.stream_seed, restart=restart, worker_pool=self.worker_pool,
+            root=self.session.stream_seed, restart=restart, worker_pool=self.worker_pool, moved=self.moved,
         )  # fmt: skip
         drawer = game.draws.draw
 
         def draw(tasks: Sequence[Task]) -> list[TaskResult]:
             try:
                 return drawer(tasks)
-            except KeyboardInterrupt:  # of a person, who knows no more than what was shown
+            except (KeyboardInterrupt, OutOfTimeError):  # of a person or a clock, who know no more than what was shown
                 raise
             except BaseException:  # whatever it is: what the batch would have shown may be why
                 self._batch_raised = self._has_counted  # one of the pilot is drawn anew, output by output
@@ -158,6 +162,8 @@ class AccumulatingAudit:
         if len(old) == len(game.pairs):
             return
         game.start()
+        if reason := self._why_not(self):  # Validity: what is let in counts for ever
+            raise UsageError(f"mechanism must draw noise anew in each call for a store, got {subject.name}. {reason}")
         wanted = {}
         pairs = self._pairs()
         for key in pairs.keys() - known.keys():

@@ -20,8 +20,9 @@ Validity
   chunks that were looked at are not noted. Therefore its checkpoint is given up, file and all, at the first result that
   cannot be noted; a replayable subject draws the same bits again.
 * An error that a chunk raised is noted like a result: to try again until it does not raise would condition on that.
-* A subject that ends the process by itself, depending on what it draws, and has randomness of its own, is conditioned
-  on not having done so. Isolation is the remedy; the report of a resumed audit of such a subject says that it was.
+* A subject that ends the process by itself, or is ended as it takes long, depending on what it draws, and has
+  randomness of its own, is conditioned on not having done so. Isolation is the remedy; the report of a resumed audit of
+  such a subject says that it was.
 """
 
 from __future__ import annotations

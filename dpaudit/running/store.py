@@ -411,7 +411,8 @@ class Store:
 
         Validity: the levels stay those of this store, whose error rate is the one that goes on. Pairs that are new here
         share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made
-        at levels of another store, begin anew.
+        at levels of another store, begin anew. Which stores are taken over must not depend on what they hold: of
+        several the most telling ones would be a selection, whose product is no e-value.
 
         `UsageError` if the two have a stream of a subject in common, or different confidences for one, or a call raised
         for a whole batch in a session of a subject of both: nothing is taken over.

@@ -272,13 +272,13 @@ class WorkerPool:
         return saved - self.workers.overhead - (0.0 if self.workers.is_ready else STARTING_SECONDS)
 
     def _check_first(self, job: DrawJob, tasks: Sequence[Task], found: Mapping[int, TaskResult | Raised]) -> None:
-        """Draw the first chunk that was found again: a fingerprint does not see all that a subject depends on."""
+        """Draw again the first chunk of each input that was found: a fingerprint does not see everything."""
         if self.found or not found or not job.subject.repeats_its_draws:
             return
-        k = min(found)
         try:
-            drawn = outcome(job, tasks[k])
-            is_same = to_bytes(drawn, places=False) == to_bytes(found[k], places=False)
+            first = {tasks[k].input: k for k in sorted(found, reverse=True)}.values()
+            drawn = {k: to_bytes(outcome(job, tasks[k]), places=False) for k in sorted(first)}
+            is_same = all(content == to_bytes(found[k], places=False) for k, content in drawn.items())
         except NotPlainError:  # what was noted is plain
             is_same = False
         if not is_same:

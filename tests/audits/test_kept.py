@@ -10,6 +10,7 @@ import pytest
 import dpaudit
 from dpaudit.audits import memory_checks
 from dpaudit.features.outcomes import read_outputs
+from dpaudit.running.store import Store
 
 PLAIN = {"floating_point": False, "samples": 1_000, "seed": 5}
 
@@ -44,6 +45,19 @@ class Spent:
         return data
 
 
+class CachedAnswer(Cached):
+    """A randomised response of loss .85 to each input, which is kept: an integer, a text or an object."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def __call__(self, data, rng):
+        if data not in self.known:
+            self.known[data] = self.kind(int((rng.random() < 0.3) ^ bool(data)))
+        return self.known[data]
+
+
 def no_noise(data, rng):
     return float(data)
 
@@ -65,6 +79,41 @@ def test_kept_noise_is_inconclusive_with_the_reason_first(kind, mode):
     )
     assert finding.notes[0] == memory_checks.KEPT_NOISE
     assert dpaudit.AuditResult.from_dict(json.loads(json.dumps(result.to_dict()))).findings == result.findings
+
+
+@pytest.mark.parametrize("kind", [int, str, lambda bit: {"answer": bit}])
+def test_a_kept_answer_that_is_no_real_number_is_inconclusive_too(kind):
+    # Kept answers of the two inputs differ with probability .58: then every guess on them is right.
+    results = [dpaudit.audit(CachedAnswer(kind), "eps=1", [(0, 1)], **PLAIN | {"seed": seed}) for seed in range(4)]
+    assert {(result.verdict, result.findings[0].notes[0]) for result in results} == {
+        ("inconclusive", memory_checks.KEPT_NOISE)
+    }
+
+
+class Shown:
+    """A mechanism that a store knows again: what it keeps is no part of its printed form."""
+
+    def __repr__(self):
+        return type(self).__name__
+
+
+class ShownCached(Shown, Cached):
+    pass
+
+
+class ShownSpent(Shown, Spent):
+    pass
+
+
+def test_a_store_lets_in_no_pair_of_kept_noise_and_says_nothing_of_a_spent_budget(tmp_path):
+    options = PLAIN | {"store": tmp_path / "evidence.db"}
+    with pytest.raises(dpaudit.UsageError, match="noise anew in each call for a store, got ShownCached"):
+        dpaudit.audit(ShownCached(), "eps=1", [(0, 1)], **options)
+    for _ in range(2):
+        result = dpaudit.audit(ShownSpent(1), "eps=1", [(0, 1)], **options)
+        assert result.verdict == "inconclusive" and result.findings[0].notes[0].startswith("Nothing was learnt")
+    with Store.at(tmp_path / "evidence.db") as store:
+        assert [len(subject["pairs"]) for subject in store.subjects()] == [0, 1]
 
 
 def test_kept_noise_is_inconclusive_under_isolation_too():

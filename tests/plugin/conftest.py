@@ -8,6 +8,7 @@ import textwrap
 # classes of reports that are loaded again are others than those of later tests, and hypothesis, whose plugin loads it
 # at the end of every run, is slow.
 import hypothesis  # noqa: F401
+import numpy.fft  # noqa: F401 (numpy itself loads it where it is first used)
 import pytest
 
 import dpaudit.audits.auditing

@@ -219,9 +219,16 @@ def test_lists_alone_say_what_they_promise(pytester, write):
         @dpaudit.parametrize_with_checks([release])
         def test_conformance(check):
             check()
+
+        @pytest.mark.parametrize("again", range(2))  # of randomness of its own a mechanism draws anew each time
+        @dpaudit.parametrize_with_checks([release])
+        def test_repeated(check, again):
+            check()
     """)
-    result = pytester.runpytest("-k", "pickling or claim_audit")
+    result = pytester.runpytest("-k", "test_conformance and (pickling or claim_audit)")
     result.stdout.fnmatch_lines(["dpaudit: 0.95 confidence *(1 list of checks with 0.001 in all); profile default*"])
+    result = pytester.runpytest("-k", "claim_audit")
+    result.stdout.fnmatch_lines(["dpaudit: 0.95 confidence *(3 lists of checks with 0.003 in all); profile default*"])
 
 
 def test_a_fixture_that_no_test_names_is_refused(pytester, write):

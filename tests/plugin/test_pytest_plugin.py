@@ -121,6 +121,7 @@ def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*Inconclusive: draws depend on each other*", "*note     0.0|1.0: Draws depend on*"])
+    result.stdout.fnmatch_lines(["dpaudit: *1 side finding (call order), of which a call order alone fails its*"])
 
 
 FORGETS = """

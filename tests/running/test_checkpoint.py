@@ -181,7 +181,7 @@ def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_i
             return "Hidden()"
 
         def sample(self, data, size, rng):
-            return data + rng.laplace(scale=state["scale"], size=size)
+            return data + rng.laplace(scale=state["scale"] if data else 1.0, size=size)  # the first input is as it was
 
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
@@ -191,6 +191,49 @@ def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_i
         dpaudit.audit(Hidden(), checkpoint=path, resume=True, **options)
     state["scale"] = 1.0
     assert dpaudit.audit(Hidden(), checkpoint=path, resume=True, **options).verdict
+
+
+class Record:
+    """An input that prints the same whatever it holds."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return "Record()"
+
+
+def of_record(data, size, rng):
+    return data.value + rng.laplace(size=size)
+
+
+def paired(x_prime):
+    return [dpaudit.Pair(Record(0.0), Record(x_prime), "0|1", "0", "1")]
+
+
+def metric(loss):
+    return dpaudit.MetricDP(lambda x, x_prime: loss * abs(x - x_prime))
+
+
+def curve(largest):
+    return dpaudit.FDP(lambda rate: np.maximum(largest - rate, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "begun", "resumed", "said"),
+    [
+        # Draws of an input 6 away would have a mechanism with a loss of 1 violated.
+        (of_record, ("eps=1", paired(6.0)), ("eps=1", paired(1.0)), "inputs of the pairs differ"),
+        (laplace, (metric(2.0), PAIRS[:1]), (metric(1.0), PAIRS[:1]), "values of the claim differ"),
+        (laplace, (curve(0.3), PAIRS[:1]), (curve(0.2), PAIRS[:1]), "values of the claim differ"),
+    ],
+)
+def test_other_inputs_and_claims_that_print_the_same_are_refused(tmp_path, mechanism, begun, resumed, said):
+    path, options = tmp_path / "kept", {"samples": 300, "seed": 3}
+    assert stopped(path, mechanism, 3, *begun, **options)
+    with pytest.raises(dpaudit.UsageError, match=said):
+        dpaudit.audit(mechanism, *resumed, checkpoint=path, resume=True, **options)
+    assert dpaudit.audit(mechanism, *begun, checkpoint=path, resume=True, **options).verdict
 
 
 def test_an_audit_that_begins_beside_another_one_does_not_empty_its_checkpoint(tmp_path, monkeypatch):
