@@ -16,6 +16,7 @@ Inputs = tuple[Any, Any]
 Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
+SWEEP = 48  # levels of a range
 MOVES = 6  # different pairs that `moves` aims at
 SHARE = 0.1  # of what is drawn at random: special values, a record that is there already, any number of a range
 
@@ -34,6 +35,22 @@ class Domain(ABC):
     @abstractmethod
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """Pairs that differ a little from this one, at most a handful; some may be the pair itself."""
+
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        """Pairs like this one, of which the number that differs is moved by this part of its range."""
+        return iter(())
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        """The number of steps of the way between two inputs, each between neighbours; 0 where no way is known."""
+        return 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        """The input that is so many steps from x on the way to x_prime."""
+        raise NotImplementedError
+
+    def sweep(self) -> list[Any]:
+        """Inputs of one level each, with a way from each to the next: a band of 1 / SWEEP of a range is met."""
+        return []
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         """Tell whether both inputs are of the domain and adjacent in its sense; False where the domain cannot say."""

@@ -18,7 +18,7 @@ from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, FloatArray, number, whole_number
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, SHARE, Domain, Inputs, Start, check_ends, is_number
+from dpaudit.subjects.domains.domain import MOVES, SHARE, SWEEP, Domain, Inputs, Start, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
@@ -88,6 +88,19 @@ class NumberDomain(Domain):
         if not all(map(is_number, (x, x_prime))):
             return [self.random(rng) for _ in range(2)]
         return [_scalars(pair) for pair in self._line.moves([x], [x_prime], rng)]
+
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        if all(map(is_number, (x, x_prime))):
+            yield from map(_scalars, self._line.sized([x], [x_prime], size))
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        return self._line.steps([x], [x_prime]) if all(map(is_number, (x, x_prime))) else 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        return self._line.on_way([x], [x_prime], step)[0]
+
+    def sweep(self) -> list[Any]:
+        return [x for (x,) in self._line.sweep()]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "number", **dataclasses.asdict(self)}
@@ -210,6 +223,43 @@ class VectorDomain(Domain):
         found = [(base + self.step * float(rng.normal()), change), (moved, change), (base, flipped), (base, resized)]
         found += [(base[order], change[order]) if n > 1 else (halfway, change), (base, self._random_change(rng))]
         return [self.pair(place, place + shift) for place, shift in found][:MOVES]
+
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        if self._changes_one and np.isfinite([first, second]).all():
+            place = int(np.argmax(first != second))
+            for base, other in ((first, second), (second, first)):
+                for step in (size * (self.high - self.low), -size * (self.high - self.low)):
+                    moved = base.copy()
+                    moved[place] = np.clip(other[place] + step, *(base[place] + np.array([-1.0, 1.0]) * self.change))
+                    yield self.vector(base), self.vector(np.round(moved) if self.integer else moved)
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        gap = float(np.abs(np.subtract(x_prime, x, dtype=float)).max())
+        if self.adjacency == "moved" or not 0.0 < gap < math.inf:
+            return 0
+        return self._hops(gap) * (self.length if self._changes_one else 1)
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        """One number after the other where one may change, else a straight line."""
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        hops = self._hops(float(np.abs(second - first).max()))
+        before = hops * np.arange(self.length) if self._changes_one else np.zeros(self.length)
+        part = np.clip(step - before, 0, hops) / hops
+        return self.vector((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
+
+    def sweep(self) -> list[Any]:
+        if not self._changes_one:
+            return []
+        return [self.vector(np.full(self.length, level)) for level in np.linspace(self.low, self.high, SWEEP)]
+
+    def _hops(self, gap: float) -> int:
+        """The steps in which one number changes by so much."""
+        return max(1, math.ceil(gap / self.step - 1e-9))
+
+    @property
+    def _changes_one(self) -> bool:
+        return self.adjacency == "one" or self.length == 1
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "vector", **dataclasses.asdict(self)}

@@ -132,6 +132,12 @@ class TableDomain(Domain):
             found.append(self._changed(first, rng))
         return [self._pair(pair) for pair in found]
 
+    def steps(self, x: Any, x_prime: Any) -> int:
+        return self._rows_domain.steps(self._rows_of(x), self._rows_of(x_prime)) if self.user is None else 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        return self._table(self._rows_domain.on_way(self._rows_of(x), self._rows_of(x_prime), step))
+
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency", "user")}
         columns = {str(name): [short_form(value) for value in values[:8]] for name, values in self.columns.items()}
