@@ -242,6 +242,12 @@ class DatasetDomain(Domain):
             record |= {"examples": len(self.examples), "beyond": beyond}
         return record
 
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        if self.ends is not None or self.examples:
+            return None
+        sizes = range(self.smallest, self.largest + 1)
+        return (list(rows) for size in sizes for rows in itertools.product(self.values, repeat=size))
+
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         if not all(self.smallest <= len(side) <= self.largest for side in (x, x_prime)):
             return False

@@ -52,6 +52,10 @@ class Domain(ABC):
         """Inputs of one level each, with a way from each to the next: a band of 1 / SWEEP of a range is met."""
         return []
 
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        """All inputs, one after the other; None where they cannot be listed, or are known to be more than `most`."""
+        return None
+
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         """Tell whether both inputs are of the domain and adjacent in its sense; False where the domain cannot say."""
         return False

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,7 @@ class NumberDomain(Domain):
     Examples
     --------
     >>> [(x, y) for _, x, y in NumberDomain(0, 10, integer=True).starts()][:3]
-    [(0, 1), (10, 9), (5, 6)]
+    [(5, 6), (5, 4), (0, 1)]
     """
 
     low: float
@@ -58,22 +59,14 @@ class NumberDomain(Domain):
         _ = self._line
 
     def starts(self) -> Iterator[Start]:
-        """The two ends, the middle and zero with their neighbours; then the special inputs."""
+        """Those of vectors of one number, and numbers inside of the range; then the special inputs."""
         low, high, step = self.low, self.high, self._line.step
-        middle, zero = 0.5 * (low + high), min(max(0.0, low), high)
-        found = [("ends", low, high)] if step == high - low else []  # the largest change is the whole line
-        found += [("boundary", low, low + step), ("boundary", high, high - step), ("middle", middle, middle + step)]
-        found += [("zero", zero, zero + step), ("zero", zero, zero - step)]
-        found.append(("across the middle", middle - 0.5 * step, middle + 0.5 * step))
-        for family, part in PARTS.items():
-            size = self._line.size(part)
-            found += [(family, low, low + size), (family, middle, middle + size)]
-            found += [(family, middle, middle - size), (family, high, high - size)]
-        found += [("inside", base, base + step) for base in np.linspace(low, high, INSIDE + 2)[1:-1].tolist()]
-        for family, x, x_prime in found:
-            yield family, *_scalars(self._line.pair(np.array([x]), np.array([x_prime])))
+        inside = (np.array([base]) for base in np.linspace(low, high, INSIDE + 2)[1:-1])
+        moved = (("inside", *self._line.pair(base, base + step)) for base in inside)
+        for family, x, x_prime in itertools.chain(self._line.starts(), moved):
+            yield family, *_scalars((x, x_prime))
         for value in self.special:
-            yield "special", value, self._line.vector(np.array([middle]))[0]
+            yield "special", value, self._line.vector(np.array([0.5 * (low + high)]))[0]
             yield "special", self._line.vector(np.array([low]))[0], value
 
     def random(self, rng: np.random.Generator) -> Inputs:
@@ -104,6 +97,10 @@ class NumberDomain(Domain):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "number", **dataclasses.asdict(self)}
+
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        listed = self._line.all_inputs(most)
+        return None if listed is None else itertools.chain((x for (x,) in listed), self.special)
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         plain = [v for v in (x, x_prime) if not any(is_same(v, other) for other in self.special)]
@@ -263,6 +260,12 @@ class VectorDomain(Domain):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "vector", **dataclasses.asdict(self)}
+
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        levels = range(math.floor(self.low), math.floor(self.high) + 1)
+        if not self.integer or self.special or len(levels) ** self.length > most:
+            return None
+        return (self.vector(np.array(values)) for values in itertools.product(levels, repeat=self.length))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
