@@ -98,8 +98,8 @@ class Climb:
 
     def __init__(self, noise_free: NoiseFree, rng: np.random.Generator, limits: Limits) -> None:
         self.noise_free, self.rng, self.limits = noise_free, rng, limits
-        self.started, self.first_runs = time.monotonic(), noise_free.recorder.runs
-        self.time, self.is_cut = end_of_time() - self.started, False
+        self.started, self.is_cut = time.monotonic(), False
+        self.time = end_of_time() - self.started
         self.found: list[Climbed] = []
         self.seen: set[Any] = set()
         self.lost = 0
@@ -109,13 +109,13 @@ class Climb:
         ranked = self._ranked(self.limits.chosen + self.limits.others)
         self.best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
         self.others, self.tried, self.problem = ranked[len(self.best) :], len(self.found), self.noise_free.problem
-        self.runs, self.seconds = self.noise_free.recorder.runs - self.first_runs, time.monotonic() - self.started
+        self.runs, self.seconds = self.noise_free.recorder.runs, time.monotonic() - self.started
 
     def is_over(self, share: float = 1.0) -> bool:
         """True where a share of the runs or of the caller's time is spent."""
         is_late = time.monotonic() - self.started >= share * self.time
         self.is_cut |= is_late
-        return is_late or self.noise_free.recorder.runs - self.first_runs >= share * self.limits.runs
+        return is_late or self.noise_free.recorder.runs >= share * self.limits.runs
 
     def look(self, family: str, x: Any, x_prime: Any) -> Climbed | None:
         """The pair with its distance; None where it was seen, is no pair, or cannot be followed."""
