@@ -228,8 +228,8 @@ class VectorDomain(Domain):
             for base, other in ((first, second), (second, first)):
                 for step in (size * (self.high - self.low), -size * (self.high - self.low)):
                     moved = base.copy()
-                    moved[place] = np.clip(other[place] + step, *(base[place] + np.array([-1.0, 1.0]) * self.change))
-                    yield self.vector(base), self.vector(np.round(moved) if self.integer else moved)
+                    moved[place] = np.clip(other[place] + step, base[place] - self.step, base[place] + self.step)
+                    yield self.vector(base), self._nearest(moved)
 
     def steps(self, x: Any, x_prime: Any) -> int:
         gap = float(np.abs(np.subtract(x_prime, x, dtype=float)).max())
@@ -243,12 +243,15 @@ class VectorDomain(Domain):
         hops = self._hops(float(np.abs(second - first).max()))
         before = hops * np.arange(self.length) if self._changes_one else np.zeros(self.length)
         part = np.clip(step - before, 0, hops) / hops
-        return self.vector((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
+        return self._nearest((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
 
     def sweep(self) -> list[Any]:
         if not self._changes_one:
             return []
         return [self.vector(np.full(self.length, level)) for level in np.linspace(self.low, self.high, SWEEP)]
+
+    def _nearest(self, values: FloatArray) -> Any:
+        return self.vector(np.round(values) if self.integer else values)
 
     def _hops(self, gap: float) -> int:
         """The steps in which one number changes by so much."""
