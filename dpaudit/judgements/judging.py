@@ -40,7 +40,6 @@ from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
-from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict, advice
 from dpaudit.judgements.shares import SHARES
 from dpaudit.privacy.claims import Claim
@@ -231,7 +230,7 @@ class _Judging:
             return self.listed
         assert self.search is not None
         if isinstance(self.domain, Domain) and not self.guessed and self.search.examples is None:
-            whole = all_pairs_of(self.domain)
+            whole = self.domain.all_pairs()
             if whole is not None:
                 self.is_whole = True
                 return as_pairs([pair for pair in whole if not self.claim.for_pair(pair.x, pair.x_prime).is_vacuous])

@@ -47,6 +47,8 @@ class NumberDomain(Domain):
     --------
     >>> [(x, y) for _, x, y in NumberDomain(0, 10, integer=True).starts()][:3]
     [(5, 6), (5, 4), (0, 1)]
+    >>> [pair.id for pair in NumberDomain(0, 3, integer=True).all_pairs()], NumberDomain(0, 3).all_pairs()
+    (['0|1', '1|2', '2|3'], None)
     """
 
     low: float
