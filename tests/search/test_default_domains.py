@@ -2,6 +2,7 @@
 
 import collections
 import enum
+import itertools
 import math
 from typing import Literal
 
@@ -84,6 +85,9 @@ def test_all_pairs_of_a_table_are_adjacent(adjacency, as_frame):
     rng = np.random.default_rng(1)
     starts = [(x, y) for _, x, y in domain.starts()]
     pairs = [*starts, *(domain.random(rng) for _ in range(100)), *domain.moves(*starts[0], rng)]
+    far = max(((x, y) for x, _ in starts for y, _ in starts[:9]), key=lambda ends: domain.steps(*ends))
+    pairs += itertools.pairwise(domain.on_way(*far, step) for step in range(domain.steps(*far) + 1))
+    assert domain.steps(*far) > 1
     for x, y in pairs:
         assert isinstance(x, pd.DataFrame) == as_frame
         rows = [frame.to_dict("records") if as_frame else frame for frame in (x, y)]

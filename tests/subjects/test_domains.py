@@ -63,6 +63,7 @@ CASES = [
     (VectorDomain(2, 0, 9, change=math.inf), is_near_vector),
     (DatasetDomain((0, 1)), is_near_dataset),
     (DatasetDomain.between(0.0, 1.0, largest=6), is_near_dataset),
+    (DatasetDomain.between(0.0, 1.0, largest=6, adjacency="replace_one", smallest=1), is_near_dataset),
     (DatasetDomain((0, 1, 2), largest=5, adjacency="replace_one", smallest=1), is_near_dataset),
     (DatasetDomain((0, 1, 2), largest=1, adjacency="replace_one"), is_near_dataset),
     (DatasetDomain((0, 1), largest=20, smallest=10), is_near_dataset),

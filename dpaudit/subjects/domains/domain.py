@@ -49,7 +49,7 @@ class Domain(ABC):
 
     def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
         """The input that is so many steps from x on the way to x_prime."""
-        raise NotImplementedError
+        return x_prime if step else x
 
     def sweep(self) -> list[Any]:
         """Inputs of one level each, with a way from each to the next: a band of 1 / SWEEP of a range is met."""
