@@ -1,7 +1,7 @@
 """Distances of two inputs before any noise is drawn: one run of each with its noise as symbols, no sampling.
 
 This is the one file by which the search for sensitivities and the judge read recorded runs (`dpaudit.symbolic`). The
-distance of a pair ranks pairs and proves nothing: `NoiseFree.proof` says what follows for the claim.
+distance of a pair ranks pairs and proves nothing: its `recorder` says what follows for the claim.
 
 The distance adds, on one stream for both inputs (the largest of `STREAMS` where some draws are not followed),
 
@@ -24,13 +24,12 @@ from typing import Any
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate
-from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noise_judging import SLACK
 from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.recorded_noise import RecordedPair, Recorder
+from dpaudit.symbolic.recorded_noise import Recorder
 from dpaudit.symbolic.runs import Path, check_runs, is_within, run
 from dpaudit.symbolic.tape import Decision, Tape
 
@@ -45,7 +44,7 @@ class NoiseFree:
     """Noise-free runs of one subject; an input is run once. `UsageError` if the subject runs in another process.
 
     Pairs of which the claim asks nothing are no pairs; where each has a budget of its own, distances are shares of it.
-    The seed is of streams of the purpose `RECORDED`, which no audit draws from.
+    The seed is of streams of the purpose `RECORDED`, which no audit draws from. The `recorder` counts all runs.
 
     Examples
     --------
@@ -58,7 +57,7 @@ class NoiseFree:
 
     def __init__(self, subject: Subject, claim: Claim, seed: int, depends: Dependence | None = None) -> None:
         check_runs(subject)
-        self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+        self.subject, self.claim, self.seed = subject, claim, seed
         self.depends = depends
         self.recorder = Recorder(subject, claim, seed, depends=depends)
         self.only_adds = True  # whether all noise so far was added and returned: then the distance is the loss itself
@@ -83,13 +82,6 @@ class NoiseFree:
                 return None
         return max(itertools.starmap(_apart, zip(*paths, strict=False)))
 
-    def proof(self, pair: Pair) -> RecordedPair:
-        """The proof, or the hint, of the recorded noise of the pair for its claim, on all its paths."""
-        before = self.recorder.runs
-        found = self.recorder.pair(pair)
-        self.runs += self.recorder.runs - before
-        return found
-
     def _paths(self, x: Any) -> tuple[Path, ...]:
         """The run of an input; on some streams where numbers are drawn that symbols do not follow."""
         key = identity_of(x)
@@ -102,7 +94,7 @@ class NoiseFree:
             first = paths[0].tape
             if (first.others or any(map(_is_order, first.decisions))) and not paths[0].problem:
                 paths += [run(self.subject, x, tape(number)) for number in range(1, STREAMS)]
-            self.runs += len(paths)
+            self.recorder.runs += len(paths)
             tapes = [path.tape for path in paths]
             self.only_adds &= not any(one.decisions or one.looks or one.others or one.is_opaque for one in tapes)
             self._known[key] = (x, tuple(paths))  # the input is kept: its id stays its own

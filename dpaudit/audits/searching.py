@@ -263,12 +263,12 @@ class _Searcher:
             candidate = self._add([], one.family, "climb", one.x, one.x_prime)
             if candidate is None:
                 continue
-            proof = noise_free.proof(candidate.pair)
+            proof = noise_free.recorder.pair(candidate.pair)
             if proof.grade == "proved":
                 candidate.proved = proof.loss / max(candidate.line.epsilon, 1e-3)
             if proof.grade == "proved" or len(self.climbed) < len(found.best):
                 self.climbed.append(candidate)
-        self.runs += noise_free.runs
+        self.runs += noise_free.recorder.runs
         is_found = any(candidate.proved is not None for candidate in self.climbed)
         for candidate in self.climbed if is_found else ():
             self._look(candidate, MAX_FIRST_DRAWS)

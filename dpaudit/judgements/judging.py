@@ -40,7 +40,6 @@ from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
-from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict, advice
 from dpaudit.judgements.shares import SHARES
 from dpaudit.privacy.claims import Claim
@@ -231,7 +230,7 @@ class _Judging:
             return self.listed
         assert self.search is not None
         if isinstance(self.domain, Domain) and not self.guessed and self.search.examples is None:
-            whole = all_pairs_of(self.domain)
+            whole = self.domain.all_pairs()
             if whole is not None:
                 self.is_whole = True
                 return as_pairs([pair for pair in whole if not self.claim.for_pair(pair.x, pair.x_prime).is_vacuous])
@@ -253,7 +252,7 @@ class _Judging:
         for pair in (pair for pair in pairs[: SHARES.most_pairs] if pair.id not in self.recorded):
             if time.monotonic() > end and self.recorded:
                 break
-            found = self.noise_free.proof(pair)
+            found = self.noise_free.recorder.pair(pair)
             self.recorded[pair.id] = found
             if found.grade == "proved":
                 self.refuted = functools.partial(self._refuted_by_record, pair, found)
@@ -274,7 +273,7 @@ class _Judging:
         def breaks(x: Any, x_prime: Any) -> bool:
             if time.monotonic() > end or self.claim.for_pair(x, x_prime).is_vacuous:
                 return False
-            proof = noise_free.proof(smaller := Pair(x, x_prime))
+            proof = noise_free.recorder.pair(smaller := Pair(x, x_prime))
             if proof.grade == "proved":
                 kept.append((smaller, proof))
             return proof.grade == "proved"
@@ -483,7 +482,7 @@ class _Judging:
             return ()
         self.noise_free.recorder.deadline = time.monotonic() + SHARES.shrink * self.limit
         try:
-            return self.noise_free.proof(pair).places
+            return self.noise_free.recorder.pair(pair).places
         except DpauditError:
             return ()
 
@@ -491,7 +490,7 @@ class _Judging:
 
     def _so_far(self) -> str:
         """State of a judgement that is interrupted, in some sentences."""
-        runs = self.runs + (self.noise_free.runs if self.noise_free is not None else 0)
+        runs = self.runs + (self.noise_free.recorder.runs if self.noise_free is not None else 0)
         of_them = f"{self.limit - self.left:.3g} s and {runs:,} runs, those of an audit apart (seed {self.seed})"
         if self.refuted is not None:
             self.noise_free = None  # whoever interrupts does not want the program called again
@@ -523,7 +522,7 @@ class _Judging:
         places: tuple[str, ...] = (),
         next_step: str = "",
     ) -> Judgement:
-        recorded = self.noise_free.runs if self.noise_free is not None else 0
+        recorded = self.noise_free.recorder.runs if self.noise_free is not None else 0
         details: dict[str, Any] = {}
         is_open = (by == "statistics" and verdict != "refuted") or (verdict == "inconclusive" and not next_step)
         why = self._why_unproved() if is_open else ""

@@ -182,14 +182,14 @@ def make_smaller(pair: Pair, domain: Domain | None, breaks: Callable[[Any, Any],
     '[2.0]|[]'
     """
     small, steps, progress = (pair.x, pair.x_prime), 0, True
-    seen: set[Any] = set()
+    seen = {(identity_of(pair.x), identity_of(pair.x_prime))}
     while progress:
         progress = False
         for smaller in _proposals(domain, *small):
             key = (identity_of(smaller[0]), identity_of(smaller[1]))
             if key[0] == key[1] or key in seen or not (domain is None or domain.is_pair(*smaller)):
                 continue
-            if len(seen) >= MAX_PROPOSALS:
+            if len(seen) > MAX_PROPOSALS:
                 break
             seen.add(key)
             if breaks(*smaller):
@@ -199,20 +199,18 @@ def make_smaller(pair: Pair, domain: Domain | None, breaks: Callable[[Any, Any],
 
 
 def _proposals(domain: Domain | None, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(domain, VectorDomain) and isinstance(x, list):
-        for first, second in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
-            yield first.tolist(), second.tolist()
-    elif _is_rows(x) and _is_rows(x_prime):
+    is_vector = isinstance(domain, VectorDomain) and isinstance(x, list)
+    if not is_vector and _is_rows(x) and _is_rows(x_prime):
         shared = _shared(x, x_prime)
         yield from _fewer_rows(x, x_prime, shared)
         if not is_frame(x):
             values = domain.values if isinstance(domain, DatasetDomain) else ()
             yield from _plainer_rows(x, x_prime, shared, values)
-    elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
-        yield from _plainer_arrays(x, x_prime)
-    elif is_number(x) and is_number(x_prime):
-        yield from ((value, value + (x_prime - x)) for value in _rounder(x))
-        yield from ((x, value) for value in _rounder(x_prime))
+        return
+    is_array = is_vector or all(isinstance(side, np.ndarray) or is_number(side) for side in (x, x_prime))
+    if is_array and np.shape(x) == np.shape(x_prime):
+        for pair in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
+            yield pair if isinstance(x, np.ndarray) else (pair[0].tolist(), pair[1].tolist())
 
 
 def _fewer_rows(x: Any, x_prime: Any, shared: Sequence[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
@@ -279,15 +277,9 @@ def _plainer_arrays(x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
         changed = x_prime.copy()
         changed[place] = x[place]
         yield x, changed
-    yield np.round(x), np.round(x_prime)
     yield np.zeros_like(x), (x_prime - x).astype(x.dtype)
-
-
-def _rounder(value: Any) -> list[Any]:
-    """Numbers that are shorter to write, the shortest first."""
-    kind = type(value) if isinstance(value, int | float) else float
-    found = [kind(0), *(kind(round(float(value), digits)) for digits in (-1, 0, 1, 2))]
-    return [number for number in dict.fromkeys(found) if _length(number) < _length(value)]
+    for digits in range(3):
+        yield np.round(x, digits), np.round(x_prime, digits)
 
 
 def _length(value: Any) -> int:

@@ -11,7 +11,7 @@ from sensitive_functions import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 
 from dpaudit import PureDP, as_subject, judge, parse_claim
 from dpaudit.audits import climbing
-from dpaudit.audits.climbing import LIMITS, Climb, climb, space_of
+from dpaudit.audits.climbing import LIMITS, Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
 from dpaudit.subjects.call_limits import until
@@ -57,7 +57,7 @@ def test_every_track_shows_the_difference(track):
 def test_a_walk_that_ends_before_its_time_gives_no_pair(monkeypatch):
     monkeypatch.setattr(Climb, "is_over", lambda self, share=1.0: share == 1.0)  # after the ways were measured
     search = Climb(NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED), None, LIMITS)
-    search._walk(space_of(VectorDomain(10, 0.0, 1.0, adjacency="one")))
+    search._walk(VectorDomain(10, 0.0, 1.0, adjacency="one"))
     assert not search.found
 
 

@@ -1,6 +1,8 @@
 """Domains that nobody gave: guesses from examples, defaults and type hints, and what is said where there are none."""
 
+import collections
 import enum
+import itertools
 import math
 from typing import Literal
 
@@ -10,6 +12,9 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import strategies as st
 
+from dpaudit import PureDP, as_subject
+from dpaudit.audits.climbing import climb
+from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.cli import main
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain
 from dpaudit.errors import UsageError
@@ -80,6 +85,9 @@ def test_all_pairs_of_a_table_are_adjacent(adjacency, as_frame):
     rng = np.random.default_rng(1)
     starts = [(x, y) for _, x, y in domain.starts()]
     pairs = [*starts, *(domain.random(rng) for _ in range(100)), *domain.moves(*starts[0], rng)]
+    far = max(((x, y) for x, _ in starts for y, _ in starts[:9]), key=lambda ends: domain.steps(*ends))
+    pairs += itertools.pairwise(domain.on_way(*far, step) for step in range(domain.steps(*far) + 1))
+    assert domain.steps(*far) > 1
     for x, y in pairs:
         assert isinstance(x, pd.DataFrame) == as_frame
         rows = [frame.to_dict("records") if as_frame else frame for frame in (x, y)]
@@ -89,6 +97,25 @@ def test_all_pairs_of_a_table_are_adjacent(adjacency, as_frame):
             assert len(longer) - len(shorter) == 1 and not _left(shorter, longer)
         else:
             assert len(texts[0]) == len(texts[1]) and len(_left(*texts)) <= 1
+
+
+def test_all_pairs_of_a_table_with_users_differ_by_all_rows_of_one():
+    frame = [{"age": 20, "who": "a"}, {"age": 70, "who": "b"}, {"age": 30, "who": "a"}]
+    domain, rng = TableDomain.of_example(frame, user="who"), np.random.default_rng(1)
+    starts = [(x, y) for _, x, y in domain.starts()]
+    pairs = [*starts, *(domain.random(rng) for _ in range(100))]
+    pairs += [move for x, y in starts[:60] for move in domain.moves(x, y, rng)]
+    assert all(domain.is_pair(x, y) for x, y in pairs)
+    left = {(row["who"], len(x) - len(y)) for x, y in starts if x == frame for row in x if row not in y}
+    assert left == {("a", 2), ("b", 1)}
+
+    # Sound: a user moves the sum by at most 1, and one row less of a user who has others would move it by 2.
+    def release(rows, rng):
+        counts = collections.Counter(row["who"] for row in rows)
+        return sum((-1.0) ** count for count in counts.values()) + rng.laplace()
+
+    noise_free = NoiseFree(as_subject(release), PureDP(1.0), 1)
+    assert climb(noise_free, domain, 1).best[0].distance == 1.0
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.metrics import is_same
 from dpaudit.subjects.domains import (
     DatasetDomain,
     ListedDomain,
@@ -61,6 +63,7 @@ CASES = [
     (VectorDomain(2, 0, 9, change=math.inf), is_near_vector),
     (DatasetDomain((0, 1)), is_near_dataset),
     (DatasetDomain.between(0.0, 1.0, largest=6), is_near_dataset),
+    (DatasetDomain.between(0.0, 1.0, largest=6, adjacency="replace_one", smallest=1), is_near_dataset),
     (DatasetDomain((0, 1, 2), largest=5, adjacency="replace_one", smallest=1), is_near_dataset),
     (DatasetDomain((0, 1, 2), largest=1, adjacency="replace_one"), is_near_dataset),
     (DatasetDomain((0, 1), largest=20, smallest=10), is_near_dataset),
@@ -75,7 +78,12 @@ def test_every_start_random_pair_and_move_is_adjacent(domain, is_near):
     starts = [(x, y) for _, x, y in domain.starts()]
     assert len(starts) >= 4
     pairs = [*starts, *(domain.random(rng) for _ in range(100))]
-    pairs += [move for x, y in pairs[:60] for move in domain.moves(x, y, rng)]
+    pairs += [move for x, y in pairs[:60] for move in (*domain.moves(x, y, rng), *domain.sized(x, y, 0.25))]
+    ends = [(x, y) for (x, _), (y, _) in itertools.pairwise(starts)] + [*itertools.pairwise(domain.sweep())]
+    for x, y in ends:  # each step of a way, but for whole numbers that are one and the same
+        way = [domain.on_way(x, y, step) for step in range(domain.steps(x, y) + 1) if domain.steps(x, y)]
+        pairs += [(v, w) for v, w in itertools.pairwise(way) if not is_same(v, w)]
+        assert not way or (is_same(way[0], x) and is_same(way[-1], y))
     for x, y in pairs:
         assert is_near(domain, x, y) and domain.is_pair(x, y), (x, y)
 

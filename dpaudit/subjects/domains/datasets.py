@@ -22,6 +22,7 @@ from dpaudit.subjects.domains.domain import (
     MOVES,
     RELATIONS,
     SHARE,
+    SWEEP,
     Domain,
     Inputs,
     Relation,
@@ -202,6 +203,34 @@ class DatasetDomain(Domain):
             found.append([rows[place]] * len(rows))
         return [self.changed(base, rng) for base in [*found, rows]][:MOVES]
 
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        if self.ends is None:
+            return
+        low, high = self.ends
+        first, second = sorted((list(x), list(x_prime)), key=len)
+        place = next((k for k in range(len(first)) if not is_same(first[k], second[k])), len(first))
+        for rows, other in ((first, second),) if self._grows else ((first, second), (second, first)):
+            if place < len(other) and is_number(other[place]):
+                for step in (size * (high - low), -size * (high - low)):
+                    value = min(max(float(other[place] + step), low), high)
+                    yield self._typed(rows), self._typed(self._edited(rows, place, value))
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        one, other = list(x), list(x_prime)
+        if self._grows:
+            return abs(len(one) - len(other)) if one[: len(other)] == other[: len(one)] else 0
+        return len(one) if len(one) == len(other) else 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        one, other = list(x), list(x_prime)
+        if not self._grows:
+            return self._typed([*other[:step], *one[step:]])
+        return self._typed(other[: len(one) + step] if len(one) < len(other) else one[: len(one) - step])
+
+    def sweep(self) -> list[Any]:
+        levels = [] if self.ends is None else np.linspace(*self.ends, SWEEP).tolist()
+        return [self._typed([level] * (self.largest - self._grows)) for level in levels]
+
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency")}
         record = {"kind": "dataset", "values": [short_form(v) for v in self.values[:20]], **kept}
@@ -212,6 +241,12 @@ class DatasetDomain(Domain):
             beyond = any(row_key(value) not in known for value in self.values)
             record |= {"examples": len(self.examples), "beyond": beyond}
         return record
+
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        if self.ends is not None or self.examples:
+            return None
+        sizes = range(self.smallest, self.largest + 1)
+        return (list(rows) for size in sizes for rows in itertools.product(self.values, repeat=size))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         if not all(self.smallest <= len(side) <= self.largest for side in (x, x_prime)):

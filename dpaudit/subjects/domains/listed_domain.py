@@ -68,6 +68,9 @@ class ListedDomain(Domain):
         found = [(x, other) if k % 2 else (other, x_prime) for k, other in enumerate(others)]
         return [pair for pair in found if self._is_adjacent(*pair)]
 
+    def all_inputs(self, most: int) -> Iterable[Any]:
+        return self.inputs
+
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         known = all(any(is_same(value, other) for other in self.inputs) for value in (x, x_prime))
         return known and (self._is_adjacent(x, x_prime) or self._is_adjacent(x_prime, x))

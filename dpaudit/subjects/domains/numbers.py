@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, FloatArray, number, whole_number
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, SHARE, Domain, Inputs, Start, check_ends, is_number
+from dpaudit.subjects.domains.domain import MOVES, SHARE, SWEEP, Domain, Inputs, Start, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
@@ -45,7 +46,9 @@ class NumberDomain(Domain):
     Examples
     --------
     >>> [(x, y) for _, x, y in NumberDomain(0, 10, integer=True).starts()][:3]
-    [(0, 1), (10, 9), (5, 6)]
+    [(5, 6), (5, 4), (0, 1)]
+    >>> [pair.id for pair in NumberDomain(0, 3, integer=True).all_pairs()], NumberDomain(0, 3).all_pairs()
+    (['0|1', '1|2', '2|3'], None)
     """
 
     low: float
@@ -58,22 +61,14 @@ class NumberDomain(Domain):
         _ = self._line
 
     def starts(self) -> Iterator[Start]:
-        """The two ends, the middle and zero with their neighbours; then the special inputs."""
+        """Those of vectors of one number, and numbers inside of the range; then the special inputs."""
         low, high, step = self.low, self.high, self._line.step
-        middle, zero = 0.5 * (low + high), min(max(0.0, low), high)
-        found = [("ends", low, high)] if step == high - low else []  # the largest change is the whole line
-        found += [("boundary", low, low + step), ("boundary", high, high - step), ("middle", middle, middle + step)]
-        found += [("zero", zero, zero + step), ("zero", zero, zero - step)]
-        found.append(("across the middle", middle - 0.5 * step, middle + 0.5 * step))
-        for family, part in PARTS.items():
-            size = self._line.size(part)
-            found += [(family, low, low + size), (family, middle, middle + size)]
-            found += [(family, middle, middle - size), (family, high, high - size)]
-        found += [("inside", base, base + step) for base in np.linspace(low, high, INSIDE + 2)[1:-1].tolist()]
-        for family, x, x_prime in found:
-            yield family, *_scalars(self._line.pair(np.array([x]), np.array([x_prime])))
+        inside = (np.array([base]) for base in np.linspace(low, high, INSIDE + 2)[1:-1])
+        moved = (("inside", *self._line.pair(base, base + step)) for base in inside)
+        for family, x, x_prime in itertools.chain(self._line.starts(), moved):
+            yield family, *_scalars((x, x_prime))
         for value in self.special:
-            yield "special", value, self._line.vector(np.array([middle]))[0]
+            yield "special", value, self._line.vector(np.array([0.5 * (low + high)]))[0]
             yield "special", self._line.vector(np.array([low]))[0], value
 
     def random(self, rng: np.random.Generator) -> Inputs:
@@ -89,8 +84,25 @@ class NumberDomain(Domain):
             return [self.random(rng) for _ in range(2)]
         return [_scalars(pair) for pair in self._line.moves([x], [x_prime], rng)]
 
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        if all(map(is_number, (x, x_prime))):
+            yield from map(_scalars, self._line.sized([x], [x_prime], size))
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        return self._line.steps([x], [x_prime]) if all(map(is_number, (x, x_prime))) else 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        return self._line.on_way([x], [x_prime], step)[0]
+
+    def sweep(self) -> list[Any]:
+        return [x for (x,) in self._line.sweep()]
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "number", **dataclasses.asdict(self)}
+
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        listed = self._line.all_inputs(most)
+        return None if listed is None else itertools.chain((x for (x,) in listed), self.special)
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         plain = [v for v in (x, x_prime) if not any(is_same(v, other) for other in self.special)]
@@ -211,8 +223,54 @@ class VectorDomain(Domain):
         found += [(base[order], change[order]) if n > 1 else (halfway, change), (base, self._random_change(rng))]
         return [self.pair(place, place + shift) for place, shift in found][:MOVES]
 
+    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        if self._changes_one and np.isfinite([first, second]).all():
+            place = int(np.argmax(first != second))
+            for base, other in ((first, second), (second, first)):
+                for step in (size * (self.high - self.low), -size * (self.high - self.low)):
+                    moved = base.copy()
+                    moved[place] = np.clip(other[place] + step, base[place] - self.step, base[place] + self.step)
+                    yield self.vector(base), self._nearest(moved)
+
+    def steps(self, x: Any, x_prime: Any) -> int:
+        gap = float(np.abs(np.subtract(x_prime, x, dtype=float)).max())
+        if self.adjacency == "moved" or not 0.0 < gap < math.inf:
+            return 0
+        return self._hops(gap) * (self.length if self._changes_one else 1)
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        """One number after the other where one may change, else a straight line."""
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        hops = self._hops(float(np.abs(second - first).max()))
+        before = hops * np.arange(self.length) if self._changes_one else np.zeros(self.length)
+        part = np.clip(step - before, 0, hops) / hops
+        return self._nearest((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
+
+    def sweep(self) -> list[Any]:
+        if not self._changes_one:
+            return []
+        return [self.vector(np.full(self.length, level)) for level in np.linspace(self.low, self.high, SWEEP)]
+
+    def _nearest(self, values: FloatArray) -> Any:
+        return self.vector(np.round(values) if self.integer else values)
+
+    def _hops(self, gap: float) -> int:
+        """The steps in which one number changes by so much."""
+        return max(1, math.ceil(gap / self.step - 1e-9))
+
+    @property
+    def _changes_one(self) -> bool:
+        return self.adjacency == "one" or self.length == 1
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "vector", **dataclasses.asdict(self)}
+
+    def all_inputs(self, most: int) -> Iterable[Any] | None:
+        levels = range(math.floor(self.low), math.floor(self.high) + 1)
+        if not self.integer or self.special or len(levels) ** self.length > most:
+            return None
+        return (self.vector(np.array(values)) for values in itertools.product(levels, repeat=self.length))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))

@@ -112,9 +112,10 @@ class TableDomain(Domain):
         return cls(columns, largest, adjacency, smallest, user, template, tuple(rows))
 
     def starts(self) -> Iterator[Start]:
-        """Rows of the example with one cell changed; users removed or added; then those of any dataset."""
-        for family, x, x_prime in itertools.chain(self._one_cell(), self._users(), self._rows_domain.starts()):
-            yield family, self._table(x), self._table(x_prime)
+        """Rows of the example with one cell changed; tables with users; then those of any dataset."""
+        for family, x, x_prime in itertools.chain(self._one_cell(), self._with_users(), self._rows_domain.starts()):
+            for pair in self._neighbours(x, x_prime):
+                yield family, *self._pair(pair)
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Rows of telling values, or some rows of the example; changed by one row, or one user."""
@@ -132,6 +133,12 @@ class TableDomain(Domain):
             found.append(self._changed(first, rng))
         return [self._pair(pair) for pair in found]
 
+    def steps(self, x: Any, x_prime: Any) -> int:
+        return self._rows_domain.steps(self._rows_of(x), self._rows_of(x_prime)) if self.user is None else 0
+
+    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
+        return self._table(self._rows_domain.on_way(self._rows_of(x), self._rows_of(x_prime), step))
+
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency", "user")}
         columns = {str(name): [short_form(value) for value in values[:8]] for name, values in self.columns.items()}
@@ -142,7 +149,7 @@ class TableDomain(Domain):
         first, second = ([_key(row) for row in self._rows_of(side)] for side in (x, x_prime))
         if self.user is None:
             return self._rows_domain.is_pair(first, second)
-        at = list(self.columns).index(self.user)
+        at = self._place_of_user
         shorter, longer = sorted((first, second), key=len)
         left = collections.Counter(longer) - collections.Counter(shorter)
         owners = {row[at] for row in left}
@@ -184,31 +191,46 @@ class TableDomain(Domain):
                         cells = (*rows[place][:k], values[turn], *rows[place][k + 1 :])
                         yield "one cell", rows, [*rows[:place], cells, *rows[place + 1 :]]
 
-    def _users(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
-        """All rows of one user, removed or added; one user with many rows, equal or of all values."""
+    def _with_users(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
+        """The example; then with another user of many rows, equal or of all values."""
         if self.user is None:
             return
-        at, rows = list(self.columns).index(self.user), list(self.example)
-        for owner in spread(distinct([row[at] for row in rows]), MAX_USERS):
-            yield "user removed", rows, _without(owner, rows, at)
-        new = self.columns[self.user][-1]
-        others = _without(new, rows, at)
+        rows, new, at = list(self.example), self.columns[self.user][-1], self._place_of_user
+        yield "user removed", rows, rows
+        others = [row for row in rows if row_key(row[at]) != row_key(new)]
         owned = [(*row[:at], new, *row[at + 1 :]) for row in self._rows_domain.values]
         for count in (1, 2, 5, 20):
             yield "user added", others, [*others, *[owned[0]] * count]
             for where, place in (("", len(others)), (" in front", 0), (" in the middle", len(others) // 2)):
                 yield f"user added{where}", others, [*others[:place], *owned[:count], *others[place:]]
-            yield "user added", [], owned[:count]
+
+    def _neighbours(self, x: list[Row], x_prime: list[Row]) -> Iterator[Inputs]:
+        """The pair as it is; where rows have users, the larger table against the same without one of them, each once.
+
+        Validity: a row less of a user who has others makes no neighbour.
+        """
+        if self.user is None:
+            yield x, x_prime
+            return
+        rows, at = max(x, x_prime, key=len), self._place_of_user
+        for owner in spread(distinct(row[at] for row in rows), MAX_USERS):
+            yield rows, [row for row in rows if row_key(row[at]) != row_key(owner)]
 
     def _by_user(self, pair: Inputs, rng: np.random.Generator) -> Inputs:
         """The pair as it is; where rows have users, one table against the same without one user."""
         if self.user is None:
             return pair
-        at, rows = list(self.columns).index(self.user), max((list(side) for side in pair), key=len)
+        at, rows = self._place_of_user, max((list(side) for side in pair), key=len)
         owners = self.columns[self.user]
         if rng.random() < 0.5:
             rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
-        return rows, _without(rows[int(rng.integers(len(rows)))][at], rows, at) if rows else []
+        found = [*self._neighbours(rows, rows)]
+        return found[int(rng.integers(len(found)))] if found else (rows, [])
+
+    @property
+    def _place_of_user(self) -> int:
+        names: list[Any] = list(self.columns)
+        return names.index(self.user)
 
     def _changed(self, rows: list[Row], rng: np.random.Generator) -> Inputs:
         if self.user is not None:
@@ -277,11 +299,6 @@ def column_values(cells: Sequence[Any], kind: str = "O") -> list[Any]:
         found = [*spread(present, MAX_VALUES), *([None] if kind == "O" else [])]
     known_missing = [cell for cell in known if _is_missing(cell)]
     return distinct([*found, *known_missing]) or [0.0]
-
-
-def _without(owner: Any, rows: list[Row], at: int) -> list[Row]:
-    """The rows whose cell at this place is another one."""
-    return [row for row in rows if row_key(row[at]) != row_key(owner)]
 
 
 def _key(row: Row) -> Row:
