@@ -46,7 +46,12 @@ VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive
 def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
     """A chapter for each attachment."""
     return tuple(
-        Section(f"a{place}", one.title, (*one.blocks, Paragraph(f"From {clean(one.name, 200)}.", "note")))
+        Section(
+            f"a{place}",
+            one.title,
+            (*one.blocks, Paragraph(f"From {clean(one.name, 200)}.", "note")),
+            mark=one.line.verdict if isinstance(one, Judged) else "",
+        )
         for place, one in enumerate(attachments, 1)
     )
 

@@ -17,7 +17,7 @@ from dpaudit.conformance.result import CheckRecord
 from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
-from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.rows import checks_text, privacy_line
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -185,8 +185,7 @@ def _correctness(dossier: Dossier) -> Found | None:
 
 
 def _check_sentence(records: Sequence[CheckRecord]) -> str:
-    ended = wording.counted(record.status for record in records)
-    return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
+    return f"{plural(len(records), 'check')} of the conformance suite: {checks_text(records)}."
 
 
 def _low_bits(result: AuditResult) -> Found:

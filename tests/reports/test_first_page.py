@@ -97,6 +97,25 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
             assert rects and all(float(x) + float(wide) <= width for x, wide in rects)
 
 
+def test_nothing_is_said_to_be_clear_of_which_something_was_found_beside_the_verdict(synthetic):
+    leaking = dataclasses.replace(synthetic.make("doubles"), subject={"name": "leaking", "fingerprint": "l"})
+    clear = dataclasses.replace(synthetic.make("learned"), subject={"name": "clear", "fingerprint": "c"})
+    text = gaps(synthetic.make("single"), leaking, clear)
+    assert "Nothing was found against “clear”: whether" in text and "“leaking”" not in text
+
+
+def test_checks_that_settled_nothing_are_among_what_a_run_of_them_may_have_missed(synthetic):
+    rest = dict(answers.answers(Dossier.of(synthetic.check())).rows)["What may be missed?"]
+    assert rest == "Whatever no check looks at; 2 checks not settled."
+
+
+def test_what_may_have_stayed_hidden_is_not_drawn_as_if_more_were_excluded(synthetic):
+    note = page(Dossier.of(quiet(synthetic, learned(1.4))))[Figure].note
+    assert "may have stayed hidden" in note and "not excluded" not in note
+    said = dict(page(Dossier.of(quiet(synthetic, learned(1.4))))[Facts].rows)["May it be released?"]
+    assert "leaks of the kinds that were tried would mostly have been found from 1.4 times the promise on" in said
+
+
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
@@ -346,7 +365,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
             [("privacy", "error", "", None)],
             "Not yet. No promise was found broken, but the test gave no full answer",
         ),
-        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
+        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks of the kinds that"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("proof", "not_refuted", "", None)], "Nothing speaks against it: every promise is proved for the pairs that"),
