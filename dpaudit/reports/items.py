@@ -25,7 +25,6 @@ from dpaudit.reports.wording import (
     rate_text,
     some,
     status_word,
-    subject_name,
     sure_text,
     verdict_count,
 )
@@ -335,13 +334,3 @@ def _input(name: str, value: Any) -> str:
     """An input, with its name where it has another one."""
     shown = clean(value, 90)
     return shown if name == shown else f"{clean(name, 60)} ({shown})"
-
-
-def subject(result: AuditResult) -> str:
-    """Say what was audited, and that nobody saw what runs in production."""
-    facts = f"{subject_name(result)}, as named by the caller"
-    if result.subject.get("target"):
-        facts += f" ({clean(result.subject['target'], 120)})"
-    if result.subject.get("fingerprint"):
-        facts += f", fingerprint {clean(result.subject['fingerprint'], 80)}"
-    return said("evidence.deployed", subject=facts)

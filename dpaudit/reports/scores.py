@@ -127,6 +127,7 @@ def _of_scores(subject: str, result: ScoresResult) -> Line:
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
         settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
+        headline=headline(result).removesuffix("."),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def test_a_cell_says_the_verdict_first_and_folds_the_rest(synthetic):
         assert heading is not None and heading[1].startswith(first)
         assert cell.count("<details>") == cell.count("</details>") >= 4
         assert result._repr_markdown_().startswith(f"# {first}")
-    assert "Promise by promise" in synthetic.check()._repr_markdown_()
+    assert "What may be missed?" in synthetic.check()._repr_markdown_()
 
 
 def test_what_is_printed_is_what_the_command_says_and_no_list_of_fields(synthetic):
