@@ -50,10 +50,13 @@ class Form:
 
     exact: ClassVar[bool] = False
     tag: ClassVar[str] = ""  # "kind" of the record, by which it is told from other classes
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that stand in the saved form too, for its readers
 
     def to_dict(self) -> dict[str, Any]:
         """The saved form, as strict JSON values."""
-        return self._to_saved({**({"kind": self.tag} if self.tag else {}), **fields_to_dict(self, self.exact)})
+        derived = {name: to_json(getattr(self, name)) for name in self.derived}
+        fields = fields_to_dict(self, self.exact)
+        return self._to_saved({**({"kind": self.tag} if self.tag else {}), **fields, **derived})
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:

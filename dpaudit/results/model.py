@@ -485,6 +485,7 @@ class AuditResult(Saved, Shown):
 
     schema = SCHEMA
     decided_by = "findings"
+    derived = ("epsilon_lower", "ratio_lower")
 
     @property
     def verdict(self) -> Verdict:
@@ -539,8 +540,7 @@ class AuditResult(Saved, Shown):
         return f"<AuditResult {self}>"
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The content of audit.json: with the largest bounds, and without what was not asked for."""
-        record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
+        """The content of audit.json: without what was not asked for."""
         unasked = {name for name in ("trade_off", "universe") if record[name] is None}
         return {name: value for name, value in record.items() if name not in unasked}
 
