@@ -120,7 +120,7 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
         ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
     ]
-    blocks: list[Block] = [Paragraph(line.sentence), Facts(tuple(facts))]
+    blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
     marks, rows = [VERDICTS[pair.verdict] for pair in order], [tuple(certified_row(pair).values()) for pair in order]
     blocks.append(Table.first("What is proved, pair by pair", COLUMNS, rows, MAX_ROWS, marks))

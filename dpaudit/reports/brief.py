@@ -171,6 +171,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
         head, *rest = violation(result, saved)
     else:
         rest = by_form.blocks(result)
+        if result.verdict == "inconclusive" and wording.is_weak(result):
+            rest.append(Paragraph("Take more samples with --samples."))
     blocks += [head, answers(Dossier.alone(result))]
     blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
     blocks += rest

@@ -112,16 +112,11 @@ class Plan(Printed, Saved):
 
     Attributes
     ----------
-    claim : str
-    confidence : float
+    claim, confidence, samples
         Of the audit.
     mode : {"sequential", "adaptive", "fixed"}
-    samples : int
-        Of the audit: about so many runs on each input.
-    over : float
-        The excess that is sought, as a share of the claim's parameter.
-    power : float
-        The probability of finding it.
+    over, power : float
+        The excess that is sought, as a share of the claim's parameter, and the probability of finding it.
     pairs, not_asked, inputs : int
         Pairs that the claim asks something of, those it does not, and the inputs of the former.
     is_universe : bool

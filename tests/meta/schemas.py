@@ -56,14 +56,12 @@ UNKNOWN = MEASURED | {
     "Finding.epsilon_lower", "Finding.parameter_lower", "Power.detectable", "Power.at_budget", "LearnedLoss.loss",
     "Judgement.loss",
 }  # fmt: skip
-# Properties that older files lack, or that are left out where they say nothing.
+# Properties that older files lack, beside those that are left out where they say nothing.
 OPTIONAL = {
-    "floating_point", "side_findings", "AuditResult.trade_off", "universe", "monotone", "pool", "Finding.notes", "keys",
-    "severity", "printed", "types", "verdict_share", "Power.learned", "cells", "planted_draws", "by_mass",
-    "samples_needed", "LearnedLoss.found", "LearnedLoss.plants", "decides", "LearnedLoss.event_mass", "sketch",
-    "FloatingPointPair.rule", "AllPairsTable.parameter", "AllPairsTable.parameter_lower", "real_runs",
-    "CheckResult.options", "pools", "samples_wanted", "time_limit", "by_form", "textbook", "assume", "independent",
-    "says_nothing",
+    "floating_point", "side_findings", "pool", "Finding.notes", "keys", "severity", "printed", "types", "verdict_share",
+    "Power.learned", "sketch", "FloatingPointPair.rule", "AllPairsTable.parameter", "AllPairsTable.parameter_lower",
+    "real_runs", "CheckResult.options", "pools", "samples_wanted", "time_limit", "by_form", "textbook", "assume",
+    "independent", "says_nothing",
 }  # fmt: skip
 NUMBERS = {"share": SHARES, "number": SIGNED}
 LOOK = ("number", "bound")  # log wealth and a lower bound, beside draws
@@ -236,7 +234,8 @@ class Maker:
             form = self.value(hints[field.name], f"{kind.__name__}.{field.name}")
             form = {"enum": list(values)} if values and hints[field.name] is str else form
             found[name] = {**form, "description": sentence} if sentence else form
-            required += [name] if not {field.name, f"{kind.__name__}.{field.name}"} & OPTIONAL else []
+            is_optional = field.metadata.get("omitted") or {field.name, f"{kind.__name__}.{field.name}"} & OPTIONAL
+            required += [] if is_optional else [name]
         stated = ("verdict",) if getattr(kind, "decided_by", "") else PROPERTIES.get(kind.__name__, ())
         for name in (*stated, *getattr(kind, "derived", ())):
             getter = getattr(kind, name).fget
@@ -245,9 +244,9 @@ class Maker:
             found[name] = {**form, "description": about_it}
             required.append(name)
         for name, form in STATED.get(kind.__name__, {}).items():
+            required += [name] if name not in {*found, *OPTIONAL} else []
             described = {key: one for key, one in found.get(name, {}).items() if key == "description"}
             found[name] = None if form is None else {**self.referred(form), **described}
-            required += [name] if name not in OPTIONAL else []
         found = {name: form for name, form in found.items() if form is not None}
         required = [name for name in dict.fromkeys(required) if name in found]
         return {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.results.codec import UNSAVED, Form, FormError, Matrix, fields_to_dict, reader_of, to_json
+from dpaudit.results.codec import OMITTED, UNSAVED, Form, FormError, Matrix, fields_to_dict, reader_of, to_json
 
 
 class Point(NamedTuple):
@@ -80,6 +80,29 @@ def test_what_is_written_is_read(kind):
         if field.name != "apart":
             np.testing.assert_equal(getattr(again, field.name), getattr(value, field.name))
     assert record["point"] == ["a", 1] and record["shape"]["kind"] == "square" and record["part"] == "1/3"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sparse(Form):
+    found: int = dataclasses.field(default=0, metadata=OMITTED)
+    shape: Circle | None = dataclasses.field(default=None, metadata=OMITTED)
+
+    derived = ("is_round",)
+
+    @property
+    def is_round(self):
+        return self.shape is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "record"),
+    [
+        (Sparse(), {"is_round": False}),
+        (Sparse(2, Circle(1.0)), {"found": 2, "shape": {"kind": "circle", "radius": 1.0}, "is_round": True}),
+    ],
+)
+def test_what_says_nothing_is_left_out_and_what_is_derived_is_written(value, record):
+    assert value.to_dict() == record and Sparse.from_dict(record) == value
 
 
 def test_an_exact_form_has_hexadecimal_digits():
