@@ -1,7 +1,8 @@
-"""The compliance report: a page for somebody who is no expert, the items of an evaluation, then the evidence.
+"""Reports of results as documents: a page for somebody who is no expert, the items of an evaluation, the evidence.
 
-What it says is built here once, as a `Document`; the formats show it. The items are in `items`, the summary's words in
-`answers`, and the chapters of the subjects in `chapters`.
+What a report says is built here once, as a `Document`; the formats show it. The one for compliance has what is
+declared, a label and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
+chapters of the subjects in `chapters`.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
     is_alone = not to_sign and len(dossier.sources) + len(dossier.attachments) == 1
     told = [*chapters.chapters(dossier, is_alone), *attachments.sections(dossier.attachments)]
     opening, told = chapters.raised(told) if is_alone else (None, told)
-    evaluation = _evaluation(found)
+    evaluation = _evaluation(found, to_sign)
     severity = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
     terms = Facts(tuple((term, about["text"]) for term, about in TERMS.items()), "terms")
     return Document(
@@ -98,11 +99,12 @@ def _label(dossier: Dossier) -> Section:
     return Section("label", "Privacy label", blocks)
 
 
-def _evaluation(found: tuple[Item, ...]) -> Section:
+def _evaluation(found: tuple[Item, ...], is_explained: bool) -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), tuple(words("statuses").items()))
+    statuses = tuple(words("statuses").items())
+    meanings = Table("What a status means", ("status", "meaning"), statuses, is_closed=not is_explained)
     others = tuple((item.name, item.status, item.w3c) for item in found if item.w3c)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
     blocks = (table, Paragraph(SOURCE, "note"), Paragraph(said("evidence.deployed")), meanings, also)
