@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit all-pairs museum claims papers drift certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
+.PHONY: constants size schemas audit all-pairs museum claims papers drift certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -66,6 +66,10 @@ constants: $(VENV)/.dev
 # The lines, classes and constants of each room, and the code that one audit runs.
 size: $(VENV)/.dev
 	$(BIN)/python tests/meta/size.py
+
+# The published schemas of results, from their types.
+schemas: $(VENV)/.dev
+	$(BIN)/python tests/meta/schemas.py
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"

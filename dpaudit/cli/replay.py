@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import command, note, plain
-from dpaudit.cli.outputs import output_console, print_result, subject_output
+from dpaudit.cli.outputs import print_result, subject_output
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def replay_command(ctx: click.Context, given: Any) -> None:
     """
     from dpaudit.audits.replaying import replay, replay_floating_point
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.reports import float_findings
     from dpaudit.reports.brief import replay_blocks
     from dpaudit.results.model import load
     from dpaudit.subjects.fresh import FRESH
@@ -88,8 +87,7 @@ def replay_command(ctx: click.Context, given: Any) -> None:
         with subject_output():
             inputs = _inputs(subject, pairs, pair) if pair is not None else None
             again = replay_floating_point(saved, subject, inputs=inputs, **sizes)
-        for sentence in float_findings.replay_lines(again):
-            output_console().print(sentence)
+        print_result("table", str, lambda: replay_blocks(again))
         ctx.exit(1 if again.confirmed else 0)
     is_stated = given.claim is not None
     promise = parse_claim(given.claim) if is_stated else _saved_claim(saved, subject, given.trust_file)

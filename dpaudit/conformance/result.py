@@ -82,6 +82,7 @@ class CheckResult(Saved, Shown):
 
     schema = SCHEMA
     decided_by = "checks"
+    derived = ("counts",)
 
     @property
     def verdict(self) -> Verdict:
@@ -97,6 +98,3 @@ class CheckResult(Saved, Shown):
     def of_status(self, status: str) -> tuple[CheckRecord, ...]:
         """The records of one status."""
         return tuple(record for record in self.records if record.status == status)
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        return {**record, "counts": self.counts}

@@ -90,7 +90,7 @@ def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_
     strongest = mixture.strongest()
     guesses = np.where(shown.q >= high, 1, np.where(shown.q < low, -1, 0))
     if strongest is None or (high == math.inf and low <= 0.0):
-        return f"Nothing in the outputs tells {x} from {x_prime} better than the claim allows."
+        return f"No rule was found that tells {x} from {x_prime} better than the claim allows."
     views = _candidates(mixture) if guesses.any() else []  # of a session that only went on nothing is shown
     said = [_intervals(mixture, view, view(shown.matrix), guesses, x, x_prime) for view in views]
     words, agreement = max(said, key=lambda one: round(one[1] / SIZES.resolution), default=("", 0.0))

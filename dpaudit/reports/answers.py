@@ -7,7 +7,7 @@ rows (`rows`), whether a report shows one result or many, to a terminal, a noteb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.document import Facts
@@ -31,14 +31,14 @@ def quoted(name: str) -> str:
 
 def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
-    lines = ranked(dossier)
+    lines, beside = ranked(dossier), found_beside(dossier)
     texts = {
-        "release": joined(release_sentence(lines, found_beside(dossier)), *_measured(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines, beside), *_measured(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
         "missed": _missed(lines),
-        "gaps": joined(_gaps(dossier), *_next(lines, to_sign)),
+        "gaps": joined(_gaps(dossier), *_next(lines, beside, to_sign)),
     }
     return Facts(tuple((words(f"answers.{key}"), text) for key, text in texts.items()), "statements")
 
@@ -46,18 +46,19 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
 # --- May it be released? ----------------------------------------------------------------------------------------------
 
 
-def release_sentence(lines: Sequence[Line], beside: Sequence[str] = ()) -> str:
+def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] = {}) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
     A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else
     nothing was found of what would have been found, in the promise that was tested least well. What was found beside
     the verdicts (`beside`) is named in each case: low bits that break a promise speak against a release too.
     """
-    return joined(_release(lines, bool(beside)), said("release.beside", found=listed(beside)) if beside else "")
+    found = [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in beside.items()]
+    return joined(_release(lines, bool(beside)), said("release.beside", found=listed(found)) if found else "")
 
 
-def found_beside(dossier: Dossier) -> list[str]:
-    """Findings beside the verdicts, each kind with its subjects.
+def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
+    """Findings beside the verdicts: by the name of each kind the subjects.
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
@@ -68,8 +69,7 @@ def found_beside(dossier: Dossier) -> list[str]:
     findings = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
     beside = [one for one in findings if one[0].status == "found" and one[0].kind not in APART]
     found += [(side_texts.title(side), name) for side, name in beside]
-    kinds = wording.gathered((title, quoted(name)) for title, name in found)
-    return [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in kinds.items()]
+    return wording.gathered((title, quoted(name)) for title, name in found)
 
 
 def _release(lines: Sequence[Line], is_more: bool) -> str:
@@ -148,7 +148,8 @@ def _promised(lines: Sequence[Line]) -> str:
     who = said(f"answers.{which}", count=limited, s="s" * (limited == 1))
     texts = [said("answers.limit", who=who, promises=_named(limits))] if limits else []
     if others := [line for line in lines if line not in limits]:
-        texts.append(said("answers.also" if limits else "answers.stated", promises=_named(others)))
+        named = _named(others)
+        texts.append(said("answers.also", promises=named) if limits else f"{named[:1].upper()}{named[1:]}.")
     return joined(*texts)
 
 
@@ -254,9 +255,10 @@ def _fewer(dossier: Dossier) -> Iterator[str]:
         yield said("gaps.fewer_more", count=len(sentences) - NAMED)
 
 
-def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
-    faulty = {line.subject for line in lines if line.verdict != "not_refuted"}
-    sound = [quoted(name) for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
+def _next(lines: Sequence[Line], beside: Mapping[str, Sequence[str]], to_sign: bool) -> Iterator[str]:
+    faulty = {quoted(line.subject) for line in lines if line.verdict != "not_refuted"}
+    suspect = faulty.union(*beside.values())  # of what was found beside a verdict nobody says that nothing was
+    sound = [name for name in dict.fromkeys(quoted(line.subject) for line in lines) if name not in suspect]
     if not faulty or sound:
         yield said("gaps.sound", names=first_of(sound)) if faulty else said("gaps.decide")
     if to_sign:

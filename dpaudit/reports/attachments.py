@@ -46,7 +46,12 @@ VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive
 def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
     """A chapter for each attachment."""
     return tuple(
-        Section(f"a{place}", one.title, (*one.blocks, Paragraph(f"From {clean(one.name, 200)}.", "note")))
+        Section(
+            f"a{place}",
+            one.title,
+            (*one.blocks, Paragraph(f"From {clean(one.name, 200)}.", "note")),
+            mark=one.line.verdict if isinstance(one, Judged) else "",
+        )
         for place, one in enumerate(attachments, 1)
     )
 
@@ -115,7 +120,7 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
         ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
     ]
-    blocks: list[Block] = [Paragraph(line.sentence), Facts(tuple(facts))]
+    blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
     marks, rows = [VERDICTS[pair.verdict] for pair in order], [tuple(certified_row(pair).values()) for pair in order]
     blocks.append(Table.first("What is proved, pair by pair", COLUMNS, rows, MAX_ROWS, marks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpaudit.audits.replaying import Replay
+from dpaudit.audits.replaying import FloatingPointReplay, Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, float_findings, side_texts, wording
 from dpaudit.reports.answers import answers
@@ -186,8 +186,16 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     return blocks
 
 
-def replay_blocks(outcome: Replay) -> list[Paragraph]:
+def replay_blocks(outcome: Replay | FloatingPointReplay) -> list[Paragraph]:
     """The outcome of a replay in words: the headline first."""
+    bits = "bits_" if isinstance(outcome, FloatingPointReplay) else ""
+    if isinstance(outcome, FloatingPointReplay):
+        delta = f" at δ = {number_text(outcome.budget.delta)}" if outcome.budget.delta else ""
+        claim = f"ε ≤ {number_text(outcome.budget.epsilon)}{delta} on the doubles"
+        outcome = Replay(
+            outcome.pair, claim, outcome.description, outcome.correct, outcome.wrong, outcome.abstained, "epsilon",
+            outcome.budget.epsilon, outcome.epsilon_lower, outcome.confidence, outcome.seed, outcome.confirmed,
+        )  # fmt: skip
     guesses = outcome.correct + outcome.wrong
     which = "confirmed" if outcome.confirmed else "dependent" if outcome.dependence else "open"
     mark = {"confirmed": "violated", "dependent": "inconclusive", "open": "not_refuted"}[which]
@@ -205,10 +213,10 @@ def replay_blocks(outcome: Replay) -> list[Paragraph]:
     }
     rows = [
         said("replayed.pair", pair=clean(outcome.pair), claim=clean(outcome.claim), seed=outcome.seed),
-        f"Rule: {clean(outcome.description, 400)}",
+        f"Rule: {clean(outcome.description, 900)}",
         said("replayed.counts", **facts, reading=said(f"replayed.{which}_reading", **facts)),
         outcome.dependence,
         said("replayed.alone") if outcome.pool is not None else "",
         "" if guesses else said("replayed.nothing"),
     ]
-    return [Paragraph(said(f"replayed.{which}"), mark=mark), *(Paragraph(text) for text in rows if text)]
+    return [Paragraph(said(f"replayed.{bits}{which}"), mark=mark), *(Paragraph(text) for text in rows if text)]

@@ -142,8 +142,8 @@ def mass_figure(result: AuditResult) -> Figure | None:
     for k, (form, curve) in enumerate(curves.items()):
         series.append(Series(f"curve w{1 + (k - 1) % 4 if k else 0}", curve, form, "dots"))
     title = f"What would have been found, pair {wording.name_text(weakest.id, 60)}"
-    data = Table("", _columns(power), rows_of(power))
-    return Plot(x, y, tuple(series)).figure("by-mass", title, description, wording.rarest_text(power).strip(), data)
+    data = Table("", _columns(power), () if blocks(result) else rows_of(power))  # which the report has in full
+    return Plot(x, y, tuple(series)).figure("by-mass", title, description, "", data)
 
 
 def _curves(power: Power) -> dict[str, list[tuple[float, float]]]:

@@ -7,7 +7,7 @@ the claim; a run of the conformance suite its checks; a test of error bounds its
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import all_pairs, brief, by_form, curves, figures, float_findings, side_texts, wording
@@ -25,11 +25,11 @@ CHECKS = 300  # rows of a table of checks, the gravest first
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 
 
-def chapters(dossier: Dossier) -> Iterator[Section]:
-    """The chapters in the order of the results; ids begin with `s1-`, `s2-` and so on."""
+def chapters(dossier: Dossier, is_alone: bool = False) -> Iterator[Section]:
+    """The chapters in the order of the results; ids begin with `s1-`, `s2-` and so on, unless there is but one."""
     coordinates = dossier.deployment.coordinates if dossier.deployment is not None else {}
     for place, source in enumerate(dossier.sources, 1):
-        prefix, result = f"s{place}", source.result
+        prefix, result = "" if is_alone else f"s{place}", source.result
         if isinstance(result, AuditResult):
             title = f"{wording.subject_name(result)}: the claim against what was measured"
             lead = Paragraph(f"{wording.headline(result)}.", "lead")
@@ -40,9 +40,16 @@ def chapters(dossier: Dossier) -> Iterator[Section]:
         else:
             chapter = list(_check_sections(result)) if isinstance(result, CheckResult) else [_utility(result)]
         for part, section in enumerate(chapter):
-            blocks = (_within(f"{prefix}-", block) for block in section.blocks)
-            name = f"{prefix}-{section.id}" if section.id else prefix
+            blocks = (_within(f"{prefix}-" * bool(prefix), block) for block in section.blocks)
+            name = "-".join(filter(None, (prefix, section.id)))
             yield dataclasses.replace(section, id=name, blocks=tuple(blocks), level=3 if part else 2)
+
+
+def raised(chapter: Sequence[Section]) -> tuple[tuple[Block, ...], list[Section]]:
+    """The only chapter of a report: its opening for page one, whose headline says its lead, and its other sections."""
+    first, *others = chapter
+    opening = tuple(one for one in first.blocks if not (isinstance(one, Paragraph) and one.kind == "lead"))
+    return opening, [dataclasses.replace(one, level=2) for one in others]
 
 
 def _within(prefix: str, block: Block) -> Block:

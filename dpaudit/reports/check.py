@@ -35,7 +35,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
                 blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene)]
         blocks.append(Paragraph(""))
     rate = rate_text(result.error_rate)
-    facts = {"checks": plural(len(result.records), "check"), "counts": checks_text(result), "rate": rate}
+    facts = {"checks": plural(len(result.records), "check"), "counts": checks_text(result.records), "rate": rate}
     counted = said("chapter.counted", **facts, seconds=number_text(float(result.seconds), 3), seed=result.seed)
     return [*blocks, Paragraph(counted), answers(Dossier.alone(result))]
 

@@ -1,7 +1,8 @@
-"""The compliance report: a page for somebody who is no expert, the items of an evaluation, then the evidence.
+"""Reports of results as documents: a page for somebody who is no expert, the items of an evaluation, the evidence.
 
-What it says is built here once, as a `Document`; the formats show it. The items are in `items`, the summary's words in
-`answers`, and the chapters of the subjects in `chapters`.
+What a report says is built here once, as a `Document`; the formats show it. The one for compliance has what is
+declared, a label and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
+chapters of the subjects in `chapters`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,17 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label, scores
-from dpaudit.reports.answers import answers
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Result, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
-from dpaudit.reports.items import subject as audited_text
 from dpaudit.reports.replay_command import STAND_IN
 from dpaudit.reports.wording import (
     UNDATED,
     UNRELIABLE,
     clean,
     date_text,
-    headline,
     is_unreliable,
     name_text,
     nats_text,
@@ -52,17 +50,11 @@ def document_of(result: Any, profile: str = "plain", path: str = "") -> Document
     """The document of a result, which is saved at `path`: what every format for people shows."""
     if isinstance(result, Document):
         return result
-    if isinstance(result, AuditResult) and profile == "plain":
-        return audit_document(result, path)
-    dossier = dossier_of(result)
-    if path and len(dossier.sources) == 1:
-        sources = (dataclasses.replace(dossier.sources[0], name=path),)
-        dossier = dataclasses.replace(dossier, sources=sources)
-    page = build(dossier, with_items=profile == "compliance")
-    alone = dossier.judged[0].result if len(dossier.attachments) == len(dossier.judged) == 1 else None
-    if isinstance(alone, ScoresResult) and not dossier.sources:  # whose bound is more telling than a count of one
-        return dataclasses.replace(page, headline=scores.headline(alone))
-    return page
+    is_plain = profile == "plain"
+    dossier = Dossier.alone(result) if is_plain and isinstance(result, AuditResult) else dossier_of(result)
+    if len(dossier.sources) == 1 and (path or not dossier.sources[0].name):
+        dossier = dataclasses.replace(dossier, sources=(dossier.sources[0].named(path or STAND_IN),))
+    return build(dossier, to_sign=not is_plain)
 
 
 def dossier_of(result: Any) -> Dossier:
@@ -72,68 +64,32 @@ def dossier_of(result: Any) -> Dossier:
     return scores.scores_dossier(result) if isinstance(result, ScoresResult) else Dossier.of(result)
 
 
-def build(dossier: Dossier, with_items: bool = True) -> Document:
-    """The whole report; without items the plain one, of the same chapters."""
-    found = items(dossier)
-    first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
+def build(dossier: Dossier, to_sign: bool = True) -> Document:
+    """The whole report; the plain one is without what is declared, the label and a block to sign.
+
+    The plain report of one result has the opening of its chapter on page one, and its other parts as chapters.
+    """
+    found, how = items(dossier), methods(dossier)
+    is_alone = not to_sign and len(dossier.sources) + len(dossier.attachments) == 1
+    told = [*chapters.chapters(dossier, is_alone), *attachments.sections(dossier.attachments)]
+    opening, told = chapters.raised(told) if is_alone else (None, told)
+    evaluation = _evaluation(found, to_sign)
+    severity = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
     terms = Facts(tuple((term, about["text"]) for term, about in TERMS.items()), "terms")
-    rule = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
-    last = (rule, _label(dossier), Section("glossary", "Glossary", (terms,))) if with_items else ()
-    kind = "Compliance report" if with_items else "Report"
     return Document(
-        kicker=f"{kind}: {first_page.title(dossier)}. Written {date_text()}.",
+        kicker=f"{'Compliance report' if to_sign else 'Report'}: {first_page.title(dossier)}. Written {date_text()}.",
         headline=first_page.headline(dossier),
         verdict=dossier.verdict,
         sections=(
-            *first,
-            *chapters.chapters(dossier),
-            *attachments.sections(dossier.attachments),
-            *([Section("method", METHOD, (Facts(how),))] if (how := methods(dossier)) else []),
+            *((evaluation, _declared(dossier, found), *told) if to_sign else (*told, evaluation)),
+            *([Section("method", METHOD, (Facts(how),))] if how else []),
             _provenance(dossier),
-            *last,
+            *((severity, _label(dossier)) if to_sign else ()),
+            Section("glossary", "Glossary", (terms,)),
         ),
-        footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=first_page.blocks(dossier, to_sign=with_items),
+        footer=said("provenance.written", version=__version__),
+        first=first_page.blocks(dossier, opening, to_sign),
     )
-
-
-def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
-    """The report of one audit, saved at `path`: the verdict, what it rests on, and what nobody looked at."""
-    dossier = Dossier.alone(result, path or STAND_IN)
-    version = clean(str(result.environment.get("dpaudit", "")), 30)
-    found = items(dossier)
-    return Document(
-        kicker=f"Audit of {subject_name(result)}. Report written {date_text()}.",
-        headline=headline(result),
-        verdict=result.verdict,
-        sections=(
-            *chapters.evidence(result),
-            _evaluation(found, f"Audited: {audited_text(result)}"),
-            Section("method", METHOD, (Facts(methods(dossier)),)),
-            Section(
-                "environment",
-                "Subject, environment, options, and how to replay",
-                (Facts(_environment(result)), *_again(dossier)),
-            ),
-        ),
-        footer=said("provenance.written", date=date_text(), version=version, undated=UNDATED),
-        first=(answers(dossier), *chapters.opening(result)),
-    )
-
-
-def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    options = {f"option {name}": value for name, value in result.options.items()}
-    run = {
-        "mode": joined(f"{result.mode}:", MODES.get(result.mode, "")),
-        "seed": str(result.seed),
-        "seconds": result.seconds,
-        "same seed, same bits": said("provenance.same" if result.replayable else "provenance.no_generator"),
-    }
-    stated = {**result.subject, **run, **result.environment, **options}
-    values = [(name, value) for name, value in stated.items() if value not in (None, [], {}, "")][:200]
-    numbers = (bool, int, float)
-    shown = (number_text(value) if isinstance(value, numbers) else clean(value, 200) for _, value in values)
-    return tuple((clean(str(key), 40), text) for (key, _), text in zip(values, shown, strict=True))
 
 
 def _label(dossier: Dossier) -> Section:
@@ -143,16 +99,15 @@ def _label(dossier: Dossier) -> Section:
     return Section("label", "Privacy label", blocks)
 
 
-def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
-    """The items; of a single audit `audited` says what was, and the other edition is left out."""
+def _evaluation(found: tuple[Item, ...], is_explained: bool) -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), tuple(words("statuses").items()))
+    statuses = tuple(words("statuses").items())
+    meanings = Table("What a status means", ("status", "meaning"), statuses, is_closed=not is_explained)
     others = tuple((item.name, item.status, item.w3c) for item in found if item.w3c)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
-    more: tuple[Block, ...] = (Paragraph(audited),) if audited else (meanings, also)
-    blocks = (table, Paragraph(SOURCE, "note"), *more)
+    blocks = (table, Paragraph(SOURCE, "note"), Paragraph(said("evidence.deployed")), meanings, also)
     return Section("items", "What was tested, declared, and not assessed", blocks)
 
 
@@ -182,9 +137,9 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
 
 
 def _provenance(dossier: Dossier) -> Section:
-    """Seeds, versions, digests and how to replay."""
+    """Seeds, settings, versions, digests and how to replay."""
     columns = ("file", "kind", "subject", "seed", "runs", "seconds", "verdict")
-    rows, marks, digests = [], [], []
+    rows, marks, digests, settings = [], [], [], list[Block]()
     for source in dossier.sources:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
@@ -194,19 +149,37 @@ def _provenance(dossier: Dossier) -> Section:
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(status_of(result))
         digests.append((name, source.digest))
+        settings.append(
+            Table(f"Settings of {name}", ("name", "value"), _settings(result), is_closed=len(dossier.sources) > 1)
+        )
     digests += [(clean(one.name, 120), one.digest) for one in dossier.judged]
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
-    made = Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))
+    known = tuple(row for row in digests if row[1])  # a result that came from no file may have none
     blocks: list[Block] = [
-        *([made] if rows else []),
-        Table("Digests of these files", ("file", kind), tuple(digests)),
-        Paragraph(f"This report was written {date_text()}. {UNDATED}"),
+        *([Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))] if rows else []),
+        *([Table("Digests of these files", ("file", kind), known)] if known else []),
+        Paragraph(UNDATED),
         Table("Versions and platforms", ("name", "value"), _environments(dossier)),
+        *settings,
     ]
     if dossier.is_redacted:
         return Section("provenance", "Provenance", (*blocks, Paragraph(said("provenance.redacted"))))
     again = _again(dossier)
     return Section("provenance", "Provenance, and how to replay" if again else "Provenance", (*blocks, *again))
+
+
+def _settings(result: Result) -> tuple[tuple[str, str], ...]:
+    """Say what was run and how: the subject, the mode, and the options of the call."""
+    run: dict[str, Any] = {}
+    for number, subject in enumerate(subjects_of(result), 1):
+        run |= {name if number == 1 else f"{name} ({number})": value for name, value in subject.items()}
+    if isinstance(result, AuditResult):
+        run["mode"] = joined(f"{result.mode}:", MODES.get(result.mode, ""))
+        run["same seed, same bits"] = said("provenance.same" if result.replayable else "provenance.no_generator")
+    run |= {f"option {name}": value for name, value in result.options.items()}
+    values = [(clean(name, 40), value) for name, value in run.items() if value not in (None, [], {}, "")][:200]
+    numbers = (bool, int, float)
+    return tuple((name, number_text(one) if isinstance(one, numbers) else clean(one, 200)) for name, one in values)
 
 
 def _again(dossier: Dossier) -> tuple[Block, ...]:

@@ -165,7 +165,7 @@ def trade_off(result: AuditResult) -> Figure | None:
             limit = f"the rule of this pair: upper limit, error rate {rate_text(finding.error_share)} of its own"
             series.append(Series("confident", _hull(seen.limits[1], 1.0 - seen.limits[0]), limit))
         series.append(Series("estimate-end", [(seen.wrong, second)], kind="dots"))
-    kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
+    kinds = Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0)
     plot = Plot(*kinds, tuple(one for one in series if one.points))
     description, title = said("figure.trade_off", pair=pair, rule=rule), f"Trade-off curve of the worst pair, {pair}"
     return plot.figure("trade-off", title, description, said("figure.trade_off_note"))
@@ -177,7 +177,7 @@ def band(result: AuditResult) -> Figure | None:
     if found is None or not found.points:
         return None
     drawn = trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
-    return dataclasses.replace(drawn, note=wording.monotone_sentence(result))
+    return dataclasses.replace(drawn, note=joined(drawn.note, wording.monotone_sentence(result)))
 
 
 def _chosen(result: AuditResult) -> tuple[Finding, Curve, Measured | None] | None:
@@ -216,7 +216,9 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     )  # fmt: skip
     columns = ("type I error", "claimed at least", "at most", "thresholds at least")[: 3 + bool(lower)]
     data = Table("", columns, rows, len(known_at) - len(rows))
-    return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
+    return plot.figure(
+        "trade-off-band", f"Trade-off between the errors of an attack{of}", description, said("figure.band_note"), data
+    )
 
 
 def staircase(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:

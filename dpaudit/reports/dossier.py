@@ -44,17 +44,21 @@ class Source:
     result: Result
     is_keyed: bool = False
 
+    def named(self, name: str) -> Source:
+        """The same result, of a file of this name."""
+        return dataclasses.replace(self, name=name)
+
 
 @dataclasses.dataclass(frozen=True)
 class Line:
     """Statement of one result on one promise: a row of page one.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
-    noticed with 90% probability, of an event of the hardest form (of one that is known, in older
-    results): all as multiples of the promise, None where there is none. `tried` says what is found of that form, None
-    for a known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it,
-    `sentence` what was found, for running text, and `tested` what it was found on. `is_boundless`: the claim sets no
-    limit for what was tested.
+    noticed with 90% probability, of an event of the hardest form (of one that is known, in older results): all as
+    multiples of the promise, None where there is none. `tried` says what is found of that form, None for a known event.
+    `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
+    for running text, `tested` what it was found on, and `headline` all of it as a title. `is_boundless`: the claim sets
+    no limit for what was tested.
     """
 
     subject: str
@@ -74,6 +78,7 @@ class Line:
     sentence: str = ""
     tested: str = ""
     is_boundless: bool = False
+    headline: str = ""
 
     @property
     def name(self) -> str:

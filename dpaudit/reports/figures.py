@@ -477,7 +477,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     es, promises = "es" * (broken == 1), plural(len(drawn), "promise")
     description = said("figure.promises", promises=promises, broken=broken, es=es)
     blind = [bar for bar in drawn if bar.blind is not None]
-    where = "in the best case" if all(bar.tried is None for bar in blind) else "of the hardest form"
+    where = "that a test knows beforehand" if all(bar.tried is None for bar in blind) else "of the hardest form tried"
     note = joined(
         said("figure.promises_note"),
         said("figure.promises_blind", where=where) if blind else "",
@@ -510,10 +510,11 @@ def _edge(bar: Line) -> float:
 
 
 def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
-    """Series of a lower bound, and of what was not excluded."""
+    """Series of a lower bound, and of what was not excluded or may have stayed hidden."""
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
-        yield Series("blind-band", [(low, foot), (further, head)], "not shown, and not excluded", "box")
+        label = "may have stayed hidden" if bar.high is None else "not shown, and not excluded"
+        yield Series("blind-band", [(low, foot), (further, head)], label, "box")
     title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
@@ -540,8 +541,8 @@ def _rest(bar: Line) -> str:
     if bar.high is not None:
         return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        excess = "no" if bar.blind == math.inf else f"from {upper_text(bar.blind, 3)} times on the"
-        return f"; {excess} excess is found by 9 of 10 audits"
+        which = "none" if bar.blind == math.inf else f"those from {upper_text(bar.blind, 3)} times on"
+        return f"; of leaks of the kinds that were tried 9 of 10 audits find {which}"
     return ""
 
 

@@ -28,15 +28,20 @@ LINES = 20  # that run a finding again
 PAIRS = 3  # violated pairs of a result with such a line
 
 
-def blocks(dossier: Dossier, to_sign: bool = True) -> tuple[Block, ...]:
-    """The blocks of page one, in their order; `to_sign` says whether the block to sign is among them."""
+def blocks(dossier: Dossier, opening: Sequence[Block] | None = None, to_sign: bool = True) -> tuple[Block, ...]:
+    """The blocks of page one, in their order; `to_sign` says whether the block to sign is among them.
+
+    The `opening` of the only chapter stands in the place of a table, whose one row would say the answers again.
+    """
     lines = ranked(dossier)
     shown = lines[:MAX_ROWS]
-    rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
-    marks = tuple(line.verdict for line in shown)
     parts: list[Block] = [answers(dossier, to_sign)]
     explained = words_of(shown)
     parts += [Paragraph(explained, "words")] if explained else []
+    if opening is not None:
+        return (*parts, *opening)
+    rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
+    marks = tuple(line.verdict for line in shown)
     parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
     drawn = picture(shown)
     parts += [drawn] if drawn is not None else []
@@ -105,8 +110,12 @@ def title(dossier: Dossier, width: int = 100) -> str:
 
 
 def headline(dossier: Dossier) -> str:
-    """The verdict over all results, in one line; it counts the rows of page one."""
+    """The verdict over all results, in one line: that of the only one in its own words, else a count of the rows."""
     lines, verdict = ranked(dossier), dossier.verdict
+    if len(lines) == 1 and dossier.audits:
+        return wording.headline(dossier.audits[0])
+    if len(lines) == 1 and lines[0].headline:
+        return lines[0].headline
     broken = sum(line.is_broken for line in lines)
     unsettled, without = (sum(line.verdict == one for line in lines) for one in ("inconclusive", "error"))
     records = [record for one in dossier.checks for record in one.records]

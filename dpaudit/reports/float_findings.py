@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.wording import (
     clean,
@@ -57,9 +56,7 @@ def paragraphs(result: AuditResult) -> list[str]:
     return [joined(found, also), joined(said("bits.meaning"), said("bits.advice")), joined(APART, error, omitted)]
 
 
-def _bound(
-    pair: FloatingPointPair | FloatingPointReplay, error_rate: float, delta: str, of: Callable[[str], str] = str
-) -> dict[str, str]:
+def _bound(pair: FloatingPointPair, error_rate: float, delta: str, of: Callable[[str], str] = str) -> dict[str, str]:
     """The bound and what was promised, as texts; `delta` says how that of the promise is written."""
     lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
     written = delta.format(number_text(pair.budget.delta)) if pair.budget.delta else ""
@@ -83,18 +80,6 @@ def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
     if finding is None or not are_leaking(result) or finding.pairs[0].rule is None:
         return None
     return again(result, finding.pairs[0].id, path, low_bits=True)
-
-
-def replay_lines(outcome: FloatingPointReplay) -> list[str]:
-    """The outcome of a replay in words, the headline first."""
-    counts = {"correct": outcome.correct, "guesses": outcome.correct + outcome.wrong}
-    bound = _bound(outcome, 1.0 - outcome.confidence, " at δ = {}")
-    return [
-        said("bits.confirmed" if outcome.confirmed else "bits.not_confirmed"),
-        f"Pair {clean(outcome.pair, 80)}, seed {outcome.seed}.",
-        clean(outcome.description, 900),
-        said("bits.replayed", **counts, silent=plural(outcome.abstained, "draw"), **bound),
-    ]
 
 
 def facts(result: AuditResult) -> tuple[tuple[str, str], ...]:

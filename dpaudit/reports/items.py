@@ -17,7 +17,7 @@ from dpaudit.conformance.result import CheckRecord
 from dpaudit.reports import float_findings, side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
-from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.rows import checks_text, privacy_line
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -25,7 +25,6 @@ from dpaudit.reports.wording import (
     rate_text,
     some,
     status_word,
-    subject_name,
     sure_text,
     verdict_count,
 )
@@ -185,8 +184,7 @@ def _correctness(dossier: Dossier) -> Found | None:
 
 
 def _check_sentence(records: Sequence[CheckRecord]) -> str:
-    ended = wording.counted(record.status for record in records)
-    return f"{plural(len(records), 'check')} of the conformance suite: {ended}."
+    return f"{plural(len(records), 'check')} of the conformance suite: {checks_text(records)}."
 
 
 def _low_bits(result: AuditResult) -> Found:
@@ -336,13 +334,3 @@ def _input(name: str, value: Any) -> str:
     """An input, with its name where it has another one."""
     shown = clean(value, 90)
     return shown if name == shown else f"{clean(name, 60)} ({shown})"
-
-
-def subject(result: AuditResult) -> str:
-    """Say what was audited, and that nobody saw what runs in production."""
-    facts = f"{subject_name(result)}, as named by the caller"
-    if result.subject.get("target"):
-        facts += f" ({clean(result.subject['target'], 120)})"
-    if result.subject.get("fingerprint"):
-        facts += f", fingerprint {clean(result.subject['fingerprint'], 80)}"
-    return said("evidence.deployed", subject=facts)

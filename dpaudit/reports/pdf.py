@@ -24,11 +24,9 @@ from dpaudit.reports.words import TEMPLATES
 MAX_PAGES = 8  # a longer report leaves out more, down to its shortest form
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut.
-ROW_LIMITS = (120, 30, 16, 15)
-DETAILS = (
-    "curves", "evidence", "pairs", "found", "worst", "floating-point", "laws", "method", "label", "glossary",
-    "severity",
-)  # fmt: skip
+ROW_LIMITS = (120, 20, 16, 15)
+DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "laws", "method", "label", "severity")
+EXPLAINED = ("glossary",)  # left out before any evidence is
 GRAVE = ("violated", "error")  # marks of details that are never left out
 CELL = 6_000  # characters of a cell, which may go on on the next page
 NESTED = re.compile(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")  # rules for the dark, for phones and for paper
@@ -58,7 +56,8 @@ def render(document: Document) -> bytes:
 def _report(document: Document, most: int) -> dict[str, Any]:
     """The document as the template reads it, with so many rows of a table."""
     is_short = most <= ROW_LIMITS[-2]
-    sections = [_shortened(one, most) for one in document.sections if not (is_short and _is_detail(one))]
+    unsaid = (*EXPLAINED, *DETAILS) if is_short else EXPLAINED if most < ROW_LIMITS[0] else ()
+    sections = [_shortened(one, most) for one in document.sections if not _is_detail(one, unsaid)]
     kept = [one for one in sections if one.blocks or one.level == 2]  # a chapter's part may have had a figure alone
     first = sorted(document.first[1:], key=lambda block: not isinstance(block, SignOffBlock))  # it must come early
     return {
@@ -69,8 +68,8 @@ def _report(document: Document, most: int) -> dict[str, Any]:
     }
 
 
-def _is_detail(section: Section) -> bool:
-    return section.id.endswith(DETAILS) and section.mark not in GRAVE
+def _is_detail(section: Section, details: tuple[str, ...]) -> bool:
+    return section.id.endswith(details) and section.mark not in GRAVE
 
 
 def _shortened(section: Section, most: int) -> Section:

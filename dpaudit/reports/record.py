@@ -27,7 +27,7 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "verdict": dossier.verdict,
         "headline": first_page.headline(dossier),
         "summary": [{"question": question, "answer": [text]} for question, text in answers(dossier, to_sign=True).rows],
-        "promises": [_fields(line, "word", "sentence", "tested", "is_boundless") for line in lines],
+        "promises": [_fields(line, "word", "sentence", "tested", "is_boundless", "headline") for line in lines],
         "false_alarm_rate": together(dossier),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +77,9 @@ def privacy_line(result: AuditResult) -> Line:
         stated = said("row.range", name=sign, least=number_text(min(budgets)), most=number_text(max(budgets)))
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
-    promised = claim if stated.replace("ε ≤ ", "eps=") == claim else f"{claim}\n{stated}"
+    short = {"epsilon": "eps"}.get(worst.parameter, worst.parameter)
+    is_said = len(budgets) == 1 and claim.partition(",")[0] == f"{short}={budget}"
+    promised = claim if is_said else f"{claim}\n{stated}"
     if wording.dependence_sentence(result):  # no size: figures of a single output suppose independent draws
         which = "unjudged" if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
         measured, missed = said(f"row.{which}"), said("row.missed_larger" if broken else "row.missed_dependent")
@@ -107,7 +111,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if result.verdict == "violated":
         larger = FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger")
         open_pairs = wording.verdict_count(result, "inconclusive")
-        rest = said("row.missed_others", pairs=plural(open_pairs, "pair")) if open_pairs else ""
+        rest = said("row.missed_others", count=plural(open_pairs, "pair")) if open_pairs else ""
         return larger.removesuffix("." * bool(rest)) + rest, None, None
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
@@ -172,23 +176,24 @@ def _behaviour(result: CheckResult) -> Line:
     promised = said("row.behaviour", checks=checks)
     failed = result.of_status("violated")
     word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
-    sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed")
+    unsettled = len(result.of_status("inconclusive")) + len(result.of_status("error"))
+    rest = said("row.missed_others", count=plural(unsettled, "check")) if unsettled else ""
+    sure, missed = sure_text(1.0 - result.error_rate), said("row.behaviour_missed", open=rest)
     settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
     return Line(
-        name, "behaviour", promised, checks_text(result), result.verdict, sure, missed, word=word, tested=checks,
-        settles=settles,
+        name, "behaviour", promised, checks_text(result.records), result.verdict, sure, missed, word=word,
+        tested=checks, settles=settles,
     )  # fmt: skip
 
 
-def checks_text(result: CheckResult) -> str:
-    """Say how the checks ended: the names of the first ones that failed, those of the claim before others."""
-    failed = sorted(result.of_status("violated"), key=lambda record: not breaks_claim(record))
-    named = f" ({some([clean(one.name, 40) for one in failed], NAMED)})" if failed else ""
-    counted = [f"{len(failed):,} failed{named}", f"{len(result.of_status('not_refuted')):,} passed"]
-    for status in ("error", "inconclusive", "xfail", "skipped"):
-        count = len(result.of_status(status))
-        counted += [f"{count:,} {status_word(status)}"] if count else []
-    return ", ".join(counted)
+def checks_text(records: Sequence[CheckRecord]) -> str:
+    """Say how checks ended: the names of the first ones that failed, those of the claim before others."""
+    counts: Counter[str] = Counter(record.status for record in records)
+    failed = sorted(records, key=lambda record: not breaks_claim(record))
+    named = some([clean(one.name, 40) for one in failed if one.status == "violated"], NAMED)
+    told = {"violated": f"failed ({named})", "not_refuted": "passed"}
+    order = ("violated", "not_refuted", "error", "inconclusive", "xfail", "skipped")
+    return ", ".join(f"{counts[one]:,} {told.get(one, status_word(one))}" for one in order if counts[one])
 
 
 def breaks_claim(record: CheckRecord) -> bool:

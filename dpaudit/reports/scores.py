@@ -99,7 +99,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     if is_keyed:
         rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
     shown = tuple((clean(key), clean(text, 400)) for key, text in rows)
-    blocks: list[Block] = [Paragraph(line.sentence), Facts(shown)]
+    blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(shown)]
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
@@ -127,6 +127,7 @@ def _of_scores(subject: str, result: ScoresResult) -> Line:
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
         settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
+        headline=headline(result).removesuffix("."),
     )  # fmt: skip
 
 

@@ -331,7 +331,7 @@ def rarest_text(power: Power) -> str:
     """The sentence on outputs so rare that a leak in them is mostly missed; empty where that is not known."""
     if power.blind_mass is None:
         return ""
-    return said("power.rarest", times=f"{round(1.0 / power.blind_mass):,}", often=percent_text(power.probability))
+    return said("power.rarest", mass=number_text(power.blind_mass), often=percent_text(power.probability))
 
 
 def power_sentence(result: AuditResult) -> str:

@@ -29,8 +29,9 @@ PLAIN = (str, int, bool, types.NoneType)  # which are their own saved form
 SPECIAL = {"inf": math.inf, "-inf": -math.inf}
 Read = Callable[[Any], Any]
 Matrix = Annotated[NDArray[np.float64], 2]  # an array without this has one axis
-# Metadata of fields: "name" in the saved form, "saved", "exact", and "write", which makes a JSON value.
+# Metadata of fields: "name" in the saved form, "saved", "omitted", "exact", and "write", which makes a JSON value.
 UNSAVED: Mapping[str, Any] = {"saved": False}
+OMITTED: Mapping[str, Any] = {"omitted": True}  # not written while it has its default
 ROUNDED: Mapping[str, Any] = {"write": lambda seconds: to_json(round(seconds, 3))}
 
 
@@ -50,10 +51,13 @@ class Form:
 
     exact: ClassVar[bool] = False
     tag: ClassVar[str] = ""  # "kind" of the record, by which it is told from other classes
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that stand in the saved form too, for its readers
 
     def to_dict(self) -> dict[str, Any]:
         """The saved form, as strict JSON values."""
-        return self._to_saved({**({"kind": self.tag} if self.tag else {}), **fields_to_dict(self, self.exact)})
+        derived = {name: to_json(getattr(self, name)) for name in self.derived}
+        fields = fields_to_dict(self, self.exact)
+        return self._to_saved({**({"kind": self.tag} if self.tag else {}), **fields, **derived})
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -77,6 +81,7 @@ class _Field(NamedTuple):
     name: str
     saved_as: str
     is_needed: bool
+    omitted: tuple[Any, ...]  # values that are not written
     write: Read
     read: Read
 
@@ -96,14 +101,16 @@ def _saved_fields(kind: Any, exact: bool) -> list[_Field]:
             write = own.get("write", to_json if hint is Any else write)
             is_needed = field.default is field.default_factory  # both are missing
             read = reader_of(hint, is_exact)
-            fields.append(_Field(field.name, own.get("name", field.name), is_needed, write, read))
+            omitted = (field.default,) if own.get("omitted") else ()
+            fields.append(_Field(field.name, own.get("name", field.name), is_needed, omitted, write, read))
     return fields
 
 
 def fields_to_dict(value: Any, exact: bool = False) -> dict[str, Any]:
     """The fields of a dataclass as JSON values, by the names that they are saved under."""
     kind: Any = type(value)
-    return {one.saved_as: one.write(getattr(value, one.name)) for one in _saved_fields(kind, exact)}
+    found = ((one, getattr(value, one.name)) for one in _saved_fields(kind, exact))
+    return {one.saved_as: one.write(own) for one, own in found if own not in one.omitted}
 
 
 def fields_from_dict(kind: Any, record: Mapping[str, Any], exact: bool = False) -> Any:

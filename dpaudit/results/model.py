@@ -20,7 +20,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.all_pairs_table import AllPairsTable
-from dpaudit.results.codec import ROUNDED, UNSAVED, Form, as_float, from_json, to_json
+from dpaudit.results.codec import OMITTED, ROUNDED, UNSAVED, Form, as_float, from_json, to_json
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import Saved, read_saved, write_whole
 from dpaudit.results.shown import Shown
@@ -82,16 +82,10 @@ class LearnedLoss(Form):
 
     form: str
     loss: float
-    found: int = 0
-    plants: int = 0
-    decides: bool = True
-    event_mass: float | None = None
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Leave out fields that have their defaults; a form that does not decide keeps those about plants."""
-        left_out = set() if self.plants or not self.decides else {"found", "plants", "decides"}
-        left_out |= {"event_mass"} if self.event_mass is None else set()
-        return {key: value for key, value in record.items() if key not in left_out}
+    found: int = dataclasses.field(default=0, metadata=OMITTED)
+    plants: int = dataclasses.field(default=0, metadata=OMITTED)
+    decides: bool = dataclasses.field(default=True, metadata=OMITTED)
+    event_mass: float | None = dataclasses.field(default=None, metadata=OMITTED)
 
     @classmethod
     def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -136,10 +130,10 @@ class Power(Form):
     detectable: float
     at_budget: float
     learned: tuple[LearnedLoss, ...] = ()
-    cells: tuple[PlantedCell, ...] = ()
-    planted_draws: int = 0
-    by_mass: tuple[tuple[float, float], ...] = ()
-    samples_needed: int | None = None
+    cells: tuple[PlantedCell, ...] = dataclasses.field(default=(), metadata=OMITTED)
+    planted_draws: int = dataclasses.field(default=0, metadata=OMITTED)
+    by_mass: tuple[tuple[float, float], ...] = dataclasses.field(default=(), metadata=OMITTED)
+    samples_needed: int | None = dataclasses.field(default=None, metadata=OMITTED)
 
     @property
     def is_planted(self) -> bool:
@@ -179,12 +173,6 @@ class Power(Form):
             return self.detectable / limit
         allowance = 1.0 if self.is_planted else LEARNED_ALLOWANCE
         return max(self.detectable / limit, self.deciding / (allowance * limit))
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Leave out what is empty, and the fields about plants where none were planted."""
-        unknown = {"cells", "planted_draws"} if not self.is_planted else set()
-        unknown |= {name for name in ("by_mass", "samples_needed") if not record[name]}
-        return {name: value for name, value in record.items() if name not in unknown}
 
     def suffices(self, inconclusive_factor: float) -> bool:
         """Tell whether a pair that is not violated is "not refuted": else it is inconclusive."""
@@ -479,12 +467,13 @@ class AuditResult(Saved, Shown):
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     floating_point: FloatingPointFinding | None = None
-    universe: AllPairsTable | None = None
+    universe: AllPairsTable | None = dataclasses.field(default=None, metadata=OMITTED)
     side_findings: tuple[SideFinding, ...] = ()
-    trade_off: TradeOffBand | None = None
+    trade_off: TradeOffBand | None = dataclasses.field(default=None, metadata=OMITTED)
 
     schema = SCHEMA
     decided_by = "findings"
+    derived = ("epsilon_lower", "ratio_lower")
 
     @property
     def verdict(self) -> Verdict:
@@ -537,12 +526,6 @@ class AuditResult(Saved, Shown):
     def __repr__(self) -> str:
         """Say what a prompt shows of a result: `str`, in brackets; `to_dict` has all that it holds."""
         return f"<AuditResult {self}>"
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The content of audit.json: with the largest bounds, and without what was not asked for."""
-        record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
-        unasked = {name for name in ("trade_off", "universe") if record[name] is None}
-        return {name: value for name, value in record.items() if name not in unasked}
 
     @classmethod
     def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -112,8 +112,9 @@ class Plan(Printed, Saved):
 
     Attributes
     ----------
-    claim, confidence, mode, samples
+    claim, confidence, samples
         Of the audit.
+    mode : {"sequential", "adaptive", "fixed"}
     over, power : float
         The excess that is sought, as a share of the claim's parameter, and the probability of finding it.
     pairs, not_asked, inputs : int

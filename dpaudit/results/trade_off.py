@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from dpaudit.results.codec import Form
+from dpaudit.results.codec import OMITTED, Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +85,4 @@ class TradeOffBand(Form):
     score: str = ""
     points: tuple[TradeOffPoint, ...] = ()
     reason: str = ""
-    monotone: MonotoneLimits | None = None
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        return record if self.monotone else {name: value for name, value in record.items() if name != "monotone"}
+    monotone: MonotoneLimits | None = dataclasses.field(default=None, metadata=OMITTED)

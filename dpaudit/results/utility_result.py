@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from dpaudit.results.codec import ROUNDED, Form, from_json, to_json
+from dpaudit.results.codec import ROUNDED, Form, from_json
 from dpaudit.results.saved_inputs import saved_input
 from dpaudit.results.saving import Saved
 from dpaudit.results.shown import Shown
@@ -22,8 +22,9 @@ class UtilityFinding(Form):
 
     Attributes
     ----------
-    bound, kind : str
-        Name of the bound; "tail" or "expectation".
+    bound : str
+        Its name.
+    kind : {"tail", "expectation"}
     input_id : str
         Short form of the input.
     data : object
@@ -34,8 +35,10 @@ class UtilityFinding(Form):
     allowed : float
         What the measured quantity may be: the failure probability, or the limit itself.
     verdict : {"violated", "not_refuted", "inconclusive", "error"}
-    measured, lower, upper : float
-        The share of losses above the limit, or their mean, with confidence limits; NaN where nothing was measured.
+    measured : float
+        The share of losses above the limit, or their mean; NaN where nothing was measured.
+    lower, upper : float
+        Its confidence limits.
     p_value : float
         Of "the bound holds"; for expected losses the inverse of the wealth.
     detectable : float
@@ -50,7 +53,7 @@ class UtilityFinding(Form):
     """
 
     bound: str
-    kind: str
+    kind: Literal["tail", "expectation"]
     input_id: str
     data: Any = dataclasses.field(metadata={"write": saved_input})
     found_by_search: bool
@@ -66,6 +69,8 @@ class UtilityFinding(Form):
     samples: int = 0
     message: str = ""
     says_nothing: bool = False
+
+    derived = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
 
     @property
     def status(self) -> Verdict:
@@ -98,10 +103,6 @@ class UtilityFinding(Form):
 
     def _over(self, value: float) -> float | None:
         return value / self.allowed if self.allowed > 0.0 else None
-
-    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
-        names = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
-        return {**record, **{name: to_json(getattr(self, name)) for name in names}}
 
 
 @dataclasses.dataclass(frozen=True)

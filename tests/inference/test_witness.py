@@ -86,7 +86,7 @@ def test_words_that_are_only_a_shadow_of_the_rule_say_so():
 def test_where_no_guess_is_worth_it_nothing_is_said_to_tell():
     state = fitted(lambda data, size, rng: rng.laplace(size=size), 500)
     said = witness.describe(state.counter.mixture, state.shown, math.inf, 0.0, "one", "zero")
-    assert said == "Nothing in the outputs tells one from zero better than the claim allows."
+    assert said == "No rule was found that tells one from zero better than the claim allows."
 
 
 @pytest.mark.parametrize("mechanism", [laplace, wider, word, several, odd])

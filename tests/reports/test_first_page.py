@@ -97,6 +97,25 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
             assert rects and all(float(x) + float(wide) <= width for x, wide in rects)
 
 
+def test_nothing_is_said_to_be_clear_of_which_something_was_found_beside_the_verdict(synthetic):
+    leaking = dataclasses.replace(synthetic.make("doubles"), subject={"name": "leaking", "fingerprint": "l"})
+    clear = dataclasses.replace(synthetic.make("learned"), subject={"name": "clear", "fingerprint": "c"})
+    text = gaps(synthetic.make("single"), leaking, clear)
+    assert "Nothing was found against “clear”: whether" in text and "“leaking”" not in text
+
+
+def test_checks_that_settled_nothing_are_among_what_a_run_of_them_may_have_missed(synthetic):
+    rest = dict(answers.answers(Dossier.of(synthetic.check())).rows)["What may be missed?"]
+    assert rest == "Whatever no check looks at; 2 checks not settled."
+
+
+def test_what_may_have_stayed_hidden_is_not_drawn_as_if_more_were_excluded(synthetic):
+    note = page(Dossier.of(quiet(synthetic, learned(1.4))))[Figure].note
+    assert "may have stayed hidden" in note and "not excluded" not in note
+    said = dict(page(Dossier.of(quiet(synthetic, learned(1.4))))[Facts].rows)["May it be released?"]
+    assert "leaks of the kinds that were tried would mostly have been found from 1.4 times the promise on" in said
+
+
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
@@ -134,7 +153,7 @@ def test_every_report_of_an_audit_answers_six_questions_before_anything_else(syn
     result = synthetic.make(name)
     told = answers.answers(Dossier.alone(result))
     assert tuple(question for question, _ in told.rows) == QUESTIONS and all(text.strip() for _, text in told.rows)
-    assert compliance.audit_document(result).first[0] == compliance.document_of(result).first[0] == told
+    assert compliance.document_of(result).first[0] == told
     shown = [block for block in brief.page(result, None) if isinstance(block, Facts) and block.kind == "statements"]
     assert shown == [told]  # in a terminal too, with every item that nobody looked at
 
@@ -153,7 +172,7 @@ def test_low_bits_that_a_check_found_are_named_and_checks_of_the_code_alone_ask_
 
 def test_reports_of_other_results_answer_them_too(synthetic):
     results = (synthetic.check(),), (synthetic.utility(),), (synthetic.check(), synthetic.utility())
-    found = [compliance.build(Dossier.of(*of), with_items=False).first[0] for of in results]
+    found = [compliance.build(Dossier.of(*of), to_sign=False).first[0] for of in results]
     found += [compliance.document_of(synthetic.scores()).first[0], scores.brief(synthetic.scores())[1]]
     found.append(check_blocks(synthetic.check())[-1])
     assert all(tuple(question for question, _ in one.rows) == QUESTIONS for one in found)
@@ -346,7 +365,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
             [("privacy", "error", "", None)],
             "Not yet. No promise was found broken, but the test gave no full answer",
         ),
-        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
+        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks of the kinds that"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("proof", "not_refuted", "", None)], "Nothing speaks against it: every promise is proved for the pairs that"),

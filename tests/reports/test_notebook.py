@@ -12,6 +12,7 @@ import pytest
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.reports import progress
+from dpaudit.results import shown
 
 
 def test_a_cell_says_the_verdict_first_and_folds_the_rest(synthetic):
@@ -22,7 +23,7 @@ def test_a_cell_says_the_verdict_first_and_folds_the_rest(synthetic):
         assert heading is not None and heading[1].startswith(first)
         assert cell.count("<details>") == cell.count("</details>") >= 4
         assert result._repr_markdown_().startswith(f"# {first}")
-    assert "Promise by promise" in synthetic.check()._repr_markdown_()
+    assert "What may be missed?" in synthetic.check()._repr_markdown_()
 
 
 def test_what_is_printed_is_what_the_command_says_and_no_list_of_fields(synthetic):
@@ -82,7 +83,7 @@ def test_an_audit_at_a_prompt_shows_where_it_stands_and_takes_it_away(monkeypatc
     display = types.SimpleNamespace(HTML=str, display=lambda shown, display_id: Cell())
     monkeypatch.setitem(sys.modules, "IPython", shell)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(progress, "SLOW", 0.0)
+    monkeypatch.setattr(shown, "SLOW", 0.0)
     monkeypatch.setattr(progress, "CELL_SECONDS", 0.0)
 
     def release(data, rng):
