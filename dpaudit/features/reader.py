@@ -17,7 +17,7 @@ import functools
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,9 @@ class ReaderSizes:
     max_members: int = 48  # members of one path that are looked for
     min_count: int = 2  # outputs that show a path, without which it is no column
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
+    max_group: int = 40  # columns that are looked at each with each other: 820 products
+    max_identifiers: int = 4  # columns that are read digit by digit: more are a table, and twice the time
+    min_identifier: int = 64  # the largest number of such a column: trees see fewer values one by one
     max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
     max_remembered: int = 1 << 21  # numbers that a memory keeps: 16 MB, of 4,000 outputs 500 each
 
@@ -90,6 +93,8 @@ class Reader(Form):
         The most frequent texts that numbers of columns stand for.
     inner : int
         Numbers of a row, of outputs that are tables of numbers: their columns are sequences, too. 0 for others.
+    digits : tuple of (column, base, places)
+        Columns of whole numbers that are read digit by digit, too.
     """
 
     columns: int
@@ -102,6 +107,7 @@ class Reader(Form):
     density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
     tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})
     inner: int = 0
+    digits: tuple[tuple[int, int, int], ...] = ()
 
     exact = True
 
@@ -123,13 +129,15 @@ class Reader(Form):
             inner = samples[0].shape[-1] if len(samples[0].shape) > 1 else 0
             inner = inner if 1 < inner < MAX_COMPARED and width > 2 * inner else 0
             own = (_categories([one.numbers for one in samples]),)
-            return cls(width, (Block("", width),), values=own, points=points, density=density, inner=inner)
+            digits = _digits((k, np.concatenate([one.numbers[:, k] for one in samples])) for k in range(width))
+            return cls(width, (Block("", width),), (), (), frozenset(), own, points, density, (), inner, digits)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
         sink = Sink()
         read_outputs_into(sink, outputs)
         found: list[tuple[int, Block]] = []
         often: Counter[Key] = Counter()
+        numbers_of: dict[Key, FloatArray] = {}
         tokens_often: Counter[float] = Counter()
         members: list[tuple[str, str, str]] = []
         for (path, what), parts in sink.found.items():
@@ -153,6 +161,7 @@ class Reader(Form):
                 is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
                 if count < len(outputs) or not is_constant:
                     often[path, what] = count
+                    numbers_of[path, what] = values
                     tokens_often.update(value for value in values.tolist() if value in sink.tokens)
         blocks, left = [], LIMITS.max_places
         for count, block in sorted(found, key=lambda one: (-one[0], len(one[1].path))):  # the outermost before others
@@ -169,17 +178,26 @@ class Reader(Form):
         of_blocks = tuple(_categories([part for _, part in sink.found[block.path, BLOCK]]) for block in blocks)
         kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
         tokens = tuple((number, sink.tokens[number][: SIZES.max_tokens]) for number in kept)
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks, tokens=tokens)
+        start = sum(block.width for block in blocks)
+        few = keys if start + len(keys) + len(members) <= SIZES.max_group else []
+        digits = _digits((k, numbers_of[key]) for k, key in enumerate(few, start) if not key[1])
+        return cls(
+            0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks, tokens=tokens, digits=digits
+        )
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
+        with np.errstate(invalid="ignore"):
+            digits = [np.floor(found[:, [k]] / base ** np.arange(n)) % base for k, base, n in self.digits]
+        found = np.concatenate([found, *digits], axis=1) if digits else found
         wholes = [summaries(found[:, own], values) for _, own, values in self._wholes]
         wholes += [nearness(found[:, own], self.points) for _, own, _ in self._wholes[:1] if len(self.points) == 2]
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
-        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self.correlated]
+        for together in (correlations, coincidences):
+            wholes += [together(found[:, a], found[:, b]) for _, a, b in self.correlated]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -253,6 +271,8 @@ class Reader(Form):
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
+        for column, base, n in self.digits:
+            names += [f"{'bit' if base == 2 else 'digit'} {k} of {names[column]}" for k in range(n)]
         for path, _, values in self._wholes:
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
@@ -263,7 +283,8 @@ class Reader(Form):
         names += [
             f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
         ]
-        return names + [f"the correlation of the output{name}" for name, *_ in self.correlated]
+        names += [f"the correlation of the output{name}" for name, *_ in self.correlated]
+        return names + [f"the number of coincidences of the output{name}" for name, *_ in self.correlated]
 
     @functools.cached_property
     def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
@@ -271,13 +292,25 @@ class Reader(Form):
         ends = np.cumsum([block.width for block in self.blocks]).tolist()
         several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
         wholes = [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
-        return wholes + [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
+        wholes += [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
+        end = self.n_read
+        for _, base, n in self.digits:
+            wholes.append((f"'s {'bits' if base == 2 else 'digits'}", slice(end, end + n), ()))
+            end += n
+        return wholes
+
+    @functools.cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Columns that may tell together: those of each sequence, and all that are read, where they are few."""
+        at = range(self.n_read + self.n_digits)
+        found = [tuple(at[: self.n_read]), *(tuple(at[own]) for _, own, _ in self._wholes)]
+        return [own for own in dict.fromkeys(found) if 1 < len(own) <= SIZES.max_group]
 
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
         """Two sequences of as many numbers, which may hold the same ones in another order, or go together."""
         pairs = itertools.combinations(self._wholes[:MAX_COMPARED], 2)
-        at = range(self.n_read)
+        at = range(self.n_read + self.n_digits)
         return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
 
     @property
@@ -286,14 +319,14 @@ class Reader(Form):
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
-            far = range(3, (stop - own.start) // 2 + 1)  # nearer lags are summaries; farther ones do not come twice
+            far = range(1, (stop - own.start) // 2 + 1)  # farther ones do not come twice
             pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
         return pairs
 
     @functools.cached_property
     def counts(self) -> tuple[int, ...]:
         """The columns of how often values of a block occur."""
-        found, end = list[int](), self.n_read
+        found, end = list[int](), self.n_read + self.n_digits
         for *_, values in self._wholes:
             end += len(SUMMARIES) + len(values)
             found += range(end - len(values), end)
@@ -303,13 +336,19 @@ class Reader(Form):
     def n_more(self) -> int:
         """The number of columns that are not counted where views are proposed for outputs of few columns alone."""
         of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
-        return len(self.counts) + len(self._compared) + len(self.correlated) + of_inner
+        digits = sum(n + len(SUMMARIES) + len(ORDERS) for *_, n in self.digits)
+        return digits + len(self.counts) + len(self._compared) + 2 * len(self.correlated) + of_inner
 
     @property
     def n_read(self) -> int:
         """The number of columns that are read; summaries stand behind them."""
         singles = len(self.keys) + len(self.members) + (self.density is not None)
         return sum(block.width for block in self.blocks) + singles
+
+    @property
+    def n_digits(self) -> int:
+        """The number of columns of digits, which stand behind those that are read."""
+        return sum(n for *_, n in self.digits)
 
     @property
     def n_columns(self) -> int:
@@ -376,6 +415,17 @@ def _categories(parts: Sequence[FloatArray]) -> tuple[float, ...]:
         if len(found) > SIZES.max_members:
             return ()
     return tuple(found.tolist()) if len(found) > 2 else ()
+
+
+def _digits(columns: Iterable[tuple[int, FloatArray]]) -> tuple[tuple[int, int, int], ...]:
+    """The columns of whole numbers that are read digit by digit, with base and places; none where these are many."""
+    found = list[tuple[int, int, int]]()
+    for column, values in columns:
+        whole = values[np.isfinite(values)]
+        high = int(whole.max(initial=0.0))
+        if SIZES.min_identifier <= high < 2**40 and np.all((whole == np.rint(whole)) & (whole >= 0.0)):
+            found += [(column, 2, high.bit_length()), (column, 10, len(str(high)))]
+    return tuple(found) if len(found) <= 2 * SIZES.max_identifiers else ()
 
 
 def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:
@@ -471,6 +521,11 @@ def correlations(*several: FloatArray) -> FloatArray:
             z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
             scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))
     return rounded(np.multiply(*scaled).sum(axis=1), np.ones(len(several[0])))[:, None]
+
+
+def coincidences(first: FloatArray, second: FloatArray) -> FloatArray:
+    """At how many places two sequences of as many numbers are equal, shape (draws, 1)."""
+    return np.asarray((first == second).sum(axis=1, dtype=float)[:, None])
 
 
 _DIRECTION = np.random.default_rng(5).normal(size=3_000)  # weights: equal rows have equal sums

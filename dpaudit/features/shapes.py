@@ -27,7 +27,11 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     The area of a polygon is negative where its corners run clockwise. Lengths are rounded as all worked-out numbers
     (`dpaudit.features.reader`).
     """
-    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, ("steps", "area", "ends")):
+    if (
+        points.shape[2] not in (2, 3)
+        or points.shape[1] < 2
+        or not _asks(sink, path, ("steps", "area", "ends", "turns"))
+    ):
         return
     with np.errstate(over="ignore"):  # of coordinates that are not enormous
         fits = np.isfinite((points * points).sum(axis=(1, 2)))
@@ -43,6 +47,10 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
         x, y = points[:, :, 0], points[:, :, 1]
         terms = x * np.roll(y, -1, axis=1) - np.roll(x, -1, axis=1) * y
         sink.put(f"{path} area", "", rows, rounded(0.5 * terms.sum(axis=1), size * size))
+        step = np.roll(points, -1, axis=1) - points
+        after = np.roll(step, -1, axis=1)
+        turns = step[:, :, 0] * after[:, :, 1] - step[:, :, 1] * after[:, :, 0]
+        sink.put_block(f"{path} turns", rows, rounded(turns, (size * size)[:, None]))
 
 
 def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:

@@ -94,8 +94,8 @@ def test_counts_are_no_reason_to_propose_less_of_other_columns():
     outcomes = read_outputs(rng.integers(0, 40, (300, 75)), 300)
     reader = Reader.learn((outcomes,))
     matrix, labels = reader(outcomes), np.arange(300) % 2
-    kinds = {views[0].kind for views in proposals(matrix, labels, reader.n_read, len(reader.counts)) if views}
-    without = {views[0].kind for views in proposals(matrix[:, : -len(reader.counts)], labels, reader.n_read) if views}
+    kinds = {views[0].kind for views in proposals(matrix, labels, reader.n_read, reader.n_more) if views}
+    without = {views[0].kind for views in proposals(matrix[:, : -reader.n_more], labels, reader.n_read) if views}
     assert len(reader.counts) == 40 and kinds == without and "distance from the centre" in kinds
 
 
