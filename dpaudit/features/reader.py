@@ -272,7 +272,8 @@ class Reader(Form):
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
         for column, base, n in self.digits:
-            names += [f"{'bit' if base == 2 else 'digit'} {k} of {names[column]}" for k in range(n)]
+            names.append(f"{names[column]} modulo {base}")
+            names += [f"{'bit' if base == 2 else 'digit'} {k} of {names[column]}" for k in range(1, n)]
         for path, _, values in self._wholes:
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
