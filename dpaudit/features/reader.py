@@ -27,6 +27,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.shapes import rounded
 from dpaudit.features.unread import LIMITS
 from dpaudit.features.views import SIZES as VIEW_SIZES
+from dpaudit.features.views import Layout
 from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
 from dpaudit.features.whole_numbers import bits_set
 from dpaudit.privacy.claims import FloatArray
@@ -42,7 +43,7 @@ class ReaderSizes:
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
     max_group: int = 40  # columns that are looked at each with each other: 820 products
     max_identifiers: int = 4  # columns that are read digit by digit: more are a table, and twice the time
-    min_identifier: int = 64  # the largest number of such a column: trees see fewer values one by one
+    min_identifier: int = 64  # between the numbers of such a column: trees see fewer values one by one
     max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
     max_remembered: int = 1 << 21  # numbers that a memory keeps: 16 MB, of 4,000 outputs 500 each
 
@@ -188,16 +189,17 @@ class Reader(Form):
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
-        with np.errstate(invalid="ignore"):
-            digits = [np.floor(found[:, [k]] / base ** np.arange(n)) % base for k, base, n in self.digits]
-        found = np.concatenate([found, *digits], axis=1) if digits else found
         wholes = [summaries(found[:, own], values) for _, own, values in self._wholes]
         wholes += [nearness(found[:, own], self.points) for _, own, _ in self._wholes[:1] if len(self.points) == 2]
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
-        for together in (correlations, coincidences):
-            wholes += [together(found[:, a], found[:, b]) for _, a, b in self.correlated]
+        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self.correlated]
+        wholes += [coincidences(found[:, a], found[:, b]) for _, a, b in self.coinciding]
+        for column, base, n in self.digits:
+            with np.errstate(invalid="ignore"):
+                digits = np.floor(found[:, [column]] / float(base) ** np.arange(n)) % base
+            wholes += [digits, summaries(digits)]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -252,7 +254,9 @@ class Reader(Form):
         members = tuple(member for column, member in of_members if column in asked)
         found += range(width, width + len(keys) + len(members))
         values = tuple(own for block, own in zip(self.blocks, self.values, strict=False) if block in blocks)
-        return dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members, values=values), tuple(found)
+        return dataclasses.replace(
+            self, blocks=tuple(blocks), keys=keys, members=members, values=values, digits=()
+        ), tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
@@ -271,9 +275,6 @@ class Reader(Form):
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
-        for column, base, n in self.digits:
-            names.append(f"{names[column]} modulo {base}")
-            names += [f"{'bit' if base == 2 else 'digit'} {k} of {names[column]}" for k in range(1, n)]
         for path, _, values in self._wholes:
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
@@ -285,7 +286,12 @@ class Reader(Form):
             f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
         ]
         names += [f"the correlation of the output{name}" for name, *_ in self.correlated]
-        return names + [f"the number of coincidences of the output{name}" for name, *_ in self.correlated]
+        names += [f"the number of coincidences of the output{name}" for name, *_ in self.coinciding]
+        for column, base, n in self.digits:
+            what, whose = "bit" if base == 2 else "digit", names[column]
+            names += [f"{what} {k} of {whose}" for k in range(n)]
+            names += [f"the {name} of the {what}s of {whose}" for name in SUMMARIES]
+        return names
 
     @functools.cached_property
     def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
@@ -293,63 +299,61 @@ class Reader(Form):
         ends = np.cumsum([block.width for block in self.blocks]).tolist()
         several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
         wholes = [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
-        wholes += [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
-        end = self.n_read
-        for _, base, n in self.digits:
-            wholes.append((f"'s {'bits' if base == 2 else 'digits'}", slice(end, end + n), ()))
-            end += n
-        return wholes
+        return wholes + [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
 
     @functools.cached_property
-    def groups(self) -> list[tuple[int, ...]]:
-        """Columns that may tell together: those of each sequence, and all that are read, where they are few."""
-        at = range(self.n_read + self.n_digits)
-        found = [tuple(at[: self.n_read]), *(tuple(at[own]) for _, own, _ in self._wholes)]
-        return [own for own in dict.fromkeys(found) if 1 < len(own) <= SIZES.max_group]
+    def layout(self) -> Layout:
+        """What its columns are. Those of a sequence may tell together, and all that are read, where they are few."""
+        at = range(self.n_read)
+        groups = [tuple(at), *(tuple(at[own]) for _, own, _ in self._wholes)]
+        start = self.n_columns
+        for *_, n in self.digits[::-1]:
+            start -= n + len(SUMMARIES)
+            groups.append(tuple(range(start, start + n)))
+        few = tuple(own for own in dict.fromkeys(groups) if 1 < len(own) <= SIZES.max_group)
+        of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
+        n_more = len(self.counts) + len(self._compared) + len(self.correlated) + of_inner
+        return Layout(self.n_read, n_more, self.n_columns - start + len(self.coinciding), few)
 
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
         """Two sequences of as many numbers, which may hold the same ones in another order, or go together."""
         pairs = itertools.combinations(self._wholes[:MAX_COMPARED], 2)
-        at = range(self.n_read + self.n_digits)
+        at = range(self.n_read)
         return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
 
     @property
     def correlated(self) -> list[tuple[str, slice, slice]]:
         """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
+        return self._side_by_side(3)  # nearer lags are summaries
+
+    @property
+    def coinciding(self) -> list[tuple[str, slice, slice]]:
+        """Sequences as in `correlated`, and the outermost one and itself one and two places farther on."""
+        return self._side_by_side(1)
+
+    def _side_by_side(self, least: int) -> list[tuple[str, slice, slice]]:
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
-            far = range(1, (stop - own.start) // 2 + 1)  # farther ones do not come twice
+            far = range(least, (stop - own.start) // 2 + 1)  # farther ones do not come twice
             pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
         return pairs
 
     @functools.cached_property
     def counts(self) -> tuple[int, ...]:
         """The columns of how often values of a block occur."""
-        found, end = list[int](), self.n_read + self.n_digits
+        found, end = list[int](), self.n_read
         for *_, values in self._wholes:
             end += len(SUMMARIES) + len(values)
             found += range(end - len(values), end)
         return tuple(found)
 
     @property
-    def n_more(self) -> int:
-        """The number of columns that are not counted where views are proposed for outputs of few columns alone."""
-        of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
-        digits = sum(n + len(SUMMARIES) + len(ORDERS) for *_, n in self.digits)
-        return digits + len(self.counts) + len(self._compared) + 2 * len(self.correlated) + of_inner
-
-    @property
     def n_read(self) -> int:
         """The number of columns that are read; summaries stand behind them."""
         singles = len(self.keys) + len(self.members) + (self.density is not None)
         return sum(block.width for block in self.blocks) + singles
-
-    @property
-    def n_digits(self) -> int:
-        """The number of columns of digits, which stand behind those that are read."""
-        return sum(n for *_, n in self.digits)
 
     @property
     def n_columns(self) -> int:
@@ -423,9 +427,9 @@ def _digits(columns: Iterable[tuple[int, FloatArray]]) -> tuple[tuple[int, int, 
     found = list[tuple[int, int, int]]()
     for column, values in columns:
         whole = values[np.isfinite(values)]
-        high = int(whole.max(initial=0.0))
-        if SIZES.min_identifier <= high < 2**40 and np.all((whole == np.rint(whole)) & (whole >= 0.0)):
-            found += [(column, 2, high.bit_length()), (column, 10, len(str(high)))]
+        low, high = whole.min(initial=2.0**40), whole.max(initial=0.0)
+        if low + SIZES.min_identifier <= high < 2**40 and low >= 0.0 and np.all(whole == np.rint(whole)):
+            found += [(column, 2, int(high).bit_length()), (column, 10, len(str(int(high))))]
     return tuple(found) if len(found) <= 2 * SIZES.max_identifiers else ()
 
 

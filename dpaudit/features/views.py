@@ -17,7 +17,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -43,7 +43,7 @@ class ViewSizes:
     max_triples: int = 12  # columns of which each three are proposed: 220 views
     max_terms: int = 16  # of sums, whose parities are tried in 11 milliseconds; of 20 the time of a fit doubles
     max_sums: int = 1 << 19  # weighted sums that are tried at once, in 11 milliseconds
-    clear: float = 3.0  # nats by which a sum tells more than the best by chance: in one scan of twenty one does
+    clear: float = 3.0  # nats by which a sum tells more than the best by chance: in one fit of twenty one does
 
 
 SIZES = ViewSizes()
@@ -201,12 +201,41 @@ KINDS: dict[str, ViewKind] = {
     ),
     "residue of a sum": ViewKind(lambda *own: np.mod(sum(own[:-1]), own[-1]), "{0} modulo {parameter}"),
     "rank among three": ViewKind(lambda a, b, c, _: rounded((a - b) * (c - b)), "whether {1} lies between {0} and {2}"),
+    # Those of rules that earlier versions saved; none is proposed.
+    "two bits": ViewKind(
+        lambda v, code: np.mod(sum(np.mod(np.floor(v / 2.0**k), 2.0) for k in np.divmod(code, 64.0)), 2.0),
+        "two bits of {0} together (code {parameter})",
+    ),
+    "parity of two": ViewKind(lambda a, b, _: np.mod(a + b, 2.0), "whether {0} plus {1} is odd"),
+    "parity of three": ViewKind(lambda a, b, c, _: np.mod(a + b + c, 2.0), "whether {0} plus {1} plus {2} is odd"),
 }
 
 
-def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0) -> Iterator[list[View]]:
-    """All views that are scanned, alike ones in one list; `n_read` columns were read off, `n_more` add no limit."""
-    columns, finite = matrix.shape[1] - n_more, np.isfinite(matrix)
+class Layout(NamedTuple):
+    """What the columns of a matrix are: those that were read off, those that are worked out, and at the end some more.
+
+    Attributes
+    ----------
+    n_read : int
+        Columns that were read off an output.
+    n_more : int
+        Columns that do not count where views are proposed for outputs of few columns alone.
+    n_apart : int
+        Columns at the end, whose views have a share of the prior of their own: they take none from other views.
+    groups : tuple of tuple of int
+        Columns that may tell together.
+    """
+
+    n_read: int
+    n_more: int = 0
+    n_apart: int = 0
+    groups: tuple[tuple[int, ...], ...] = ()
+
+
+def proposals(matrix: FloatArray, labels: NDArray[np.intp], layout: Layout) -> Iterator[list[View]]:
+    """All views that are scanned, alike ones in one list."""
+    n_read, first = layout.n_read, matrix.shape[1] - layout.n_apart
+    columns, finite = first - layout.n_more, np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -214,12 +243,16 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more:
         whole = np.all(~finite | (matrix == np.rint(matrix)), axis=0) & (np.maximum(np.abs(low), np.abs(high)) < 2**53)
     with_signs = np.where(matrix == 0.0, np.copysign(5e-324, matrix), matrix)  # zeros of two signs differ, too
     varies = [k for k in range(matrix.shape[1]) if span[k] > 0.0 or len(np.unique(with_signs[:, k])) > 1]
-    yield [View("value", (k,)) for k in varies]
+    apart, varies = [k for k in varies if k >= first], [k for k in varies if k < first]
     few = varies if columns <= SIZES.max_columns else [k for k in varies if k < n_read]
     moduli = MODULI if columns <= SIZES.max_columns else (2,)
-    yield [
-        View("remainder", (k,), float(m)) for k in few if whole[k] for m in moduli if span[k] > (2 * m if m > 2 else 2)
-    ]
+    for each, own in ((varies, few), (apart, apart)):
+        yield [View("value", (k,)) for k in each]
+        yield [
+            View("remainder", (k,), float(m))
+            for k in own if whole[k] for m in moduli if span[k] > (2 * m if m > 2 else 2)
+        ]  # fmt: skip
+    yield residues_of_sums(matrix, labels, layout.groups)
     if columns <= SIZES.max_paired:
         yield [View("step", (k,), step) for k in few if span[k] > 0.0 for step in lattice_steps(matrix[:, k], labels)]
         real = [k for k in few if not whole[k] and span[k] > 0.0]
@@ -255,36 +288,37 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more:
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
 
 
-def residues_of_sums(
-    matrix: FloatArray, labels: NDArray[np.intp], groups: Iterable[Sequence[int]]
-) -> Iterator[list[View]]:
+def residues_of_sums(matrix: FloatArray, labels: NDArray[np.intp], groups: Sequence[Sequence[int]]) -> list[View]:
     """Weighted sums of whole numbers of a group whose residues modulo a prime tell the label beyond chance.
 
     All weights are tried at once: what they tell is the Fourier transform of the difference of the labels' counts. It
     has a square of mean 1, above t by chance with probability exp(-t), and exp(-t / 2) modulo 2, where it is real. Sums
-    of few terms are more probable beforehand than those of many.
+    of few terms are more probable beforehand than those of many; all of all groups have one share of the prior.
     """
-    signs = labels - labels.mean()
-    for group, prime in itertools.product(groups, PRIMES):
+    signs, found = labels - labels.mean(), dict[View, float]()
+    for group in groups if np.any(signs) else ():
         own = np.nan_to_num(matrix[:, list(group)])
-        is_whole = np.all(own == np.rint(own), axis=0) & np.any(own != own[0], axis=0) & np.all(np.abs(own) < 2**53, 0)
+        # Below 2^44 the sums, of 16 terms with factors below 13, are exact.
+        is_whole = np.all((own == np.rint(own)) & (np.abs(own) < 2**44), axis=0) & np.any(own != own[0], axis=0)
         columns = np.flatnonzero(is_whole)[: SIZES.max_terms]
-        if len(columns) < 2 or (size := prime ** len(columns)) > SIZES.max_sums:
-            continue
-        codes = np.mod(own[:, columns], prime).astype(np.intp) @ prime ** np.arange(len(columns))[::-1]
-        told = np.bincount(codes, signs, minlength=size).reshape((prime,) * len(columns))
-        power = np.abs(scipy.fft.rfftn(told)) ** 2 / (signs @ signs) / (2.0 if prime == 2 else 1.0)
-        weights = np.argwhere(power > SIZES.clear)
-        terms, nats = np.count_nonzero(weights, axis=1), power[tuple(weights.T)]
-        costs = math.log(len(columns)) + np.log(scipy.special.comb(len(columns), terms)) + terms * math.log(prime - 1)
-        found: dict[View, None] = {}
-        for k in np.argsort(-nats, kind="stable")[: SIZES.max_columns]:
-            if terms[k] > 1 and nats[k] > costs[k] + SIZES.clear:
+        for prime in PRIMES if len(columns) > 1 else ():
+            if (size := prime ** len(columns)) > SIZES.max_sums:
+                break
+            codes = np.mod(own[:, columns], prime).astype(np.intp) @ prime ** np.arange(len(columns))[::-1]
+            told = np.bincount(codes, signs, minlength=size).reshape((prime,) * len(columns))
+            power = np.abs(scipy.fft.rfftn(told)) ** 2 / (signs @ signs) / (2.0 if prime == 2 else 1.0)
+            weights = np.argwhere(power > SIZES.clear)
+            terms, nats = np.count_nonzero(weights, axis=1), power[tuple(weights.T)]
+            costs = np.log(scipy.special.comb(len(columns), terms) * (len(groups) * len(PRIMES) * len(columns)))
+            costs += terms * math.log(prime - 1)
+            clear = np.flatnonzero((terms > 1) & (nats > costs + SIZES.clear))
+            for k in clear[np.argsort(-nats[clear], kind="stable")[: SIZES.max_columns]].tolist():
                 at = np.flatnonzero(weights[k])
                 scaled = weights[k, at] * pow(int(weights[k, at[0]]), -1, prime) % prime  # all multiples say the same
-                of = tuple(group[j] for j in columns[at])
-                found[View("residue of a sum", of, float(prime), (), tuple(scaled.astype(float)), costs[k])] = None
-        yield list(found)[: SIZES.max_views // 4]
+                of, factors = tuple(group[j] for j in columns[at]), tuple(scaled.astype(float).tolist())
+                view = View("residue of a sum", of, float(prime), (), factors, float(costs[k]))
+                found[view] = float(nats[k] - costs[k])
+    return sorted(found, key=found.__getitem__, reverse=True)[: SIZES.max_views]
 
 
 def middle_and_scale(values: FloatArray) -> tuple[float, float]:
@@ -387,27 +421,25 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
     return np.concatenate(scores)
 
 
-def choose_views(
-    matrix: FloatArray, labels: NDArray[np.intp], n_read: int, n_more: int = 0, groups: Iterable[Sequence[int]] = ()
-) -> list[View]:
+def choose_views(matrix: FloatArray, labels: NDArray[np.intp], layout: Layout) -> list[View]:
     """The views that are fitted, the clearest first: `SIZES.max_views` at most, a quarter of these from one list."""
     step = max(1, len(labels) // SIZES.scanned)
     some, own = np.asfortranarray(matrix[::step][: SIZES.scanned]), labels[::step][: SIZES.scanned]
     found: list[tuple[float, int, View]] = []
     added = (
-        [View(name, tuple(columns), float(parameter)) for columns, parameter in kind.propose(some, own, n_read)]
+        [View(name, tuple(columns), float(parameter)) for columns, parameter in kind.propose(some, own, layout.n_read)]
         for name, kind in kinds_of_packages().items()
     )
-    for views in itertools.chain(proposals(some, own, n_read, n_more), residues_of_sums(some, own, groups), added):
+    for views in itertools.chain(proposals(some, own, layout), added):
         if not views or not _are_of_single_rows(views, some):
             continue
-        cost = math.log(len(views)) + views[0].cost
+        cost = math.log(len(views))
         if len(views) > SIZES.max_columns:
             screened = _scores(views, some[-SIZES.screened :], own[-SIZES.screened :])
             views = [views[k] for k in np.argsort(-screened, kind="stable")[: SIZES.max_paired].tolist()]
         scores = _scores(views, some, own)
         for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():
-            view = dataclasses.replace(views[k], cost=cost)
+            view = dataclasses.replace(views[k], cost=views[k].cost or cost)
             found.append((-float(scores[k]), len(found), view))
     chosen: dict[bytes, View] = {}
     for _, _, view in sorted(found):

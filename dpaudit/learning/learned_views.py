@@ -50,7 +50,7 @@ class LinearSizes:
     folds: int = 4  # of a difference of means: 2 take 1.1 times the draws at 300 columns, 8 no fewer
     max_columns: int = 200  # of a regression
     max_of_three: int = 10  # columns whose products of three are scored, too: 165 numbers of a row
-    at_once: int = 1 << 22  # numbers of rows that are worked out together, and that it is fitted on: 32 MB
+    at_once: int = 1 << 22  # numbers of rows that are worked out together, and that products are fitted on: 32 MB
 
 
 # Their slopes: log odds of Laplace noise change within a part of the spread that is the smaller, the less it loses. Of
@@ -216,7 +216,7 @@ class MeanDifference(Linear):
         factors = dataclasses.replace(scaled, of="values") if self.of == "products" else scaled
         centre = scaled.centre + scaled.spread * factors._features(matrix).mean(axis=0)
         scaled = dataclasses.replace(scaled, centre=centre)
-        some = self.sizes.at_once // scaled._features(matrix[:1]).shape[1]
+        some = max(self.sizes.at_once, matrix.size) // scaled._features(matrix[:1]).shape[1]  # all, but of products
         z = scaled._features(matrix[:some])  # soft signs about another centre are not those before less their mean
         middle = z.mean(axis=0)
         z -= middle
