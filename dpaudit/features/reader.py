@@ -130,7 +130,8 @@ class Reader(Form):
             inner = samples[0].shape[-1] if len(samples[0].shape) > 1 else 0
             inner = inner if 1 < inner < MAX_COMPARED and width > 2 * inner else 0
             own = (_categories([one.numbers for one in samples]),)
-            digits = _digits((k, np.concatenate([one.numbers[:, k] for one in samples])) for k in range(width))
+            places = range(width if width <= SIZES.max_group else 0)
+            digits = _digits((k, np.concatenate([one.numbers[:, k] for one in samples])) for k in places)
             return cls(width, (Block("", width),), (), (), frozenset(), own, points, density, (), inner, digits)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
@@ -194,8 +195,8 @@ class Reader(Form):
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
-        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self.correlated]
-        wholes += [coincidences(found[:, a], found[:, b]) for _, a, b in self.coinciding]
+        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self._side_by_side(3)]
+        wholes += [coincidences(found[:, a], found[:, b]) for _, a, b in self._side_by_side(1)]
         for column, base, n in self.digits:
             with np.errstate(invalid="ignore"):
                 digits = np.floor(found[:, [column]] / float(base) ** np.arange(n)) % base
@@ -285,8 +286,8 @@ class Reader(Form):
         names += [
             f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
         ]
-        names += [f"the correlation of the output{name}" for name, *_ in self.correlated]
-        names += [f"the number of coincidences of the output{name}" for name, *_ in self.coinciding]
+        names += [f"the correlation of the output{name}" for name, *_ in self._side_by_side(3)]
+        names += [f"the number of coincidences of the output{name}" for name, *_ in self._side_by_side(1)]
         for column, base, n in self.digits:
             what, whose = "bit" if base == 2 else "digit", names[column]
             names += [f"{what} {k} of {whose}" for k in range(n)]
@@ -312,8 +313,8 @@ class Reader(Form):
             groups.append(tuple(range(start, start + n)))
         few = tuple(own for own in dict.fromkeys(groups) if 1 < len(own) <= SIZES.max_group)
         of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
-        n_more = len(self.counts) + len(self._compared) + len(self.correlated) + of_inner
-        return Layout(self.n_read, n_more, self.n_columns - start + len(self.coinciding), few)
+        n_more = len(self.counts) + len(self._compared) + len(self._side_by_side(3)) + of_inner
+        return Layout(self.n_read, n_more, self.n_columns - start + len(self._side_by_side(1)), few)
 
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
@@ -322,21 +323,12 @@ class Reader(Form):
         at = range(self.n_read)
         return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
 
-    @property
-    def correlated(self) -> list[tuple[str, slice, slice]]:
-        """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
-        return self._side_by_side(3)  # nearer lags are summaries
-
-    @property
-    def coinciding(self) -> list[tuple[str, slice, slice]]:
-        """Sequences as in `correlated`, and the outermost one and itself one and two places farther on."""
-        return self._side_by_side(1)
-
     def _side_by_side(self, least: int) -> list[tuple[str, slice, slice]]:
+        """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
-            far = range(least, (stop - own.start) // 2 + 1)  # farther ones do not come twice
+            far = range(least, (stop - own.start) // 2 + 1)  # nearer lags are summaries; farther ones do not come twice
             pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
         return pairs
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpaudit.features.visitor import Rows, Sink
 
 MAX_EDGES = 512  # of a graph: a bound on time
+PATH = ("steps", "area", "ends", "turns")
 GRAPH = ("triangles", "nodes", "largest degree", "nodes of one edge", "nodes of odd degree", "loops")
 
 
@@ -27,11 +28,7 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     The area of a polygon is negative where its corners run clockwise. Lengths are rounded as all worked-out numbers
     (`dpaudit.features.reader`).
     """
-    if (
-        points.shape[2] not in (2, 3)
-        or points.shape[1] < 2
-        or not _asks(sink, path, ("steps", "area", "ends", "turns"))
-    ):
+    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, PATH):
         return
     with np.errstate(over="ignore"):  # of coordinates that are not enormous
         fits = np.isfinite((points * points).sum(axis=(1, 2)))
