@@ -419,9 +419,9 @@ def _digits(columns: Iterable[tuple[int, FloatArray]]) -> tuple[tuple[int, int, 
     found = list[tuple[int, int, int]]()
     for column, values in columns:
         whole = values[np.isfinite(values)]
-        low, high = whole.min(initial=2.0**40), whole.max(initial=0.0)
-        if low + SIZES.min_identifier <= high < 2**40 and low >= 0.0 and np.all(whole == np.rint(whole)):
-            found += [(column, 2, int(high).bit_length()), (column, 10, len(str(int(high))))]
+        low, high = whole.min(initial=2.0**44), whole.max(initial=0.0)
+        if low + SIZES.min_identifier <= high < 2**44 and low >= 0.0 and np.all(whole == np.rint(whole)):
+            found += [(column, 2, min(int(high).bit_length(), SIZES.max_group)), (column, 10, len(str(int(high))))]
     return tuple(found) if len(found) <= 2 * SIZES.max_identifiers else ()
 
 

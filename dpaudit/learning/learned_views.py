@@ -8,6 +8,7 @@ probability and a tree on it are heard.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -102,14 +103,10 @@ class Linear(Form):
 
     def _products(self, z: FloatArray) -> FloatArray:
         """Columns, and the products of two and of few columns three different ones, shape (rows, products)."""
-        found = z.T
-        last = np.arange(len(found))  # the last column of each product: only later ones are multiplied by it
-        products = [found]
-        for _ in range(2 if len(found) <= self.sizes.max_of_three else 1):
-            several, later = np.nonzero(last[:, None] < np.arange(z.shape[1]))
-            found, last = found[several] * z.T[later], later
-            products.append(found)
-        return np.concatenate(products).T
+        size = z.shape[1]
+        most = min(size, 3 if size <= self.sizes.max_of_three else 2)
+        factors = (list(itertools.combinations(range(size), n + 1)) for n in range(most))
+        return np.concatenate([z.T[np.array(own)].prod(axis=1) for own in factors]).T
 
     def strengths(self) -> FloatArray:
         """The largest size of a weight that each column has a part in, shape (columns,)."""
@@ -123,9 +120,8 @@ class Linear(Form):
         # Validity: row by row, in row order. A matrix product, and a sum whose order of memory depends on how many rows
         # there are, round a row differently in different batches.
         step = max(1, self.sizes.at_once // max(len(self.weights), 1))
-        parts = [matrix[start : start + step] for start in range(0, max(len(matrix), 1), step)]
-        features = (np.multiply(self._features(own), self.weights, order="C") for own in parts)
-        return np.concatenate([own.sum(axis=1) for own in features])
+        features = (self._features(matrix[k : k + step]) for k in range(0, max(len(matrix), 1), step))
+        return np.concatenate([np.multiply(own, self.weights, order="C").sum(axis=1) for own in features])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

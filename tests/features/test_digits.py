@@ -36,6 +36,8 @@ def test_a_row_alone_has_the_digits_that_it_has_among_others():
     assert reader.digits and matrix.shape[1] == reader.n_columns == len(reader.names) == len(set(reader.names))
     alone = np.concatenate([reader(outcomes.rows(slice(k, k + 1))) for k in range(len(OTHERS))])
     np.testing.assert_array_equal(matrix, alone)
+    milliseconds = Reader.learn([records([1_700_000_000_000 + 997 * number for number in IDS.tolist()])])
+    assert [n for *_, n in milliseconds.digits] == [40, 13]
     restored = Reader.from_dict(reader.to_dict())
     assert restored == reader and np.array_equal(restored(outcomes), matrix, equal_nan=True)
     some, _ = reader.only([0])
@@ -45,7 +47,7 @@ def test_a_row_alone_has_the_digits_that_it_has_among_others():
 @pytest.mark.parametrize(
     "column",
     [
-        IDS % 2 == 0, IDS % 64, IDS - 20_000, IDS + 2**40, IDS * 2**60, IDS + 0.5, IDS * 1e-3, IDS * 0, IDS[:0],
+        IDS % 2 == 0, IDS % 64, IDS - 20_000, IDS + 2**44, IDS * 2**60, IDS + 0.5, IDS * 1e-3, IDS * 0, IDS[:0],
         np.full(300, np.nan), np.full(300, np.inf), 1e300 * IDS,
     ],
     ids=range(12),

@@ -29,7 +29,7 @@ from dpaudit.results.codec import reader_of
 
 COLUMNS = tuple(range(60))
 LINEAR = [kind("a score", COLUMNS, of) for kind in (Logistic, MeanDifference) for of in ("values", "soft signs")]
-LINEAR += [MeanDifference("a score", COLUMNS[:n], "products") for n in (7, 25)]
+LINEAR += [MeanDifference("a score", COLUMNS[:n], "products") for n in (2, 7, 25)]
 
 
 @dataclasses.dataclass(frozen=True)
