@@ -200,7 +200,7 @@ class Reader(Form):
         for column, base, n in self.digits:
             with np.errstate(invalid="ignore"):
                 digits = np.floor(found[:, [column]] / float(base) ** np.arange(n)) % base
-            wholes += [digits, summaries(digits)]
+            wholes += [digits, digits.sum(axis=1, keepdims=True)]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -290,8 +290,7 @@ class Reader(Form):
         names += [f"the number of coincidences of the output{name}" for name, *_ in self._side_by_side(1)]
         for column, base, n in self.digits:
             what, whose = "bit" if base == 2 else "digit", names[column]
-            names += [f"{what} {k} of {whose}" for k in range(n)]
-            names += [f"the {name} of the {what}s of {whose}" for name in SUMMARIES]
+            names += [*(f"{what} {k} of {whose}" for k in range(n)), f"the sum of the {what}s of {whose}"]
         return names
 
     @functools.cached_property
@@ -309,7 +308,7 @@ class Reader(Form):
         groups = [tuple(at), *(tuple(at[own]) for _, own, _ in self._wholes)]
         start = self.n_columns
         for *_, n in self.digits[::-1]:
-            start -= n + len(SUMMARIES)
+            start -= n + 1
             groups.append(tuple(range(start, start + n)))
         few = tuple(own for own in dict.fromkeys(groups) if 1 < len(own) <= SIZES.max_group)
         of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
