@@ -110,11 +110,9 @@ class Linear(Form):
 
     def strengths(self) -> FloatArray:
         """The largest size of a weight that each column has a part in, shape (columns,)."""
-        size = len(self.columns)
-        if self.of != "products":
-            return np.asarray(np.abs(self.weights.reshape(-1, size)).max(axis=0))
-        has = self._products(1.0 - np.eye(size)) == 0.0  # in row k a product that column k is a factor of
-        return np.asarray((np.abs(self.weights) * has).max(axis=1))
+        without = 1.0 - np.eye(len(self.columns))  # in row k what column k has no part in
+        own = self._products(without) if self.of == "products" else np.tile(without, len(self.weights) // len(without))
+        return np.asarray(np.max(np.abs(self.weights) * (own == 0.0), axis=1))
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         # Validity: row by row, in row order. A matrix product, and a sum whose order of memory depends on how many rows

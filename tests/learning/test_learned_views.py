@@ -159,13 +159,15 @@ def test_a_direction_over_300_columns_is_found_in_hundreds_of_draws():
     assert statistics.median(stops) <= 700
 
 
-def test_a_column_is_as_strong_as_the_strongest_product_that_it_is_a_factor_of():
-    """By an enumeration of the products: one column, then two and three."""
+def test_a_column_is_as_strong_as_the_strongest_number_that_it_has_a_part_in():
+    """By an enumeration of the products: one column, then two and three. Of sizes by hand: a column and its square."""
     products = [own for n in (1, 2, 3) for own in itertools.combinations(range(4), n)]
     weights = np.random.default_rng(3).normal(size=len(products))
     own = MeanDifference("a score", (5, 6, 7, 8), "products", weights=weights)
     sizes = [max(abs(w) for w, several in zip(weights, products, strict=True) if k in several) for k in range(4)]
     assert own.strengths().tolist() == sizes
+    own = Logistic("a score", (5, 6, 7), "sizes", weights=np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.5]))
+    assert own.strengths().tolist() == [0.3, 0.2, 0.5]
 
 
 def interactions(kind, size):
