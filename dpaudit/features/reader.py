@@ -183,9 +183,8 @@ class Reader(Form):
         start = sum(block.width for block in blocks)
         few = keys if start + len(keys) + len(members) <= SIZES.max_group else []
         digits = _digits((k, numbers_of[key]) for k, key in enumerate(few, start) if not key[1])
-        return cls(
-            0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks, tokens=tokens, digits=digits
-        )
+        read = tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks
+        return cls(0, *read, tokens=tokens, digits=digits)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
@@ -196,7 +195,8 @@ class Reader(Form):
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self._side_by_side(3)]
-        wholes += [coincidences(found[:, a], found[:, b]) for _, a, b in self._side_by_side(1)]
+        alike = (found[:, a] == found[:, b] for _, a, b in self._side_by_side(1))
+        wholes += [own.sum(axis=1, keepdims=True, dtype=float) for own in alike]
         for column, base, n in self.digits:
             with np.errstate(invalid="ignore"):
                 digits = np.floor(found[:, [column]] / float(base) ** np.arange(n)) % base
@@ -255,9 +255,8 @@ class Reader(Form):
         members = tuple(member for column, member in of_members if column in asked)
         found += range(width, width + len(keys) + len(members))
         values = tuple(own for block, own in zip(self.blocks, self.values, strict=False) if block in blocks)
-        return dataclasses.replace(
-            self, blocks=tuple(blocks), keys=keys, members=members, values=values, digits=()
-        ), tuple(found)
+        some = dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members, values=values, digits=())
+        return some, tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
@@ -303,7 +302,7 @@ class Reader(Form):
 
     @functools.cached_property
     def layout(self) -> Layout:
-        """What its columns are. Those of a sequence may tell together, and all that are read, where they are few."""
+        """The parts of its columns. Those of a sequence may tell together, and all that are read, if they are few."""
         at = range(self.n_read)
         groups = [tuple(at), *(tuple(at[own]) for _, own, _ in self._wholes)]
         start = self.n_columns
@@ -517,11 +516,6 @@ def correlations(*several: FloatArray) -> FloatArray:
             z = np.where(known, rounded(z - mean, np.abs(z).sum(axis=1, keepdims=True)), 0.0)
             scaled.append(z / np.sqrt((z * z).sum(axis=1, keepdims=True)))
     return rounded(np.multiply(*scaled).sum(axis=1), np.ones(len(several[0])))[:, None]
-
-
-def coincidences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """At how many places two sequences of as many numbers are equal, shape (draws, 1)."""
-    return np.asarray((first == second).sum(axis=1, dtype=float)[:, None])
 
 
 _DIRECTION = np.random.default_rng(5).normal(size=3_000)  # weights: equal rows have equal sums

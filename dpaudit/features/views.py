@@ -211,7 +211,7 @@ KINDS: dict[str, ViewKind] = {
 
 
 class Layout(NamedTuple):
-    """What the columns of a matrix are: at first those that were read off an output, then those that are worked out."""
+    """Parts of the columns of a matrix: first those that were read off an output, then those that are worked out."""
 
     n_read: int
     n_more: int = 0  # that do not count where views are proposed for outputs of few columns alone
