@@ -25,8 +25,8 @@ GRAPH = ("triangles", "nodes", "largest degree", "nodes of one edge", "nodes of 
 def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     """Put what paths of points show, shape (draws, points, dimensions): steps, the way from end to end, the area.
 
-    The area of a polygon is negative where its corners run clockwise. Lengths are rounded as all worked-out numbers
-    (`dpaudit.features.reader`).
+    The area of a polygon is negative where its corners run clockwise; of its turns those to the left are counted.
+    Lengths are rounded as all worked-out numbers (`dpaudit.features.reader`).
     """
     if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, PATH):
         return
@@ -47,7 +47,8 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
         step = np.roll(points, -1, axis=1) - points
         after = np.roll(step, -1, axis=1)
         turns = step[:, :, 0] * after[:, :, 1] - step[:, :, 1] * after[:, :, 0]
-        sink.put_block(f"{path} turns", rows, rounded(turns, (size * size)[:, None]))
+        left = rounded(turns, (size * size)[:, None]) > 0.0
+        sink.put(f"{path} turns", "", rows, left.sum(axis=1, dtype=float))
 
 
 def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:
