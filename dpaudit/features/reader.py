@@ -17,7 +17,7 @@ import functools
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.shapes import rounded
 from dpaudit.features.unread import LIMITS
 from dpaudit.features.views import SIZES as VIEW_SIZES
+from dpaudit.features.views import Layout
 from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
 from dpaudit.features.whole_numbers import bits_set
 from dpaudit.privacy.claims import FloatArray
@@ -40,6 +41,9 @@ class ReaderSizes:
     max_members: int = 48  # members of one path that are looked for
     min_count: int = 2  # outputs that show a path, without which it is no column
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
+    max_group: int = 40  # columns that are looked at each with each other: 820 products
+    max_identifiers: int = 4  # columns that are read digit by digit: more are a table, and twice the time
+    min_identifier: int = 64  # between the numbers of such a column: trees see fewer values one by one
     max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
     max_remembered: int = 1 << 21  # numbers that a memory keeps: 16 MB, of 4,000 outputs 500 each
 
@@ -90,6 +94,8 @@ class Reader(Form):
         The most frequent texts that numbers of columns stand for.
     inner : int
         Numbers of a row, of outputs that are tables of numbers: their columns are sequences, too. 0 for others.
+    digits : tuple of (column, base, places)
+        Columns of whole numbers that are read digit by digit, too.
     """
 
     columns: int
@@ -102,6 +108,7 @@ class Reader(Form):
     density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
     tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})
     inner: int = 0
+    digits: tuple[tuple[int, int, int], ...] = ()
 
     exact = True
 
@@ -123,13 +130,16 @@ class Reader(Form):
             inner = samples[0].shape[-1] if len(samples[0].shape) > 1 else 0
             inner = inner if 1 < inner < MAX_COMPARED and width > 2 * inner else 0
             own = (_categories([one.numbers for one in samples]),)
-            return cls(width, (Block("", width),), values=own, points=points, density=density, inner=inner)
+            places = range(width if width <= SIZES.max_group else 0)
+            digits = _digits((k, np.concatenate([one.numbers[:, k] for one in samples])) for k in places)
+            return cls(width, (Block("", width),), (), (), frozenset(), own, points, density, (), inner, digits)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
         sink = Sink()
         read_outputs_into(sink, outputs)
         found: list[tuple[int, Block]] = []
         often: Counter[Key] = Counter()
+        numbers_of: dict[Key, FloatArray] = {}
         tokens_often: Counter[float] = Counter()
         members: list[tuple[str, str, str]] = []
         for (path, what), parts in sink.found.items():
@@ -153,6 +163,7 @@ class Reader(Form):
                 is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
                 if count < len(outputs) or not is_constant:
                     often[path, what] = count
+                    numbers_of[path, what] = values
                     tokens_often.update(value for value in values.tolist() if value in sink.tokens)
         blocks, left = [], LIMITS.max_places
         for count, block in sorted(found, key=lambda one: (-one[0], len(one[1].path))):  # the outermost before others
@@ -169,7 +180,11 @@ class Reader(Form):
         of_blocks = tuple(_categories([part for _, part in sink.found[block.path, BLOCK]]) for block in blocks)
         kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
         tokens = tuple((number, sink.tokens[number][: SIZES.max_tokens]) for number in kept)
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks, tokens=tokens)
+        start = sum(block.width for block in blocks)
+        few = keys if start + len(keys) + len(members) <= SIZES.max_group else []
+        digits = _digits((k, numbers_of[key]) for k, key in enumerate(few, start) if not key[1])
+        read = tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks
+        return cls(0, *read, tokens=tokens, digits=digits)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
@@ -179,7 +194,13 @@ class Reader(Form):
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
-        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self.correlated]
+        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self._side_by_side(3)]
+        alike = (found[:, a] == found[:, b] for _, a, b in self._side_by_side(1))
+        wholes += [own.sum(axis=1, keepdims=True, dtype=float) for own in alike]
+        for column, base, n in self.digits:
+            with np.errstate(invalid="ignore"):
+                digits = np.floor(found[:, [column]] / float(base) ** np.arange(n)) % base
+            wholes += [digits, digits.sum(axis=1, keepdims=True)]
         return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
@@ -234,7 +255,8 @@ class Reader(Form):
         members = tuple(member for column, member in of_members if column in asked)
         found += range(width, width + len(keys) + len(members))
         values = tuple(own for block, own in zip(self.blocks, self.values, strict=False) if block in blocks)
-        return dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members, values=values), tuple(found)
+        some = dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members, values=values, digits=())
+        return some, tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
@@ -263,7 +285,12 @@ class Reader(Form):
         names += [
             f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
         ]
-        return names + [f"the correlation of the output{name}" for name, *_ in self.correlated]
+        names += [f"the correlation of the output{name}" for name, *_ in self._side_by_side(3)]
+        names += [f"the number of coincidences of the output{name}" for name, *_ in self._side_by_side(1)]
+        for column, base, n in self.digits:
+            what, whose = "bit" if base == 2 else "digit", names[column]
+            names += [*(f"{what} {k} of {whose}" for k in range(n)), f"the sum of the {what}s of {whose}"]
+        return names
 
     @functools.cached_property
     def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
@@ -273,6 +300,20 @@ class Reader(Form):
         wholes = [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
         return wholes + [(f"[..., {k}]", slice(k, self.columns, self.inner), ()) for k in range(self.inner)]
 
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """The parts of its columns. Those of a sequence may tell together, and all that are read, if they are few."""
+        at = range(self.n_read)
+        groups = [tuple(at), *(tuple(at[own]) for _, own, _ in self._wholes)]
+        start = self.n_columns
+        for *_, n in self.digits[::-1]:
+            start -= n + 1
+            groups.append(tuple(range(start, start + n)))
+        few = tuple(own for own in dict.fromkeys(groups) if 1 < len(own) <= SIZES.max_group)
+        of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
+        n_more = len(self.counts) + len(self._compared) + len(self._side_by_side(3)) + of_inner
+        return Layout(self.n_read, n_more, self.n_columns - start + len(self._side_by_side(1)), few)
+
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
         """Two sequences of as many numbers, which may hold the same ones in another order, or go together."""
@@ -280,13 +321,12 @@ class Reader(Form):
         at = range(self.n_read)
         return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
 
-    @property
-    def correlated(self) -> list[tuple[str, slice, slice]]:
+    def _side_by_side(self, least: int) -> list[tuple[str, slice, slice]]:
         """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
-            far = range(3, (stop - own.start) // 2 + 1)  # nearer lags are summaries; farther ones do not come twice
+            far = range(least, (stop - own.start) // 2 + 1)  # nearer lags are summaries; farther ones do not come twice
             pairs += [(f"{path} at a lag of {k}", slice(own.start + k, stop), slice(own.start, stop - k)) for k in far]
         return pairs
 
@@ -298,12 +338,6 @@ class Reader(Form):
             end += len(SUMMARIES) + len(values)
             found += range(end - len(values), end)
         return tuple(found)
-
-    @property
-    def n_more(self) -> int:
-        """The number of columns that are not counted where views are proposed for outputs of few columns alone."""
-        of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
-        return len(self.counts) + len(self._compared) + len(self.correlated) + of_inner
 
     @property
     def n_read(self) -> int:
@@ -376,6 +410,17 @@ def _categories(parts: Sequence[FloatArray]) -> tuple[float, ...]:
         if len(found) > SIZES.max_members:
             return ()
     return tuple(found.tolist()) if len(found) > 2 else ()
+
+
+def _digits(columns: Iterable[tuple[int, FloatArray]]) -> tuple[tuple[int, int, int], ...]:
+    """The columns of whole numbers that are read digit by digit, with base and places; none where these are many."""
+    found = list[tuple[int, int, int]]()
+    for column, values in columns:
+        whole = values[np.isfinite(values)]
+        low, high = whole.min(initial=2.0**44), whole.max(initial=0.0)
+        if low + SIZES.min_identifier <= high < 2**44 and low >= 0.0 and np.all(whole == np.rint(whole)):
+            found += [(column, 2, min(int(high).bit_length(), SIZES.max_group)), (column, 10, len(str(int(high))))]
+    return tuple(found) if len(found) <= 2 * SIZES.max_identifiers else ()
 
 
 def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:

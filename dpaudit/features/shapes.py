@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from dpaudit.features.visitor import Rows, Sink
 
 MAX_EDGES = 512  # of a graph: a bound on time
+PATH = ("steps", "area", "ends", "turns")
 GRAPH = ("triangles", "nodes", "largest degree", "nodes of one edge", "nodes of odd degree", "loops")
 
 
 def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     """Put what paths of points show, shape (draws, points, dimensions): steps, the way from end to end, the area.
 
-    The area of a polygon is negative where its corners run clockwise. Lengths are rounded as all worked-out numbers
-    (`dpaudit.features.reader`).
+    The area of a polygon is negative where its corners run clockwise; of its turns those to the left are counted.
+    Lengths are rounded as all worked-out numbers (`dpaudit.features.reader`).
     """
-    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, ("steps", "area", "ends")):
+    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, PATH):
         return
     with np.errstate(over="ignore"):  # of coordinates that are not enormous
         fits = np.isfinite((points * points).sum(axis=(1, 2)))
@@ -43,6 +44,11 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
         x, y = points[:, :, 0], points[:, :, 1]
         terms = x * np.roll(y, -1, axis=1) - np.roll(x, -1, axis=1) * y
         sink.put(f"{path} area", "", rows, rounded(0.5 * terms.sum(axis=1), size * size))
+        step = np.roll(points, -1, axis=1) - points
+        after = np.roll(step, -1, axis=1)
+        turns = step[:, :, 0] * after[:, :, 1] - step[:, :, 1] * after[:, :, 0]
+        left = rounded(turns, (size * size)[:, None]) > 0.0
+        sink.put(f"{path} turns", "", rows, left.sum(axis=1, dtype=float))
 
 
 def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:

@@ -226,7 +226,7 @@ def _named(view: View | LearnedView, names: list[str]) -> str:
     if isinstance(view, Neighbours):
         return f"a ratio of densities (nearest earlier outputs) of {_some([_named(v, names) for v in view.views])}"
     if isinstance(view, Linear):
-        strength = np.abs(view.weights.reshape(-1, len(view.columns))).max(axis=0)
+        strength = view.strengths()
     elif isinstance(view, Additive):
         strength = np.array([np.ptp(_log_odds(tree)) for tree in view.trees])
     else:

@@ -8,6 +8,7 @@ probability and a tree on it are heard.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -48,6 +49,9 @@ class LinearSizes:
     ridges: tuple[float, ...] = (0.3, 3.0, 30.0, 300.0, 3_000.0)  # half decades; that of the largest evidence is taken
     steps: int = 25  # of Newton's method
     folds: int = 4  # of a difference of means: 2 take 1.1 times the draws at 300 columns, 8 no fewer
+    max_columns: int = 200  # of a regression
+    max_of_three: int = 10  # columns whose products of three are scored, too: 165 numbers of a row
+    at_once: int = 1 << 22  # numbers of rows that are worked out together, and that products are fitted on: 32 MB
 
 
 # Their slopes: log odds of Laplace noise change within a part of the spread that is the smaller, the less it loses. Of
@@ -57,11 +61,11 @@ SOFT_SIGNS = {"soft signs": 1.5, "steep signs": 3.0}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Linear(Form):
-    """A weighted sum of columns, of their sizes, or of the side of the median on which they lie."""
+    """A weighted sum of columns, of their sizes or products, or of the side of the median on which they lie."""
 
     name: str
     columns: tuple[int, ...]
-    of: str = "values"  # "values", "signs", "sizes" or one of `SOFT_SIGNS`
+    of: str = "values"  # "values", "signs", "sizes", "products" or one of `SOFT_SIGNS`
     low: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     high: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     centre: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
@@ -95,12 +99,27 @@ class Linear(Form):
             return np.tanh(SOFT_SIGNS[self.of] * z)
         if self.of == "sizes":
             return np.concatenate([z, z * z - 1.0], axis=1)
-        return z
+        return self._products(z) if self.of == "products" else z
+
+    def _products(self, z: FloatArray) -> FloatArray:
+        """Columns, and the products of two and of few columns three different ones, shape (rows, products)."""
+        size = z.shape[1]
+        most = min(size, 3 if size <= self.sizes.max_of_three else 2)
+        factors = (list(itertools.combinations(range(size), n + 1)) for n in range(most))
+        return np.concatenate([z.T[np.array(own)].prod(axis=1) for own in factors]).T
+
+    def strengths(self) -> FloatArray:
+        """The largest size of a weight that each column has a part in, shape (columns,)."""
+        without = 1.0 - np.eye(len(self.columns))  # in row k what column k has no part in
+        own = self._products(without) if self.of == "products" else np.tile(without, len(self.weights) // len(without))
+        return np.asarray(np.max(np.abs(self.weights) * (own == 0.0), axis=1))
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         # Validity: row by row, in row order. A matrix product, and a sum whose order of memory depends on how many rows
         # there are, round a row differently in different batches.
-        return np.asarray(np.multiply(self._features(matrix), self.weights, order="C").sum(axis=1))
+        step = max(1, self.sizes.at_once // max(len(self.weights), 1))
+        features = (self._features(matrix[k : k + step]) for k in range(0, max(len(matrix), 1), step))
+        return np.concatenate([np.multiply(own, self.weights, order="C").sum(axis=1) for own in features])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -166,13 +185,21 @@ def _ridge_fit(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MeanDifference(Linear):
-    """Log odds of two normal laws of independent columns, or of their soft signs, whose means differ by an estimate.
+    """Log odds of two normal laws of independent numbers, whose means differ by an estimate.
+
+    The numbers are columns, their soft signs, or products of two and three of them, in which interactions show: an
+    orientation, a determinant's sign, parts that are alike.
 
     The estimate (James and Stein 1961) is shrunk by what chance gives as many columns, so that it tells a little where
     the draws are far fewer than the columns. A fit takes a few passes over the numbers.
     """
 
+    middle: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(1))  # mean of each number that is weighed
+
     tag = "mean difference"
+
+    def _features(self, matrix: FloatArray) -> FloatArray:
+        return super()._features(matrix) - self.middle
 
     def fit(self, matrix: FloatArray, labels: Labels) -> MeanDifference:
         return self.fit_with_scores(matrix, labels)[0]
@@ -180,20 +207,26 @@ class MeanDifference(Linear):
     def fit_with_scores(self, matrix: FloatArray, labels: Labels) -> tuple[MeanDifference, FloatArray]:
         """A fitted copy, and the scores of these rows out of fold; the folds share scales, which ask for no label."""
         scaled = self._scaled(matrix)
-        z = scaled._features(matrix)
-        scaled = dataclasses.replace(scaled, centre=scaled.centre + scaled.spread * z.mean(axis=0))
-        z = scaled._features(matrix)  # what it will read: soft signs about another centre are not these less their mean
+        factors = dataclasses.replace(scaled, of="values") if self.of == "products" else scaled
+        centre = scaled.centre + scaled.spread * factors._features(matrix).mean(axis=0)
+        scaled = dataclasses.replace(scaled, centre=centre)
+        some = max(self.sizes.at_once, matrix.size) // scaled._features(matrix[:1]).shape[1]  # all, but of products
+        z = scaled._features(matrix[:some])  # soft signs about another centre are not those before less their mean
+        middle = z.mean(axis=0)
+        z -= middle
         deviation = z.std(axis=0)
         deviation[deviation == 0.0] = 1.0
         z /= deviation
-        signs = 2.0 * labels - 1.0
+        signs = 2.0 * labels[:some] - 1.0
         signs -= signs.mean()
-        total, scores = signs @ z, np.empty(len(z))
+        total, scores = signs @ z, np.empty(len(matrix))
         for k in range(self.sizes.folds):
-            held = slice(k, None, self.sizes.folds)
+            held = slice(k, len(z), self.sizes.folds)
             others = total - signs[held] @ z[held]
             scores[held] = z[held] @ _shrunk(others, len(z) - len(z[held]))
-        return dataclasses.replace(scaled, weights=_shrunk(total, len(z)) / deviation), scores
+        fitted = dataclasses.replace(scaled, middle=middle, weights=_shrunk(total, len(z)) / deviation)
+        scores[some:] = fitted(matrix[some:])
+        return fitted, scores
 
 
 def _shrunk(total: FloatArray, draws: int) -> FloatArray:
@@ -353,31 +386,33 @@ class Known(Form):
         return np.nan_to_num(np.clip(matrix[:, self.column], -30.0, 30.0))
 
 
+Columns = tuple[int, ...]
 LearnedView = Known | Logistic | MeanDifference | Additive | Neighbours  # in what is saved, told apart by their tags
 
 
 def learners(
-    matrix: FloatArray, n_read: int, views: Sequence[View], counts: tuple[int, ...] = (), max_columns: int = 200
+    matrix: FloatArray, n_read: int, views: Sequence[View], counts: Columns = (), groups: Sequence[Columns] = ()
 ) -> list[LearnedView]:
     """The learned views that are worth a fit on these draws.
 
-    A regression has at most `max_columns`, which the chosen views name where more were read; one more has `counts`. A
-    difference of means has all that were read, from six on: of three it saves nothing, of six a tenth of the draws. Of
-    one column squares tell two scales apart, in two thirds of the draws that trees take.
+    A regression has at most `LinearSizes.max_columns`, which the chosen views name where more were read; one more has
+    `counts`. A difference of means has all that were read, from six on: of three it saves nothing, of six a tenth of
+    the draws. Of one column squares tell two scales apart, in two thirds of the draws that trees take.
     """
-    size = len(matrix)
+    size, most = len(matrix), LinearSizes.max_columns
     read = [k for k in range(n_read) if np.ptp(np.nan_to_num(matrix[:, k], posinf=1e300, neginf=-1e300)) > 0.0]
     if size < 24 or not read:
         return []
     named = sorted({k for view in views for k in view.columns if k < n_read})
-    few = tuple(read if len(read) <= max_columns else named[:max_columns])
+    few = tuple(read if len(read) <= most else named[:most])
     kinds: tuple[tuple[str, tuple[int, ...], str], ...]
-    kinds = (("", few, "values"), (" of soft signs", few, "soft signs"), (" of counts", counts[:max_columns], "values"))
+    kinds = (("", few, "values"), (" of soft signs", few, "soft signs"), (" of counts", counts[:most], "values"))
     if len(few) == 1:
         kinds += ((" of steep signs", few, "steep signs"), (" with squares", few, "sizes"))
     found: list[LearnedView] = [Logistic(f"logistic regression{name}", own, of) for name, own, of in kinds if own]
     if len(read) >= 6:
         found += [MeanDifference(f"difference of mean {of}", tuple(read), of) for of in ("values", "soft signs")]
+    found += [MeanDifference("difference of mean products", several, "products") for several in groups]
     if len(few) > 1 and size >= 60:
         found += [Logistic("logistic regression of signs", few, "signs")]
         if len(few) <= 40:

@@ -248,14 +248,14 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     foretold : ndarray of float, shape (structures, temperatures)
         Nats by which each structure at each temperature foretold the labels of earlier rounds.
     """
-    views = choose_views(matrix, labels, reader.n_read, reader.n_more)
+    views = choose_views(matrix, labels, reader.layout)
     clues = [Clue(view, view.cost, view(matrix)) for view in views]
     direct: list[Model] = []  # learned views with the evidence of their own probability
     with warnings.catch_warnings(), BLAS().limit(limits=1, user_api="blas"):  # small matrices: threads would wait
         warnings.simplefilter("ignore")
         density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
-        all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views, reader.counts)]
-        for learner in all_learners:
+        others = learners(matrix, reader.n_read, views, reader.counts, reader.layout.groups)
+        for learner in [*density, *others]:
             fitted, past = fit_with_scores(learner, matrix, labels)
             line = fitted if isinstance(fitted, Logistic) and len(fitted.columns) == 1 else None
             evidence = line.evidence if line else log_likelihood(scipy.special.expit(past), labels)
@@ -286,7 +286,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
 
 def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int) -> Mixture:
     """Pruned trees on the few clearest views alone: in a tenth of the time, for a first look."""
-    views = choose_views(matrix, labels, reader.n_read, reader.n_more)[:max_views]
+    views = choose_views(matrix, labels, reader.layout)[:max_views]
     models = _trees([Clue(view, view.cost, view(matrix)) for view in views], matrix, labels)[1] if views else []
     as_they_are = np.zeros(NO_FORETELLING.shape)
     as_they_are[0, 0] = 1.0

@@ -199,7 +199,7 @@ def _views(pooled: Outcomes, owner: NDArray[np.intp]) -> tuple[Reader | None, tu
     reader = Reader.learn([some])
     matrix = reader(some)
     ranked: list[tuple[float, int, View]] = []
-    for views in proposals(matrix, (own % 2).astype(np.intp), reader.n_read, reader.n_more):
+    for views in proposals(matrix, (own % 2).astype(np.intp), reader.layout):
         rows = slice(VIEW_SIZES.scanned if len(views) <= VIEW_SIZES.max_columns else VIEW_SIZES.screened)
         for view in views:
             if view.kind != "distance from the centre":  # every view is judged by its distance from the middle too

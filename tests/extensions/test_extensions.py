@@ -123,7 +123,7 @@ def test_a_decoder_and_a_view(installed):
     matrix = reader(outcomes)
     assert matrix[3, reader.names.index("the output kelvin")] == 276.15
     labels = (matrix[:, 0] > 300.0).astype(int)
-    view = next(view for view in views.choose_views(matrix, labels, 1) if view.kind == "warm")
+    view = next(view for view in views.choose_views(matrix, labels, views.Layout(1)) if view.kind == "warm")
     assert view.describe(reader.names) == f"whether {reader.names[0]} is above 300"
     assert views.View.from_dict(view.to_dict()) == view
     np.testing.assert_array_equal(view(matrix), labels)
@@ -142,7 +142,7 @@ def test_a_broken_decoder_or_view_is_named_and_left_out(installed, entries, mess
     outcomes = read_outputs([Thermometer(k) for k in range(60)], 60)
     with pytest.warns(UserWarning, match=message):
         matrix = Reader.learn((outcomes, outcomes))(outcomes)
-        found = views.choose_views(matrix, np.arange(60) % 2, 1)
+        found = views.choose_views(matrix, np.arange(60) % 2, views.Layout(1))
     assert matrix.shape[1] and all(view.kind in views.KINDS for view in found)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.features.views import View, choose_views, middle_and_scale
+from dpaudit.features.views import Layout, View, choose_views, middle_and_scale
 
 
 def rows(size=2_000, columns=3, seed=1):
@@ -39,5 +39,5 @@ def test_a_corner_that_no_column_tells_is_chosen():
     matrix = rows(4_000, 2, seed=3)
     sides = np.sign(matrix).prod(axis=1) * (np.abs(matrix) > np.median(np.abs(matrix), axis=0)).all(axis=1)
     labels = (np.random.default_rng(2).random(4_000) < 0.5 + 0.45 * sides).astype(int)
-    kinds = [view.kind for view in choose_views(matrix, labels, 2)]
+    kinds = [view.kind for view in choose_views(matrix, labels, Layout(2))]
     assert "boxes" in kinds

@@ -67,7 +67,7 @@ def test_outputs_of_few_numbers_are_asked_for_their_decimals(shape):
     outputs = read_outputs(np.random.default_rng(3).normal(size=(40, *shape)), 40)
     reader = Reader.learn([outputs, outputs])
     labels = np.repeat([0, 1], 20)
-    views = proposals(reader(outputs)[:40], labels, reader.n_read, reader.n_more)
+    views = proposals(reader(outputs)[:40], labels, reader.layout)
     assert "fraction" in {view.kind for several in views for view in several}
 
 

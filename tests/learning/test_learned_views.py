@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import statistics
 
@@ -11,6 +12,8 @@ import pytest
 from scipy.special import expit
 
 import dpaudit
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import (
     LearnedView,
@@ -20,11 +23,13 @@ from dpaudit.learning.learned_views import (
     fit_with_scores,
     learners,
 )
+from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
 from dpaudit.learning.rank_tree import log_likelihood
 from dpaudit.results.codec import reader_of
 
 COLUMNS = tuple(range(60))
 LINEAR = [kind("a score", COLUMNS, of) for kind in (Logistic, MeanDifference) for of in ("values", "soft signs")]
+LINEAR += [MeanDifference("a score", COLUMNS[:n], "products") for n in (2, 7, 25)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +49,7 @@ def rows(size=400, columns=60, moved=0.3):
     return rng.normal(size=(size, columns)) + moved * labels[:, None], labels
 
 
-@pytest.mark.parametrize("learner", LINEAR, ids=lambda one: f"{one.tag} of {one.of}")
+@pytest.mark.parametrize("learner", LINEAR, ids=lambda one: f"{one.tag} of {len(one.columns)} {one.of}")
 def test_a_linear_score_does_not_depend_on_the_batch_and_is_read_back_as_it_was(learner):
     matrix, labels = rows()
     fitted = learner.fit(matrix, labels)
@@ -152,3 +157,47 @@ def test_a_direction_over_300_columns_is_found_in_hundreds_of_draws():
         assert result.verdict == "violated"
         stops.append(result.findings[0].samples)
     assert statistics.median(stops) <= 700
+
+
+def test_a_column_is_as_strong_as_the_strongest_number_that_it_has_a_part_in():
+    """By an enumeration of the products: one column, then two and three. Of sizes by hand: a column and its square."""
+    products = [own for n in (1, 2, 3) for own in itertools.combinations(range(4), n)]
+    weights = np.random.default_rng(3).normal(size=len(products))
+    own = MeanDifference("a score", (5, 6, 7, 8), "products", weights=weights)
+    sizes = [max(abs(w) for w, several in zip(weights, products, strict=True) if k in several) for k in range(4)]
+    assert own.strengths().tolist() == sizes
+    own = Logistic("a score", (5, 6, 7), "sizes", weights=np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.5]))
+    assert own.strengths().tolist() == [0.3, 0.2, 0.5]
+
+
+def interactions(kind, size):
+    """Outputs, no column of which tells the labels: an event has probability .4 with label 1, .02 with label 0."""
+    rng = np.random.default_rng(11)
+    labels = rng.permutation(np.arange(size) % 2)
+    inside = rng.random(size) < np.where(labels == 1, 0.4, 0.02)
+    if kind == "check digit":
+        outputs = rng.integers(0, 10**6, 40 * size)
+        told = (outputs[:, None] // 10 ** np.arange(6) % 10 @ [1, 3, 1, 3, 1, 3]) % 10 == 0
+    elif kind == "three bits":
+        outputs = rng.integers(0, 2**16, 40 * size)
+        told = (outputs >> 2 ^ outputs >> 5 ^ outputs >> 11) & 1 == 1
+    else:
+        outputs = rng.normal(size=(40 * size, 3, 3))
+        told = np.linalg.det(outputs) > 0.0
+    one, other = outputs[told][:size], outputs[~told][:size]
+    return np.where(inside.reshape(-1, *[1] * (one.ndim - 1)), one, other), labels
+
+
+@pytest.mark.parametrize("kind", ["check digit", "three bits", "determinant"])
+def test_what_only_several_digits_or_products_show_is_predicted(kind):
+    """Nats by which fresh labels are foretold: without residues of sums and products of three none of these kinds.
+
+    A predictor that tells nothing is above 0.02 nats with probability exp(-80), as its likelihood has mean 1 at most.
+    """
+    outputs, labels = interactions(kind, 8_000)
+    train, fresh = read_outputs(outputs[:4_000], 4_000), read_outputs(outputs[4_000:], 4_000)
+    reader = Reader.learn([train])
+    mixture, _ = fit_mixture(reader, reader(train), labels[:4_000], NO_FORETELLING)
+    q = mixture(fresh)
+    likelihood = np.log(2.0 * np.where(labels[4_000:] == 1, q, 1.0 - q))
+    assert likelihood.mean() > 0.02

@@ -152,3 +152,37 @@ def test_shifts_that_tell_less_than_none_are_not_heard():
     assert mixture_of(reader, [], [], moves[:2], foretold).shifted == ()
     assert np.array_equal(mixture_of(reader, [], [], moves[:2], foretold).weights, weights_of(foretold))
     assert [part.tree for part in mixture_of(reader, [], [], moves, foretold).shifted] == [moves[2].tree]
+
+
+# A rule that was saved when bits of a number and parities of columns had kinds of their own, and digits no columns; and
+# what it said of these outputs then.
+SAVED = json.loads(
+    """
+{"reader": {"columns": 8, "blocks": [["", 8]], "keys": [], "members": [], "wanted": [], "values": [[]], "points": [],
+"tokens": [], "inner": 0, "density": null}, "views": [{"kind": "two bits", "columns": [0], "parameter":
+"0x1.0c00000000000p+6", "levels": []}, {"kind": "parity of two", "columns": [0, 3], "parameter": "0x0.0p+0", "levels":
+[]}, {"kind": "parity of three", "columns": [1, 3, 4], "parameter": "0x0.0p+0", "levels": []}, {"kind": "value",
+"columns": [31], "parameter": "0x0.0p+0", "levels": []}, {"learned": {"kind": "mean difference", "name": "difference
+of mean values", "columns": [0, 1, 5], "of": "values", "low": ["0x1.351eb851eb852p+3", "0x1.f70a3d70a3d71p+7",
+"0x1.d05c28f5c28f6p+7"], "high": ["0x1.551eb851eb851p+9", "0x1.d2a3d70a3d70ap+9", "0x1.c0d47ae147ae1p+9"], "centre":
+["0x1.53dcccccccccdp+8", "0x1.22ecccccccccdp+9", "0x1.07ad70a3d70a4p+9"], "spread": ["0x1.a32a6409e2b33p+7",
+"0x1.019cfab628065p+8", "0x1.dc926bc0df3fep+7"], "weights": ["0x1.09ef9fd903dfcp-2", "-0x1.d041d09054327p-2",
+"-0x1.5a2f65c2133cdp-2"]}}], "trees": [], "parts": [{"weight": "0x1.999999999999ap-3", "view": 0, "tree": {"edges":
+["0x1.0000000000000p-1"], "p": ["0x1.999999999999ap-3", "0x1.6666666666666p-1"]}}, {"weight": "0x1.999999999999ap-3",
+"view": 1, "tree": {"edges": ["0x1.0000000000000p-1"], "p": ["0x1.999999999999ap-2", "0x1.ccccccccccccdp-1"]}},
+{"weight": "0x1.999999999999ap-3", "view": 2, "tree": {"edges": ["0x1.0000000000000p-1"], "p":
+["0x1.6666666666666p-2", "0x1.3333333333333p-1"]}}, {"weight": "0x1.999999999999ap-4", "view": 3, "tree": {"edges":
+["-0x1.8186192200000p-5"], "p": ["0x1.0000000000000p-2", "0x1.8000000000000p-1"]}}, {"weight": "0x1.0000000000000p-2",
+"view": 4, "tree": null}], "shifted": [], "weights": [["0x0.0p+0", "0x0.0p+0", "0x0.0p+0", "0x0.0p+0"],
+["0x1.0000000000000p+0", "0x0.0p+0", "0x0.0p+0", "0x0.0p+0"], ["0x0.0p+0", "0x0.0p+0", "0x0.0p+0", "0x0.0p+0"]]}
+""".replace("\n", " ")
+)
+SAID = [
+    0.35305826378759475, 0.45406073457793483, 0.5056064837939983, 0.4459675921666968,
+    0.5891505219279101, 0.6213146312001943, 0.40482915983413803, 0.5897174044875503,
+]  # fmt: skip
+
+
+def test_a_rule_of_an_earlier_version_says_what_it_said():
+    outputs = (np.arange(64) ** 2 * 7919 % 997).reshape(8, 8)
+    assert Mixture.from_dict(SAVED)(read_outputs(outputs, 8)).tolist() == SAID
