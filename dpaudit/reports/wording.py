@@ -88,10 +88,9 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
     return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
 
 
-def pair_row(one: Finding) -> tuple[str, ...]:
-    """A pair with its bound, budget, ratio and verdict."""
-    shown = compared(one.parameter_lower, one.parameter_budget)
-    return (name_text(one.id, 80), *shown, ratio_text(one), status_word(one.verdict))
+def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
+    """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
+    return (name_text(id, 80), *compared(lower, budget), compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
 
 
 def ratio_text(finding: Finding) -> str:
