@@ -395,16 +395,21 @@ def allowance_sentence(finding: Finding) -> str:
     return said("counts.allowance", share=rate_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
+def bound_line(parameter: str, lower: float, budget: float, sure: str) -> str:
+    """A lower bound with how sure it is, and what was promised."""
+    least, most = compared(lower, budget)
+    names = {"name": symbol(parameter), "unit": unit(parameter)}
+    return said("bound.line", **names, lower=no_less(least), budget=most, sure=sure)
+
+
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
     """The lower bound on the claim's parameter with its confidence, and what was promised.
 
     As an epsilon too, where the claim has another parameter: but not where that weaker consequence of a violation is
     within the promise, which says nothing and would read as a pass.
     """
-    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     sure = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
-    names = {"name": symbol(finding.parameter), "unit": unit(finding.parameter)}
-    line = said("bound.line", **names, lower=no_less(lower), sure=sure, budget=budget)
+    line = bound_line(finding.parameter, finding.parameter_lower, finding.parameter_budget, sure)
     delta = number_text(finding.budget.delta)
     if is_line(finding):
         return line + (f" (δ = {delta})" if finding.budget.delta else "")
