@@ -110,9 +110,7 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
 
 def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     """Failure message of a test whose saved witness breaks the promise again, in the order of every failure."""
-    bound, budget = wording.compared(found.parameter_lower, found.parameter_budget)
-    symbol, unit = wording.symbol(found.parameter), wording.unit(found.parameter)
-    sure = f"with {wording.sure_text(found.confidence)} confidence"
+    bounds, sure = (found.parameter_lower, found.parameter_budget), f"{wording.sure_text(found.confidence)} confidence"
     rows = {
         "subject": wording.clean(name, 200),
         "claim": wording.clean(found.claim, 200),
@@ -120,7 +118,7 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
         "rule": wording.clean(found.description or "that of the file, which keeps no words of it", 400),
         "counts": f"The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
-        "bound": f"{symbol} {wording.no_less(bound)}{unit} {sure}; promised: {symbol} ≤ {budget}",
+        "bound": wording.bound_line(found.parameter, *bounds, sure),
         "seed": str(found.seed),
         "replay": replay_line,
     }

@@ -9,16 +9,7 @@ import math
 
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.wording import (
-    MISSING,
-    compared,
-    name_text,
-    number_text,
-    pair_heads,
-    percent_text,
-    plural,
-    status_word,
-)
+from dpaudit.reports.wording import MISSING, number_text, pair_heads, pair_row, percent_text, plural, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable, PairRow
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -48,18 +39,14 @@ def sentence(result: AuditResult) -> str:
 
 def columns(table: AllPairsTable) -> tuple[str, ...]:
     """The heads of `cells`."""
-    *heads, verdict = pair_heads(table.parameter)
-    return (*heads, "p-value", verdict, "would have found (nats)")
+    return (*pair_heads(table.parameter), "p-value", "would have found (nats)")
 
 
-def cells(row: PairRow) -> list[str]:
+def cells(row: PairRow) -> tuple[str, ...]:
     """A row under `columns`."""
-    lower, budget = compared(row.lower, row.budget)
-    verdict = status_word(row.verdict) if row.verdict else "not asked"
-    ratio = compared(row.ratio_lower, 1.0)[0]
     found = MISSING if row.verdict == "violated" else number_text(row.detectable)
-    p_value = p_value_text(row.log10_p_value)
-    return [name_text(row.id, 80), lower, budget, ratio, p_value, verdict, found]
+    known = pair_row(row.id, row.lower, row.budget, row.ratio_lower, row.verdict)
+    return (*known, p_value_text(row.log10_p_value), found)
 
 
 def p_value_text(log10: float) -> str:
@@ -90,7 +77,7 @@ def blocks(result: AuditResult) -> list[Block]:
     found += [matrix] if matrix is not None else []
     if len(result.findings) < table.asked:  # else the chapter of pairs has them all
         worst = table.worst(WORST)
-        marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
+        marks, listed = tuple(row.verdict or "" for row in worst), tuple(map(cells, worst))
         title = "Pairs, the gravest verdicts first"
         found.append(Table(title, columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("all_pairs.p_value"), "note")]

@@ -123,7 +123,8 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
-    return (*wording.pair_row(finding), *rest)
+    bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
+    return (*wording.pair_row(finding.id, *bounds, finding.verdict), *rest)
 
 
 def _low_bits(result: AuditResult) -> Iterator[Block]:

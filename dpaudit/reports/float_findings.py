@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from dpaudit.reports.replay_command import STAND_IN, Again, again
 from dpaudit.reports.wording import (
+    bound_line,
     clean,
     compared,
     name_text,
-    no_less,
     number_text,
     plural,
     rate_text,
@@ -50,17 +49,16 @@ def paragraphs(result: AuditResult) -> list[str]:
     error = said("bits.rate", runs=plural(finding.samples, "run"), rate=rate_text(finding.error_rate))
     if finding.verdict == "nothing_found":
         return [joined(detectable_sentence(worst), APART), joined(error, omitted)]
-    facts = {"pair": name_text(worst.id, 80), "rule": witness_sentence(worst)}
-    found = said("bits.found", **facts, **_bound(worst, finding.error_rate, " at δ = {}"))
+    found = f"Pair {name_text(worst.id, 80)}: {witness_sentence(worst)} Together: {_bound(worst, finding.error_rate)}"
     also = said("bits.same") if result.verdict == "violated" else ""
     return [joined(found, also), joined(said("bits.meaning"), said("bits.advice")), joined(APART, error, omitted)]
 
 
-def _bound(pair: FloatingPointPair, error_rate: float, delta: str, of: Callable[[str], str] = str) -> dict[str, str]:
-    """The bound and what was promised, as texts; `delta` says how that of the promise is written."""
-    lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
-    written = delta.format(number_text(pair.budget.delta)) if pair.budget.delta else ""
-    return {"lower": of(lower), "budget": budget, "delta": written, "sure": sure_text(1.0 - error_rate)}
+def _bound(pair: FloatingPointPair, error_rate: float) -> str:
+    """The bound and what was promised, as of any pair."""
+    sure = f"{sure_text(1.0 - error_rate)} confidence"
+    delta = f" (δ = {number_text(pair.budget.delta)})" if pair.budget.delta else ""
+    return f"{bound_line('epsilon', pair.epsilon_lower, pair.budget.epsilon, sure)}{delta}."
 
 
 def witness_sentence(pair: FloatingPointPair) -> str:
@@ -86,7 +84,7 @@ def facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     """The worst leak: its pair, what was seen of the bits, the bound, and what to do."""
     assert result.floating_point is not None
     worst = result.floating_point.pairs[0]
-    bound = said("bits.bound", **_bound(worst, result.floating_point.error_rate, " (δ = {})", no_less))
+    bound = _bound(worst, result.floating_point.error_rate)
     named = ("pair", name_text(worst.id, 120)), ("bits", witness_sentence(worst))
     return (*named, ("bound", bound), ("to do", said("bits.advice")))
 

@@ -88,10 +88,9 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
     return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
 
 
-def pair_row(one: Finding) -> tuple[str, ...]:
-    """A pair with its bound, budget, ratio and verdict."""
-    shown = compared(one.parameter_lower, one.parameter_budget)
-    return (name_text(one.id, 80), *shown, ratio_text(one), status_word(one.verdict))
+def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
+    """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
+    return (name_text(id, 80), *compared(lower, budget), compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
 
 
 def ratio_text(finding: Finding) -> str:
@@ -396,16 +395,21 @@ def allowance_sentence(finding: Finding) -> str:
     return said("counts.allowance", share=rate_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
+def bound_line(parameter: str, lower: float, budget: float, sure: str) -> str:
+    """A lower bound with how sure it is, and what was promised."""
+    least, most = compared(lower, budget)
+    names = {"name": symbol(parameter), "unit": unit(parameter)}
+    return said("bound.line", **names, lower=no_less(least), budget=most, sure=sure)
+
+
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
     """The lower bound on the claim's parameter with its confidence, and what was promised.
 
     As an epsilon too, where the claim has another parameter: but not where that weaker consequence of a violation is
     within the promise, which says nothing and would read as a pass.
     """
-    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     sure = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
-    names = {"name": symbol(finding.parameter), "unit": unit(finding.parameter)}
-    line = said("bound.line", **names, lower=no_less(lower), sure=sure, budget=budget)
+    line = bound_line(finding.parameter, finding.parameter_lower, finding.parameter_budget, sure)
     delta = number_text(finding.budget.delta)
     if is_line(finding):
         return line + (f" (δ = {delta})" if finding.budget.delta else "")

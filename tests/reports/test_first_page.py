@@ -116,6 +116,17 @@ def test_what_may_have_stayed_hidden_is_not_drawn_as_if_more_were_excluded(synth
     assert "leaks of the kinds that were tried would mostly have been found from 1.4 times the promise on" in said
 
 
+@pytest.mark.parametrize(
+    "make", [lambda s: s.make("single"), lambda s: s.check(), lambda s: s.utility(), lambda s: s.scores()]
+)
+def test_a_report_on_one_result_explains_its_links_and_says_its_answers_once(synthetic, make):
+    page = reports.render(make(synthetic), "html")
+    linked = set(re.findall(r'href="#(term-[^"]+)"', page))
+    assert linked and all(f'id="{term}"' in page for term in linked)
+    assert "what it may have missed" not in page  # the table, whose one row would say it again
+    assert f"Written by dpaudit {dpaudit.__version__} from saved results" in page  # not the version that ran
+
+
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
