@@ -56,6 +56,7 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.label_games import start_or_restart
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
@@ -365,8 +366,10 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
     spent, runs, seen = [], 0, []
     for side, data in enumerate((pair.x, pair.x_prime)):
         size, total, chunk, latest = 1, 0.0, 0, math.inf
+        is_moved = False
         while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
             rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
+            moved = randomness_moved(subject, rng)
             started = time.perf_counter()
             try:  # a subject that turns slow is not waited for: the limit of an audit's time holds in the audit alone
                 with within(10.0 * TIMED_SECONDS if size > 1 else math.inf):
@@ -377,11 +380,14 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
                 latest = (time.perf_counter() - started) / size
                 break
             elapsed = time.perf_counter() - started
+            is_moved = is_moved or moved()
             # The last, largest batch counts: the first ones pay for imports and caches.
             latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
             seen.append(outcomes.rows(slice(0, 8)))
             size = max(1, min(2 * size, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
         spent.append(latest)
+        if is_moved:
+            subject.copies.note_moved(data)
     failure = common_failure(seen)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."

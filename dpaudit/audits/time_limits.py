@@ -112,6 +112,8 @@ def audit_within(
     check_options(seconds=seconds)
     check_names(audit.__name__, options, inspect.signature(audit).parameters)
     started = time.monotonic()
+    if not options.get("fresh"):  # one subject: what it keeps of calls that are timed is known in the audit
+        mechanism = as_subject(mechanism, options.get("target"), options.get("name"))
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
     if isinstance(listed, PairSource):
         listed = Sought(listed, seconds, mechanism, claim, options)
