@@ -366,7 +366,6 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
     spent, runs, seen = [], 0, []
     for side, data in enumerate((pair.x, pair.x_prime)):
         size, total, chunk, latest = 1, 0.0, 0, math.inf
-        is_moved = False
         while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
             rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
             moved = randomness_moved(subject, rng)
@@ -380,14 +379,13 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
                 latest = (time.perf_counter() - started) / size
                 break
             elapsed = time.perf_counter() - started
-            is_moved = is_moved or moved()
+            if moved():
+                subject.copies.note_moved(data)
             # The last, largest batch counts: the first ones pay for imports and caches.
             latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
             seen.append(outcomes.rows(slice(0, 8)))
             size = max(1, min(2 * size, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
         spent.append(latest)
-        if is_moved:
-            subject.copies.note_moved(data)
     failure = common_failure(seen)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
