@@ -63,11 +63,9 @@ def why_kept(
     calls = 0
     for place, pair in enumerate(game.pairs):
         first = dict(zip(pair.inputs, game.first_outcomes(pair), strict=False))
-        reason, more = spent(list(first.values())), 0
-        if not reason:
-            reason, more = why_one_draw(subject, root, first, data, moved)
+        reason, more = why_one_draw(subject, root, first, data, moved)
         calls += more
-        if reason:
+        if reason := spent(list(first.values())) or reason:
             found[place] = reason
     return found, calls
 

@@ -56,6 +56,7 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.label_games import start_or_restart
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
@@ -367,6 +368,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
         size, total, chunk, latest = 1, 0.0, 0, math.inf
         while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
             rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
+            moved = randomness_moved(subject, rng)
             started = time.perf_counter()
             try:  # a subject that turns slow is not waited for: the limit of an audit's time holds in the audit alone
                 with within(10.0 * TIMED_SECONDS if size > 1 else math.inf):
@@ -377,6 +379,8 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
                 latest = (time.perf_counter() - started) / size
                 break
             elapsed = time.perf_counter() - started
+            if moved():
+                subject.copies.note_moved(data)
             # The last, largest batch counts: the first ones pay for imports and caches.
             latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
             seen.append(outcomes.rows(slice(0, 8)))

@@ -163,6 +163,8 @@ def replay(
     asked = Asked(game, level, draws, stream(root, REPLAY_COINS), move=member.move)
     moved: dict[int, bool] = {}
     campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS, moved))
+    for i in filter(moved.get, moved):
+        subject.copies.note_moved(data[i])
     firsts = {i: first for i in (0, 1) if (first := campaign.draws.first(i)) is not None}
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts.values()])
     change = campaign.draws.change(0) or campaign.draws.change(1)

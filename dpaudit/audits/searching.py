@@ -60,6 +60,7 @@ from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_limits import is_time_over
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
@@ -376,10 +377,13 @@ class _Searcher:
         if have < size and i not in self.raised:
             self.runs += size - have
             rng = stream(self.seed, SEARCH_DRAWS, i, len(parts))
+            moved = randomness_moved(self.subject, rng)
             try:
                 parts.append(read_outputs(self.subject.sample(self.data[i], size - have, rng), size - have).kept())
             except CallError as error:
                 self.raised[i] = str(error)
+            if moved():
+                self.subject.copies.note_moved(self.data[i])
         return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
 
     def _ranked(self, candidates: Iterable[TriedPair]) -> list[TriedPair]:

@@ -18,6 +18,7 @@ from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.call_limits import is_time_over, within
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import as_isolation
 from dpaudit.subjects.programs import contained
 
@@ -112,6 +113,9 @@ def audit_within(
     check_options(seconds=seconds)
     check_names(audit.__name__, options, inspect.signature(audit).parameters)
     started = time.monotonic()
+    # One subject: what it keeps of calls that are timed is known in the audit.
+    made_by = fresh_subject if options.pop("fresh", False) else as_subject
+    mechanism = made_by(mechanism, options.get("target"), options.get("name"))
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
     if isinstance(listed, PairSource):
         listed = Sought(listed, seconds, mechanism, claim, options)

@@ -48,6 +48,7 @@ from dpaudit.pytest_plugin.texts import (
 from dpaudit.reports import side_texts, wording
 from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 
@@ -95,7 +96,7 @@ class _Call:
         confidence = call.pop("confidence", None)
         if "rng" in call:
             call["seed"] = seed_from(call.get("seed"), call.pop("rng"))
-        self.subject: Subject = as_subject(mechanism, **names)
+        self.subject: Subject = (fresh_subject if call.pop("fresh", False) else as_subject)(mechanism, **names)
         self.claim: Claim = stated_claim(self.subject, claim)
         self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs, self.claim)
         self.given = self.settings.audit_options(call, self.state.mark.options)

@@ -130,6 +130,7 @@ class AccumulatingAudit:
     def _begin(self, known: dict[str, SavedPair], subject: Subject, restart: int) -> None:
         """Make the game: old pairs as they are known, new ones after their pilot and let in, unless it only raised."""
         self.subject = subject
+        self.moved.clear()
         # Validity: where an outcome may depend on when a call is made, pairs share no draws (`audits.one_audit`).
         find = inputs_apart if subject.draws_together else distinct_inputs
         self.data, self.positions = find(self.pairs)

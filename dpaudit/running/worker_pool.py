@@ -20,6 +20,7 @@ from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Drawer, Task, TaskResult
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
@@ -55,7 +56,8 @@ def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[],
 class DrawJob:
     """Carries out tasks of one purpose: what is sent to workers.
 
-    `moved` says, by input, whether the first chunk that was drawn in this process took randomness.
+    `moved` says, by input, whether the first chunk that was drawn in this process took randomness, or what a plan, a
+    search or a replay drew before it.
     """
 
     subject: Subject
@@ -71,7 +73,7 @@ class DrawJob:
         moved = randomness_moved(self.subject, rng)
         with until(self.until if self.machine == socket.gethostname() else math.inf):
             outputs = self.subject.observe(self.data[task.input], task.size, rng)
-        self.moved.setdefault(task.input, moved())
+        self._note(task, moved())
         return task.result_on(read_outputs(outputs, task.size))
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
@@ -88,8 +90,13 @@ class DrawJob:
                     return
                 if left:
                     yield None
-            self.moved.setdefault(task.input, moved())
+            self._note(task, moved())
             yield k, task.result_on(read_outputs(outputs, task.size))
+
+    def _note(self, task: Task, is_moved: bool) -> None:
+        if task.input not in self.moved:
+            known = self.subject.copies.moved
+            self.moved[task.input] = is_moved or (bool(known) and identity_of(self.data[task.input]) in known)
 
     def stream_of(self, task: Task) -> np.random.Generator:
         """Stream of a task's chunk."""

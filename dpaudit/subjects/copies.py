@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
@@ -108,6 +109,8 @@ class WorkingCopies:
         self._known: dict[int, tuple[Any, Any, int]] = {}
         self._bytes = 0
         self.handlers: frozenset[Any] | None = None  # of signals, from before the first call
+        self.moved: set[Any] = set()  # inputs (`identity_of`) on which calls before an audit have taken randomness
+        self._moved_last: Any = self  # the last of them
 
     def of(self, value: Any) -> Any:
         """The copy of a value that calls work on, equal to it; the value itself where no call can change it."""
@@ -125,6 +128,12 @@ class WorkingCopies:
             self._known[id(value)] = value, copy, size
             self._bytes += size
         return copy
+
+    def note_moved(self, value: Any) -> None:
+        """Note that a call on an input has taken randomness, before an audit."""
+        if value is not self._moved_last:
+            self.moved.add(identity_of(value))
+            self._moved_last = value
 
     def _let_go(self, place: int) -> None:
         self._bytes -= self._known.pop(place, (None, None, 0))[2]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit import Search
 from dpaudit.audits import memory_checks
+from dpaudit.domains import NumberDomain
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.store import Store
 
@@ -88,6 +90,18 @@ def test_a_kept_answer_that_is_no_real_number_is_inconclusive_too(kind):
     assert {(result.verdict, result.findings[0].notes[0]) for result in results} == {
         ("inconclusive", memory_checks.KEPT_NOISE)
     }
+
+
+BEFORE = {
+    "a plan": lambda subject: dpaudit.audit_within(60.0, subject, "eps=1", [(0.0, 1.0)], **PLAIN).verdict,
+    "a search": lambda subject: dpaudit.audit(subject, "eps=1", Search(NumberDomain(0.0, 1.0)), **PLAIN).verdict,
+    "a proof": lambda subject: dpaudit.judge(subject, "eps=1", pairs=[(0.0, 1.0)], seed=5).verdict,
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_noise_that_was_drawn_before_the_audit_is_kept_noise_too(before):
+    assert BEFORE[before](Cached().__call__) == "inconclusive"
 
 
 class Shown:
@@ -178,7 +192,7 @@ def test_a_fresh_object_a_call_has_no_memory():
     stated = PLAIN | {"confidence": 0.999}
     sound = dpaudit.audit(CachedBatch, "eps=1", [(0, 1)], fresh=True, **{**stated, "samples": 4_000})
     assert sound.verdict == "not_refuted" and "fresh object" in sound.subject["interface"]
-    leaky = dpaudit.audit(lambda: Spent(1).__call__, "eps=1", [(0.0, 1.0)], fresh=True, **stated)
+    leaky = dpaudit.audit_within(60.0, lambda: Spent(1).__call__, "eps=1", [(0.0, 1.0)], fresh=True, **stated)
     assert leaky.verdict == "violated"
     assert dpaudit.replay(leaky, lambda: Spent(1).__call__, dpaudit.PureDP(1.0), samples=200, seed=2).confirmed
     with pytest.raises(dpaudit.UsageError, match="must be a factory with fresh=True"):

@@ -111,6 +111,22 @@ def test_what_concerns_many_tests_is_warned_of_in_one_line(pytester, write):
     assert text.count("DpauditInconclusiveWarning") == text.count("low bits leak: test_it.py") == 5
 
 
+def test_a_factory_makes_a_fresh_object_for_each_call(pytester, write):
+    write("""
+        class Once:
+            left = 1
+
+            def __call__(self, x, rng):
+                self.left -= 1
+                return x + rng.laplace() if self.left >= 0 else None
+
+        def test_fresh(dp_audit):
+            result = dp_audit(Once, claim="eps=1", pairs=[(0.0, 1.0)], samples=200, fresh=True)
+            assert result.verdict == "inconclusive" and "fresh object" in result.subject["interface"]
+    """)
+    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+
+
 def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
     """It would pass with a warning that more samples would not mend: noise that is drawn once a batch."""
     write("""
