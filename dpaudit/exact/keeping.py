@@ -40,6 +40,8 @@ HALVINGS = 60  # of the share t: to 2**-60, below the rounding of a row
 def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> bool:
     """Say whether a finite mechanism keeps a claim on pairs of its inputs, in both orders, exactly up to rounding.
 
+    What is 1e-12 of its budget above it counts as kept, as doubles hardly tell. A rho is rounded up by up to 1e-6.
+
     Parameters
     ----------
     mechanism : array_like of float, shape (inputs, outcomes)
@@ -61,12 +63,16 @@ def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] |
     >>> keeps([[0.75, 0.25], [0.25, 0.75]], PureDP(1.1)), keeps([[0.75, 0.25], [0.25, 0.75]], PureDP(1.0))
     (True, False)
     """
+    return _keeps(mechanism, claim, pairs, ROUNDING)
+
+
+def _keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None, slack: float = 0.0) -> bool:
     rows = np.asarray(mechanism, dtype=float)
     privacy_losses(rows)  # the same check of the matrix, with the same messages
     asked = [(i, j, claim.for_pair(i, j)) for i, j in _row_pairs(len(rows), pairs)]
     for i, j, own in asked:
         check_promise(own, f"rows {i} and {j}")
-    return all(_pair_keeps(rows[i], rows[j], own) for i, j, own in asked)
+    return all(_pair_keeps(rows[i], rows[j], own, slack) for i, j, own in asked)
 
 
 def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> FloatArray:
@@ -87,7 +93,7 @@ def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]
     """
     rows = np.array(mechanism, dtype=float)
     asked = list(_row_pairs(len(rows), pairs))
-    if keeps(rows, claim, asked):
+    if _keeps(rows, claim, asked):
         return rows
     common = rows.mean(axis=0)
     common /= common.sum()
@@ -99,7 +105,7 @@ def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if keeps(moved(middle), claim, asked) else (middle, high)
+        low, high = (low, middle) if _keeps(moved(middle), claim, asked) else (middle, high)
     return moved(high) if high < 1.0 else np.tile(common, (len(rows), 1))
 
 
@@ -156,25 +162,27 @@ def trade_off_corners(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatAr
     return rejected / rejected[-1], kept
 
 
-def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
+def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim, slack: float) -> bool:
     if claim.is_vacuous:
         return True
     if (found := measured(p, q, claim)) is not None:
-        return found[1] <= found[2]
+        return found[1] <= found[2] + slack * (found[2] + 1e-3)  # 1e-15 at a budget of 0: a few roundings
     if isinstance(claim, GaussianDP):
-        return _is_harder_than_normal(p, q, claim.mu) and _is_harder_than_normal(q, p, claim.mu)
+        return all(_is_harder_than_normal(*way, claim.mu, slack) for way in ((p, q), (q, p)))
     if isinstance(claim, FDP) and claim.scale == 1.0:
         there, back = claim.curves
         return (there is None or _is_harder(p, q, there)) and (back is None or _is_harder(q, p, back))
     raise UsageError(f"claim must be of a family that finite mechanisms can be held against, got {claim}.")
 
 
-def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
+def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float, slack: float) -> bool:
     """Say whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1)."""
     rejected, kept = trade_off_corners(p, q)
     with np.errstate(divide="ignore"):
         least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
-        return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))
+        return bool(
+            np.all(np.log(kept) >= least - (1e-15 + slack) * np.where(np.isfinite(least), 1.0 + np.abs(least), 0.0))
+        )
 
 
 def _is_harder(p: FloatArray, q: FloatArray, curve: TradeOffProfile) -> bool:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, special
 from support.refusals import refusals
 
 from dpaudit import exact
-from dpaudit.exact.keeping import trade_off_corners
-from dpaudit.privacy.claims import PureDP
+from dpaudit.exact.keeping import keeps, trade_off_corners
+from dpaudit.privacy.claims import ApproxDP, PureDP, RenyiDP
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 ROUNDING = 1e-12  # at most 6 outcomes with probabilities of at least 1/300
@@ -234,3 +234,15 @@ test_what_makes_no_sense_is_refused = refusals(
     (lambda: exact.renyi_divergence([1.0], [1.0], 0.5), "renyi_order must"),
     (lambda: exact.zcdp_rho([1.0], [1.0], 0.0), "relative_gap must"),
 )
+
+
+@pytest.mark.parametrize("loss", np.linspace(0.1, 5.0, 50).tolist())
+def test_randomised_response_on_its_claim_keeps_it_whatever_its_last_bit(loss):
+    # Its loss is eps; its delta at eps / 2 and its divergence of order 2 are sums of two terms.
+    right = special.expit(loss)
+    rows, wrong = [[right, 1.0 - right], [1.0 - right, right]], 1.0 - right
+    delta = (np.exp(loss) - np.exp(0.5 * loss)) / (1.0 + np.exp(loss))
+    divergence = np.log(right**2 / wrong + wrong**2 / right)
+    for claim in (PureDP(loss), ApproxDP(0.5 * loss, delta), RenyiDP(2.0, divergence)):
+        assert keeps(rows, claim) and not keeps(rows, claim.with_value(claim.value * (1.0 - 1e-9)))
+    assert not keeps([[1.0, 0.0], [1.0 - 1e-13, 1e-13]], PureDP(loss))
