@@ -94,7 +94,8 @@ class View(Form):
         """The view in words."""
         of = [names[k] for k in self.columns]
         if self.weights:
-            of = [" plus ".join(f"{weight:g} times {name}" for weight, name in zip(self.weights, of, strict=True))]
+            terms = zip(self.weights, of, strict=True)
+            of = [" plus ".join(name if w == 1.0 else f"{w:g} times {name}" for w, name in terms)]
         return kind_of(self.kind).words.format(*of, parameter=f"{self.parameter:.6g}")
 
 
