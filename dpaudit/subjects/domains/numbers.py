@@ -61,7 +61,7 @@ class NumberDomain(Domain):
         _ = self._line
 
     def starts(self) -> Iterator[Start]:
-        """Those of vectors of one number, and numbers inside of the range; then the special inputs."""
+        """Starts of vectors of one number, and numbers inside of the range; then the special inputs."""
         low, high, step = self.low, self.high, self._line.step
         inside = (np.array([base]) for base in np.linspace(low, high, INSIDE + 2)[1:-1])
         moved = (("inside", *self._line.pair(base, base + step)) for base in inside)
