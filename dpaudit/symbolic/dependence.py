@@ -14,27 +14,21 @@ What is not known to be harmless is a possible *impurity*: then nothing is prove
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import functools
 import random
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dpaudit.subjects.copies import replaced
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
-from dpaudit.symbolic.code_names import (
-    AS_SET,
-    AS_TEXT,
-    IMPURITIES,
-    VIEWS,
-    CodeNames,
-    globals_of,
-    has_one_hash,
-    is_hidden,
-    is_of_own,
-)
 from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
+from dpaudit.symbolic.instrumenting import KNOWN
+from dpaudit.symbolic.known_names import IMPURITIES, globals_of, is_of_own
+from dpaudit.symbolic.operations import makes_known
 from dpaudit.symbolic.program_state import INPUT, RAISES, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
@@ -53,8 +47,8 @@ class Dependence:
         shared = [("a generator of the process", one) for one in streams]
         self.state = State([*shared, ("the mechanism", mechanism)])
         self.add(*inputs)
-        self.codes: list[CodeNames] = []
         self._known: dict[int, types.CodeType] = {}
+        self._unfollowed = ""
         self._passed: dict[int, Any] = {}  # what libraries name, by its number
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(IMPURITIES)
@@ -69,9 +63,10 @@ class Dependence:
         """Tell whether a generator other than the one that runs are given has drawn, as far as it was looked for."""
         return self.state.moved()
 
-    def functions(self) -> list[types.FunctionType] | None:
-        """The functions of the program itself; None where it may call others."""
-        return None if self.state.is_process else self.state.functions
+    @property
+    def functions(self) -> list[types.FunctionType]:
+        """The functions of the program itself, as far as they were looked at."""
+        return self.state.functions
 
     def note(self, frame: Any) -> None:
         """Note the code of a call."""
@@ -85,10 +80,13 @@ class Dependence:
             self.working.add(id(code))
             self.state.note_work("call", None)
         if is_users(code.co_filename) and is_of_own(frame.f_globals):
-            if not self._is_found(code):  # Validity: it has not begun, and what ran before does not reach beyond
-                self.state.look_at_process()
-            own = frame.f_locals if code.co_freevars else {}
-            self.codes.append(CodeNames(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+            is_made = code.co_filename.startswith("<") and not any(code is one.__code__ for one in self.functions)
+            if id(code) not in KNOWN and not is_made and not is_generated(frame):
+                self.state.look_at_process()  # Validity: it has not begun, and what ran before does not reach beyond
+                what = f"it calls {code.co_name}(), whose source is not at hand"
+                self._unfollowed = (
+                    self._unfollowed or f"{what} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
+                )
         elif not code.co_filename.startswith(OWN_FOLDER):
             # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
             # library's tables or in the place of its functions, and is called or read there unseen.
@@ -109,41 +107,42 @@ class Dependence:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         if self.state.impurity.endswith(RAISES):  # by its name, too
             return self.state.impurity
-        for one in self.codes:
-            if not self.state.impurity and not self._is_found(one.code):
-                return f"it calls {one.code.co_name}(), which was not found beforehand"
-        state = self.state
-        found = (one.impurity(state.has_formats, state.has_texts, state.cached) for one in self.codes)
-        return next(filter(None, found), state.impurity or (IMPURITIES[-1] if len(IMPURITIES) > self._before else ""))
-
-    def _is_found(self, code: types.CodeType) -> bool:
-        return (code.co_filename, code.co_firstlineno) in self.state.codes
+        doubts = IMPURITIES[self._before : self._before + 1]
+        return self._unfollowed or self.state.impurity or "".join(doubts)
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`str`, `repr`, `set` or `frozenset`; notes a text with an address, and a set whose order depends on hashes."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        found = function(*arguments, **options)
-        if "0x" in found or "flags=[" in found if isinstance(found, str) else not all(map(has_one_hash, found)):
-            IMPURITIES.append(AS_TEXT if isinstance(found, str) else AS_SET)
-        return found
-
-    return call
-
-
-def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
-    """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
-    found = getattr(owner, name, *default)
-    IMPURITIES.extend([AS_SET] if isinstance(owner, set) or name in VIEWS else [])
-    if issubclass(type(owner), types.ModuleType) or type(name) is not str or is_hidden(name):
-        IMPURITIES.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
-    return found
+def is_generated(frame: types.FrameType) -> bool:
+    """Tell whether a call is of what `dataclasses` or `namedtuple` made for the class of its first argument."""
+    code = frame.f_code
+    owner = next(iter(frame.f_locals.values()), None)
+    if code.co_filename.startswith("<") and code.co_argcount + code.co_posonlyargcount:
+        kinds = type.__dict__["__mro__"].__get__(owner if isinstance(owner, type) else type(owner))
+        is_tuple = frame.f_globals.get("_tuple_new", tuple.__new__) == tuple.__new__
+        return is_tuple and any(_equal(code, made) for kind in kinds for made in _generated(kind))
+    return False
 
 
-def checked_hasattr(owner: Any, name: str) -> bool:
-    """`hasattr`; notes where what stands for a generator or a number is another answer than that."""
-    found, kind = hasattr(owner, name), owner.__class__
-    if type(owner) is not kind and found != any(name in vars(one) for one in kind.__mro__):
-        IMPURITIES.append(f"it asks for the attribute {name}")
-    return found
+@functools.lru_cache(maxsize=1_024)
+def _generated(kind: type) -> tuple[types.CodeType, ...]:
+    """The codes that are generated for a class, made once more."""
+    again: Any = None
+    if (params := vars(kind).get("__dataclass_params__")) is not None:
+        taken = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
+        fields = [
+            (one.name, one.type, dataclasses.field(**{key: getattr(one, key) for key in taken}))
+            for one in dataclasses.fields(kind)
+        ]
+        if not all(makes_known(one.default_factory) for one in dataclasses.fields(kind)):
+            return ()
+        hook = {"__post_init__": None} if hasattr(kind, "__post_init__") else {}
+        options = {name: getattr(params, name) for name in ("init", "repr", "eq", "order", "unsafe_hash", "frozen")}
+        again = dataclasses.make_dataclass(kind.__name__, fields, namespace=hook, **options)
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        again = collections.namedtuple(kind.__name__, kind._fields)  # type: ignore[misc, no-redef]
+    parts = (getattr(one, "__func__", one) for one in (vars(again).values() if again is not None else ()))
+    return tuple(one.__code__ for one in parts if isinstance(one, types.FunctionType))
+
+
+def _equal(code: types.CodeType, made: types.CodeType) -> bool:
+    names = code.co_names, code.co_consts, code.co_code, code.co_varnames, code.co_freevars
+    return names == (made.co_names, made.co_consts, made.co_code, made.co_varnames, made.co_freevars)
