@@ -14,9 +14,6 @@ What is not known to be harmless is a possible *impurity*: then nothing is prove
 
 from __future__ import annotations
 
-import collections
-import dataclasses
-import functools
 import random
 import types
 from typing import Any
@@ -25,10 +22,10 @@ import numpy as np
 
 from dpaudit.subjects.copies import replaced
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
 from dpaudit.symbolic.instrumenting import KNOWN
 from dpaudit.symbolic.known_names import IMPURITIES, globals_of, is_of_own
-from dpaudit.symbolic.operations import makes_known
 from dpaudit.symbolic.program_state import INPUT, RAISES, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
@@ -80,13 +77,13 @@ class Dependence:
             self.working.add(id(code))
             self.state.note_work("call", None)
         if is_users(code.co_filename) and is_of_own(frame.f_globals):
+            first = next(iter(frame.f_locals.values()), None)
             is_made = code.co_filename.startswith("<") and not any(code is one.__code__ for one in self.functions)
-            if id(code) not in KNOWN and not is_made and not is_generated(frame):
+            if id(code) not in KNOWN and not is_made and not is_generated(code, first, frame.f_globals):
                 self.state.look_at_process()  # Validity: it has not begun, and what ran before does not reach beyond
-                what = f"it calls {code.co_name}(), whose source is not at hand"
-                self._unfollowed = (
-                    self._unfollowed or f"{what} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
-                )
+                place = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+                said = f"it calls {code.co_name}(), whose source is not at hand ({place})"
+                self._unfollowed = self._unfollowed or said
         elif not code.co_filename.startswith(OWN_FOLDER):
             # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
             # library's tables or in the place of its functions, and is called or read there unseen.
@@ -109,40 +106,3 @@ class Dependence:
             return self.state.impurity
         doubts = IMPURITIES[self._before : self._before + 1]
         return self._unfollowed or self.state.impurity or "".join(doubts)
-
-
-def is_generated(frame: types.FrameType) -> bool:
-    """Tell whether a call is of what `dataclasses` or `namedtuple` made for the class of its first argument."""
-    code = frame.f_code
-    owner = next(iter(frame.f_locals.values()), None)
-    if code.co_filename.startswith("<") and code.co_argcount + code.co_posonlyargcount:
-        kinds = type.__dict__["__mro__"].__get__(owner if isinstance(owner, type) else type(owner))
-        is_tuple = frame.f_globals.get("_tuple_new", tuple.__new__) == tuple.__new__
-        return is_tuple and any(_equal(code, made) for kind in kinds for made in _generated(kind))
-    return False
-
-
-@functools.lru_cache(maxsize=1_024)
-def _generated(kind: type) -> tuple[types.CodeType, ...]:
-    """The codes that are generated for a class, made once more."""
-    again: Any = None
-    if (params := vars(kind).get("__dataclass_params__")) is not None:
-        taken = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
-        fields = [
-            (one.name, one.type, dataclasses.field(**{key: getattr(one, key) for key in taken}))
-            for one in dataclasses.fields(kind)
-        ]
-        if not all(makes_known(one.default_factory) for one in dataclasses.fields(kind)):
-            return ()
-        hook = {"__post_init__": None} if hasattr(kind, "__post_init__") else {}
-        options = {name: getattr(params, name) for name in ("init", "repr", "eq", "order", "unsafe_hash", "frozen")}
-        again = dataclasses.make_dataclass(kind.__name__, fields, namespace=hook, **options)
-    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        again = collections.namedtuple(kind.__name__, kind._fields)  # type: ignore[misc, no-redef]
-    parts = (getattr(one, "__func__", one) for one in (vars(again).values() if again is not None else ()))
-    return tuple(one.__code__ for one in parts if isinstance(one, types.FunctionType))
-
-
-def _equal(code: types.CodeType, made: types.CodeType) -> bool:
-    names = code.co_names, code.co_consts, code.co_code, code.co_varnames, code.co_freevars
-    return names == (made.co_names, made.co_consts, made.co_code, made.co_varnames, made.co_freevars)

@@ -24,12 +24,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN, PREFIX, instrumented
 from dpaudit.symbolic.known_names import AS_SET, AS_TEXT, MODULES, doubt, has_one_order, is_hidden, is_own
 from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
     ATOMS,
+    CALLING,
     CHANGEABLE,
     FOLLOWED,
     GENERATORS,
@@ -154,7 +156,8 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
 
 def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that is known for plain values, and gives such."""
-    is_known = all(is_plain(one) or is_followed(one) for one in (*arguments, *options.values()))
+    is_called = function.__name__ in CALLING
+    is_known = all(is_plain(one) or (is_called and is_followed(one)) for one in (*arguments, *options.values()))
     if function in OF_DATACLASSES and arguments and is_own_class(type(arguments[0])):
         is_known = all(is_plain(getattr(arguments[0], one.name)) for one in dataclasses.fields(arguments[0]))
     is_known &= "where" not in options or "out" in options  # else some of the memory is as it was found
@@ -177,7 +180,7 @@ def _of_python(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     if code.co_filename.startswith(OWN_FOLDER) and not issubclass(kind, FOLLOWED):
         _doubt_if("<locals>" not in code.co_qualname, f"it calls {name}()")  # but for what stands for another
         return _with_plain(function, arguments, options)
-    if not code.co_filename.startswith(OWN_FOLDER):
+    if not code.co_filename.startswith(OWN_FOLDER) and not is_generated(code, owner, inner.__globals__):
         is_own_one = is_users(code.co_filename) and instrument(inner)
         doubt(f"it calls {name}()" + ", which was not found beforehand" * is_own_one)
     return function(*arguments, **options)
@@ -204,12 +207,6 @@ def _method(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     found = function(*arguments, **options)
     made(owner)
     return made(found)
-
-
-def makes_known(factory: Any) -> bool:
-    """Tell whether the default of a field is made by a function that is known for all arguments."""
-    is_own_one = is_followed(factory) or (isinstance(factory, type) and is_own_class(factory))
-    return factory is dataclasses.MISSING or is_own_one or id(factory) in known_functions(len(sys.modules))[0]
 
 
 # Attributes.

@@ -321,8 +321,8 @@ def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
         if kind is types.MethodType and type(value.__func__) is types.FunctionType:
             waiting.append(bound)
         elif bound is not None:
-            is_of_library = isinstance(bound, types.ModuleType | type) or type(bound).__module__.startswith("pybind11")
-            yield from [] if is_of_library else [value]
+            is_kept = isinstance(bound, types.ModuleType | type | frozenset)
+            yield from [] if is_kept or type(bound).__module__.startswith("pybind11") else [value]
         elif kind is functools.partial or isinstance(getattr(kind, "__next__", None), types.WrapperDescriptorType):
             yield value
         elif isinstance(value, dict):

@@ -171,6 +171,7 @@ PURE: Mapping[str, str] = {  # of plain values
     "json": "loads", "copy": "copy deepcopy", "fractions": "Fraction", "decimal": "Decimal",
     "dataclasses": "asdict astuple replace is_dataclass",
 }  # fmt: skip
+CALLING = frozenset({"apply_along_axis", "brentq", "brenth", "bisect", "ridder", "newton"})  # functions of a program
 CALLED = (types.BuiltinFunctionType, types.FunctionType)
 WHOLE = (math, cmath, statistics)  # all functions of which are of plain values
 _LAWS = "cdf sf pdf pmf logpdf logpmf logcdf logsf ppf isf mean var std median support interval"
