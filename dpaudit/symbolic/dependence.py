@@ -6,8 +6,9 @@ A certificate and a record are of a program whose calls are alike. Two things sh
   names, defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked
   at before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
   did, by induction.
-* **Names** (`code_names`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
-  values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
+* **Operations** (`operations`). The program's own code is instrumented: each call, attribute, operator and text asks
+  first. It calls functions that are listed, with plain values. So it gets at no clock, file, process, address or order
+  of hashes.
 
 What is not known to be harmless is a possible *impurity*: then nothing is proved. It is no finding against a program.
 """

@@ -81,7 +81,7 @@ def _doubt_if(is_so: bool, reason: str) -> None:
 
 
 def call(function: Any, /, *arguments: Any, **options: Any) -> Any:
-    """What a call gives; a doubt where the function is not known, or gets what it is not to get."""
+    """Result of a call; a doubt where the function is not known, or gets what it is not to get."""
     inner = function.__func__ if type(function) is types.MethodType else function
     if type(inner) is types.FunctionType and id(inner.__code__) in KNOWN:
         return function(*arguments, **options)
@@ -260,7 +260,8 @@ def _is_known_attribute(value: Any, kind: type, name: str) -> bool:
     if is_hidden(name) or name in UNKNOWN:
         return False
     if kind is types.ModuleType:
-        return is_own(value.__name__) or value.__name__.partition(".")[0] in MODULES
+        is_listed = is_own(value.__name__) or value.__name__.partition(".")[0] in MODULES
+        return is_listed and name in vars(value)  # else by a function of the module's own
     if name in NAMED or kind is super:  # which gives methods that are looked at where they are called
         return True
     if kind is types.FunctionType:
@@ -287,7 +288,7 @@ BINARY: Mapping[str, str] = dict(zip(*[iter(_OPERATORS.split())] * 2, strict=Tru
 
 
 def binary(name: str, first: Any, second: Any, way: str = "") -> Any:
-    """What an operator gives."""
+    """Result of an operator."""
     if name == "Mod" and issubclass(type(first), str | bytes | bytearray):
         _doubt_if(not is_shown(second), AS_TEXT)
     found = getattr(operator, f"{way}{BINARY[name]}".removesuffix("_" * bool(way)))(first, second)
@@ -297,7 +298,7 @@ def binary(name: str, first: Any, second: Any, way: str = "") -> Any:
 
 
 def changed(name: str, first: Any, second: Any) -> Any:
-    """What a statement such as `a += noise` gives its name."""
+    """Value that a statement such as `a += noise` gives its name."""
     is_array = type(first) is np.ndarray
     # An array of floats cannot keep symbols. One that has no other name may have another array as that.
     if is_array and issubclass(type(second), FOLLOWED) and first.base is None and sys.getrefcount(first) <= REFERENCES:
@@ -340,7 +341,7 @@ SINGLE = (  # of which no two are equal, and each is one object
 
 
 def same(is_same: bool, first: Any, second: Any) -> bool:
-    """What a comparison by identity gives: what stands for a number is never the object that the number would be."""
+    """Answer of a comparison by identity: what stands for a number is never the object that the number would be."""
     singles = (*SINGLE, TracedRng, list, dict, set, np.ndarray)
     if not any(
         issubclass(type(one), singles) or is_own_class(type(one)) or type(one) is object for one in (first, second)
@@ -392,7 +393,7 @@ def decorating(decorator: Any) -> Any:
 
 
 def builtin(name: str, value: Any, found: Any = None) -> Any:
-    """What a class of Python's gives, unless something else has its name."""
+    """Value of a class of Python's, unless something else has its name."""
     _doubt_if(value is not getattr(builtins, name), f"it names {name}")
     return found
 

@@ -31,7 +31,6 @@ from dpaudit.symbolic.known_names import (
     MODULES,
     globals_of,
     has_one_order,
-    is_hidden,
     is_of_own,
     is_own,
 )  # fmt: skip
@@ -70,7 +69,7 @@ UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
     "__dataclass_fields__", "_baseclass",
 })  # fmt: skip
-OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
+HANDED_DOWN = types.GetSetDescriptorType | None
 
 
 class State:
@@ -253,45 +252,25 @@ class State:
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
-        name, is_programs = kind.__qualname__, is_own(kind.__module__)
-
-        def read() -> list[Any]:
-            return [part for key, part in vars(kind).items() if key not in UNREAD]
-
-        if not is_programs and (not kind.__flags__ & OF_HEAP or kind.__flags__ & FIXED):
+        if not is_own(kind.__module__):  # of which a program that is proved names what was there before it
             return []
+        name = kind.__qualname__
+        read = lambda: [part for key, part in vars(kind).items() if key not in UNREAD]  # noqa: E731
         found = self._hold(f"an attribute of {name}", read)
         for hook in HOOKS:
-            is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
-            self._impure_if(is_programs and not is_plain, f"{name} has a {hook}")
-        if not is_programs:
-            # What functions of its own module hold is the library's; what stands on them may be a program's.
-            place = vars(sys.modules.get(kind.__module__, types))
-            plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
-            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
-            found = [(label, part) for label, part in found if not any(part is one for one in passed)]
-            found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
-        by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
-        found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
+            self._impure_if(not isinstance(vars(kind).get(hook), HANDED_DOWN), f"{name} has a {hook}")
         return [*found, *((UNNAMED, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
         found, own = [], getattr(value, "__dict__", None)
         if type(own) is dict:
-            cached = {
-                k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)
-            }
+            parts = [(key, part) for one in kinds for key, part in vars(one).items()]
+            cached = {key: part.func for key, part in parts if isinstance(part, functools.cached_property)}
             self._cached += [(label, own, key) for key in cached]
-            self.works |= {
-                (code.co_filename, code.co_firstlineno)
-                for one in kinds
-                for part in vars(one).values()
-                if isinstance(part, functools.cached_property)
-                for code in (getattr(part.func, "__code__", None),)
-                if code is not None
-            }
-            passed = cached | UNREAD
+            codes = [one.__code__ for one in cached.values() if hasattr(one, "__code__")]
+            self.works |= {(code.co_filename, code.co_firstlineno) for code in codes}
+            passed = cached.keys() | UNREAD
             found += self._hold(
                 label, lambda: [p for key, part in own.items() if key not in passed for p in (key, part)]
             )

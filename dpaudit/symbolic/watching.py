@@ -2,7 +2,7 @@
 
 * Python's profiling hook sees every call of compiled code: the system's random numbers (so also `secrets`, `uuid4` and
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
-  and sockets; in the user's own code also clocks, `id` and `hash`.
+  and sockets. Clocks, `id` and `hash` are for the operations to see (`dpaudit.symbolic.operations`).
 * The states of the generators of the process, and of those that the mechanism can reach, are compared before and after
   (`dpaudit.symbolic.program_state.State.moved`).
 
@@ -16,7 +16,6 @@ import _random
 import _thread
 import contextlib
 import datetime
-import gc
 import io
 import os
 import stat
@@ -28,7 +27,7 @@ from types import FrameType
 from typing import Any
 
 from dpaudit.subjects.call_limits import interrupted
-from dpaudit.subjects.tracebacks import OPERATIONS, OWN_FOLDER, is_users
+from dpaudit.subjects.tracebacks import OPERATIONS, OWN_FOLDER
 from dpaudit.symbolic.choices import Choices
 from dpaudit.symbolic.generators import PythonRng
 
@@ -119,13 +118,13 @@ def _reason(frame: FrameType, function: Any, reads: bool) -> str:
     if is_past and (owner is not PythonRng or function.__name__ != "getstate"):
         return "a generator of the module random is used"
     if not reads:
-        return reason_of_call(frame, function)
+        return reason_of_call(function)
     file = frame.f_code.co_filename
     if file.startswith(OWN_FOLDER) and file != OPERATIONS:
         return ""
     if function in OPENING:  # taken before the run, so that the name of the file is not seen
         return "a file is opened by a name that was taken for open()"
-    return reason_of_reading(function) or reason_of_call(frame, function)
+    return reason_of_reading(function) or reason_of_call(function)
 
 
 @contextlib.contextmanager
@@ -156,23 +155,12 @@ def unheard() -> Iterator[None]:
         sys.settrace(trace)
 
 
-def reason_of_call(frame: FrameType, function: Any) -> str:
+def reason_of_call(function: Any) -> str:
     """Reason why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
     try:
-        reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
-        if reason or (function not in CLOCKS and function not in OF_PROCESS):
-            return reason
+        return ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
     except (AttributeError, TypeError):
         return ""
-    file = frame.f_code.co_filename
-    if not is_users(file) or file.startswith((OWN_FOLDER, "<string>")) or _is_of_garbage_collection(frame):
-        return ""
-    return CLOCKS.get(function) or OF_PROCESS[function]
-
-
-def _is_of_garbage_collection(frame: FrameType) -> bool:
-    """Tell whether it is the garbage collector's callback, as hypothesis has one that reads the clock: no program's."""
-    return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
 def reason_of_reading(function: Any) -> str:
