@@ -9,12 +9,15 @@ from __future__ import annotations
 import _random
 import array
 import collections
+import dataclasses
+import enum
 import functools
 import gc
 import operator
 import pickle
 import random
 import re
+import reprlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -24,6 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.generators import REFERENCE
 from dpaudit.symbolic.known_names import (
     A_SET,
@@ -69,6 +73,7 @@ UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
     "__dataclass_fields__", "_baseclass",
 })  # fmt: skip
+OF_DECORATORS = frozenset(str(module.__file__) for module in (dataclasses, enum, functools, reprlib))  # their methods
 HANDED_DOWN = types.GetSetDescriptorType | None
 
 
@@ -259,6 +264,10 @@ class State:
         found = self._hold(f"an attribute of {name}", read)
         for hook in HOOKS:
             self._impure_if(not isinstance(vars(kind).get(hook), HANDED_DOWN), f"{name} has a {hook}")
+        # Validity: these are called by operators, texts and attributes, where no call is looked at.
+        for key, part in vars(kind).items():
+            is_unseen = key not in UNREAD and not _is_looked_at(key, part)
+            self._impure_if(is_unseen, f"{name} has a {key} that is no function of its own")
         return [*found, *((UNNAMED, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
@@ -327,6 +336,22 @@ def _is_seen(kind: type) -> bool:
     # What is written in C may hold more; a class of Python's adds a dictionary, slots or nothing to its base.
     adds_nothing = kind.__base__ is not None and kind.__basicsize__ == kind.__base__.__basicsize__
     return is_listed and (kind in PLAIN or "__dict__" in vars(kind) or "__slots__" in vars(kind) or adds_nothing)
+
+
+def _is_looked_at(name: str, part: Any) -> bool:
+    """Tell whether a special method or a property of an own class is a function of the program, or a number's."""
+    if isinstance(part, property):
+        return all(one is None or type(one) is types.FunctionType for one in (part.fget, part.fset, part.fdel))
+    if isinstance(part, functools.cached_property):
+        return type(part.func) is types.FunctionType
+    inner = part.__func__ if isinstance(part, staticmethod | classmethod) else part
+    if not (name.startswith("__") and name.endswith("__") and callable(inner)):
+        return True
+    if type(inner) is types.FunctionType:
+        file, is_of_tuple = inner.__code__.co_filename, inner.__code__.co_qualname.startswith("namedtuple.")
+        is_made = name == inner.__name__ and (file in OF_DECORATORS or is_of_tuple)
+        return is_users(file) or file.startswith("<") or is_made
+    return name in ("__new__", "__new_member__") or getattr(inner, "__objclass__", None) in ATOMS - {type(None)}
 
 
 def _fields(kind: type) -> tuple[str, ...]:

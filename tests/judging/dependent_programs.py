@@ -15,7 +15,7 @@ import copyreg
 import dataclasses
 import datetime
 import decimal
-import enum  # noqa: F401  # in `COUNTS`
+import enum
 import fractions  # noqa: F401
 import functools
 import gc
@@ -1038,6 +1038,26 @@ def finds_room(size):
         return False
 
 
+class Sly:
+    """An object whose operators and texts are functions of Python's."""
+
+    __call__, __getitem__, __mul__ = staticmethod(repr), staticmethod(id), staticmethod(id)
+    own = property(repr)
+
+
+def with_text(kind, arguments=()):
+    """A value of an own class with the text that all objects have."""
+    return type("Own", (kind,), {"__module__": __name__, "__repr__": object.__repr__})(*arguments)
+
+
+SLY, OWN_TUPLE, OWN_ERROR = Sly(), with_text(tuple, [(1,)]), with_text(ValueError)
+
+
+class Level(enum.IntEnum):
+    HIGH = 1
+    __str__ = object.__repr__
+
+
 class Others:
     def first(self, keys):
         return first_of_others(keys)
@@ -1157,6 +1177,14 @@ OUTSIDE = {
     "capacity_of_a_buffer": lambda: bytearray(10).__alloc__() % EVERY == 0,
     "clock_by_the_default_of_a_field": lambda: Timed().at % EVERY < 1,
     "order_of_numbers_that_are_none": lambda: next(iter({float("nan"), float("nan"), 1.0})) == 1.0,
+    "address_by_a_call_of_an_own_object": lambda: ends(SLY(of)),
+    "address_by_an_item_of_an_own_object": lambda: SLY[of] % EVERY == 0,
+    "address_by_an_own_product": lambda: SLY * of % EVERY == 0,
+    "address_by_a_property": lambda: ends(SLY.own),
+    "address_of_an_own_tuple": lambda: ends(f"{OWN_TUPLE}"),
+    "address_of_an_own_exception": lambda: ends(repr(OWN_ERROR)),
+    "address_of_a_member": lambda: ends(f"{Level.HIGH!s}"),
+    "address_of_a_member_in_an_array": lambda: ends(np.full(1, Level.HIGH, TYPE)[0]),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 
