@@ -349,7 +349,7 @@ def _is_looked_at(name: str, part: Any) -> bool:
         return True
     if type(inner) is types.FunctionType:
         file, is_of_tuple = inner.__code__.co_filename, inner.__code__.co_qualname.startswith("namedtuple.")
-        is_made = name == inner.__name__ and (file in OF_DECORATORS or is_of_tuple)
+        is_made = name in (inner.__name__, "__replace__") and (file in OF_DECORATORS or is_of_tuple)
         return is_users(file) or file.startswith("<") or is_made
     return name in ("__new__", "__new_member__") or getattr(inner, "__objclass__", None) in ATOMS - {type(None)}
 
