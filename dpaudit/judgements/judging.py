@@ -237,7 +237,7 @@ class _Judging:
         if self.noise_free is None:
             return ()
         place = self.domain if self.domain is not None else self.search.domain
-        with kept_by_conversions(), within(SHARES.climb * self.limit):
+        with kept_by_conversions(self.depends), within(SHARES.climb * self.limit):
             self.climbed = climb(self.noise_free, place, self.seed)
         found = [*self.climbed.best, *(() if self.noise_free.only_adds else self.climbed.others)]
         return as_pairs([Pair(one.x, one.x_prime) for one in found]) if found else ()

@@ -28,7 +28,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from dpaudit.errors import OutOfTimeError
-from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.subjects.tracebacks import OPERATIONS, OWN_FOLDER, is_users
 
 COPY_STATUS = 3  # the exit status of a copy: it has found nothing
 LEFT = "dpaudit: a call forked the process of the auditor. The copy ends here; the audit goes on in the first one.\n"
@@ -120,7 +120,8 @@ def _late(limits: list[_Limit]) -> _Limit | None:
 def _is_of_call(frame: FrameType | None) -> bool:
     """Tell whether a frame is of the user's code, or was called by it: this package may be noting what a call did."""
     while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = None if frame.f_code.co_filename.startswith(OWN_FOLDER) else frame.f_back
+        is_noting = frame.f_code.co_filename.startswith(OWN_FOLDER) and frame.f_code.co_filename != OPERATIONS
+        frame = None if is_noting else frame.f_back
     return frame is not None
 
 

@@ -22,6 +22,7 @@ from dpaudit.errors import DpauditError
 from dpaudit.subjects.call_outcomes import Failed
 
 OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
+OPERATIONS = os.path.join(OWN_FOLDER, "symbolic", "operations.py")  # does for instrumented code what that asks for
 NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")))
 RAISE = dis.opmap["RAISE_VARARGS"]
 MAX_FRAMES = 30  # of a traceback that is kept, the innermost ones

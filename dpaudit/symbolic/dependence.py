@@ -6,8 +6,9 @@ A certificate and a record are of a program whose calls are alike. Two things sh
   names, defaults, attributes of functions, instances and classes, what containers and arrays of these hold) is looked
   at before the first run and after each one. Where no run of all paths changes it, every later call starts as the first
   did, by induction.
-* **Names** (`code_names`). The code that ran may only name what is listed here: functions of `MODULES` and `BUILTINS`,
-  values that are state, and attributes of those. So it gets at no clock, file, process, address or order of hashes.
+* **Operations** (`operations`). The program's own code is instrumented: each call, attribute, operator and text asks
+  first. It calls functions that are listed, with plain values. So it gets at no clock, file, process, address or order
+  of hashes.
 
 What is not known to be harmless is a possible *impurity*: then nothing is proved. It is no finding against a program.
 """
@@ -16,25 +17,16 @@ from __future__ import annotations
 
 import random
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dpaudit.subjects.copies import replaced
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
-from dpaudit.symbolic.code_names import (
-    AS_SET,
-    AS_TEXT,
-    IMPURITIES,
-    VIEWS,
-    CodeNames,
-    globals_of,
-    has_one_hash,
-    is_hidden,
-    is_of_own,
-)
+from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
+from dpaudit.symbolic.instrumenting import KNOWN
+from dpaudit.symbolic.known_names import IMPURITIES, globals_of, is_of_own
 from dpaudit.symbolic.program_state import INPUT, RAISES, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
@@ -53,8 +45,8 @@ class Dependence:
         shared = [("a generator of the process", one) for one in streams]
         self.state = State([*shared, ("the mechanism", mechanism)])
         self.add(*inputs)
-        self.codes: list[CodeNames] = []
         self._known: dict[int, types.CodeType] = {}
+        self._unfollowed = ""
         self._passed: dict[int, Any] = {}  # what libraries name, by its number
         self.working = set[int]()  # the codes of what works a value out once
         self._before = len(IMPURITIES)
@@ -69,9 +61,10 @@ class Dependence:
         """Tell whether a generator other than the one that runs are given has drawn, as far as it was looked for."""
         return self.state.moved()
 
-    def functions(self) -> list[types.FunctionType] | None:
-        """The functions of the program itself; None where it may call others."""
-        return None if self.state.is_process else self.state.functions
+    @property
+    def functions(self) -> list[types.FunctionType]:
+        """The functions of the program itself, as far as they were looked at."""
+        return self.state.functions
 
     def note(self, frame: Any) -> None:
         """Note the code of a call."""
@@ -85,10 +78,13 @@ class Dependence:
             self.working.add(id(code))
             self.state.note_work("call", None)
         if is_users(code.co_filename) and is_of_own(frame.f_globals):
-            if not self._is_found(code):  # Validity: it has not begun, and what ran before does not reach beyond
-                self.state.look_at_process()
-            own = frame.f_locals if code.co_freevars else {}
-            self.codes.append(CodeNames(code, frame.f_globals, {name: own.get(name) for name in code.co_freevars}))
+            first = next(iter(frame.f_locals.values()), None)
+            is_made = code.co_filename.startswith("<") and not any(code is one.__code__ for one in self.functions)
+            if id(code) not in KNOWN and not is_made and not is_generated(code, first, frame.f_globals):
+                self.state.look_at_process()  # Validity: it has not begun, and what ran before does not reach beyond
+                place = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+                said = f"it calls {code.co_name}(), whose source is not at hand ({place})"
+                self._unfollowed = self._unfollowed or said
         elif not code.co_filename.startswith(OWN_FOLDER):
             # Validity: what is written in Python is noted as it runs, wherever it stands. What is not may stand in a
             # library's tables or in the place of its functions, and is called or read there unseen.
@@ -109,41 +105,5 @@ class Dependence:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
         if self.state.impurity.endswith(RAISES):  # by its name, too
             return self.state.impurity
-        for one in self.codes:
-            if not self.state.impurity and not self._is_found(one.code):
-                return f"it calls {one.code.co_name}(), which was not found beforehand"
-        state = self.state
-        found = (one.impurity(state.has_formats, state.has_texts, state.cached) for one in self.codes)
-        return next(filter(None, found), state.impurity or (IMPURITIES[-1] if len(IMPURITIES) > self._before else ""))
-
-    def _is_found(self, code: types.CodeType) -> bool:
-        return (code.co_filename, code.co_firstlineno) in self.state.codes
-
-
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`str`, `repr`, `set` or `frozenset`; notes a text with an address, and a set whose order depends on hashes."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        found = function(*arguments, **options)
-        if "0x" in found or "flags=[" in found if isinstance(found, str) else not all(map(has_one_hash, found)):
-            IMPURITIES.append(AS_TEXT if isinstance(found, str) else AS_SET)
-        return found
-
-    return call
-
-
-def checked_getattr(owner: Any, name: str, *default: Any) -> Any:
-    """`getattr`; notes what a program may not name, and any name of a module, whose variables are looked at by name."""
-    found = getattr(owner, name, *default)
-    IMPURITIES.extend([AS_SET] if isinstance(owner, set) or name in VIEWS else [])
-    if issubclass(type(owner), types.ModuleType) or type(name) is not str or is_hidden(name):
-        IMPURITIES.append("it names an attribute" if type(name) is not str else f"it names the attribute {name}")
-    return found
-
-
-def checked_hasattr(owner: Any, name: str) -> bool:
-    """`hasattr`; notes where what stands for a generator or a number is another answer than that."""
-    found, kind = hasattr(owner, name), owner.__class__
-    if type(owner) is not kind and found != any(name in vars(one) for one in kind.__mro__):
-        IMPURITIES.append(f"it asks for the attribute {name}")
-    return found
+        doubts = IMPURITIES[self._before : self._before + 1]
+        return self._unfollowed or self.state.impurity or "".join(doubts)

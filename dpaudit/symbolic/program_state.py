@@ -9,12 +9,15 @@ from __future__ import annotations
 import _random
 import array
 import collections
+import dataclasses
+import enum
 import functools
 import gc
 import operator
 import pickle
 import random
 import re
+import reprlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -24,23 +27,17 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.symbolic.code_names import (
+from dpaudit.subjects.tracebacks import is_users
+from dpaudit.symbolic.generators import REFERENCE
+from dpaudit.symbolic.known_names import (
     A_SET,
-    MEMORY,
     MISSING,
     MODULES,
-    CodeNames,
     globals_of,
     has_one_order,
-    is_as_found,
-    is_harmless,
-    is_hidden,
-    is_listed,
     is_of_own,
     is_own,
-    nested,
-)
-from dpaudit.symbolic.generators import REFERENCE
+)  # fmt: skip
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
@@ -76,23 +73,22 @@ UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
     "__dataclass_fields__", "_baseclass",
 })  # fmt: skip
-OF_HEAP, FIXED = 1 << 9, 1 << 8  # flags of classes: made at run time; and of those, that cannot be changed
+OF_DECORATORS = frozenset(str(module.__file__) for module in (dataclasses, enum, functools, reprlib))  # their methods
+HANDED_DOWN = types.GetSetDescriptorType | None
 
 
 class State:
     """All that can be reached from some roots, as it is when this is made."""
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
-        self.impurity, self.has_formats, self.has_texts = "", False, False
+        self.impurity = ""
         self._holders: list[tuple[str, Callable[[], list[Any]], list[Any]]] = []
         self._bytes = 0
-        self.codes: set[tuple[str, int]] = set()  # file and line of all functions
         self._cached: list[tuple[str, dict[str, Any], str]] = []  # values that are worked out once
         self.works: set[tuple[str, int]] = set()  # file and line of the functions that work them out
         self._worked: list[Any] = []  # those that came while all was as it is between two runs
         self.functions: list[types.FunctionType] = []  # of the program itself
         self._streams: dict[int, tuple[Any, bytes]] = {}  # generators, with their states as they were found
-        self._checked = 0  # functions whose names were looked at
         self.is_process = False  # whether all generators of the process were looked for
         self._known: dict[Any, Any] = {}
         self._before = self._in_run = _settings()
@@ -106,12 +102,7 @@ class State:
                 name, value = waiting.pop()
                 name = name if name != INPUT else COPIED if id(value) in replaced else HELD
                 key = name == COPIED, id(value)  # what is copied in one place may be what it is in another
-                self._impure_if(name != UNNAMED and is_as_found(value), MEMORY)
                 if is_atom(value) or key in self._known:
-                    self.has_formats |= isinstance(value, str) and "%" in value
-                    if isinstance(value, DESCRIPTORS) and is_hidden(value.__name__):
-                        as_printed = value.__name__ == "__repr__" and value.__objclass__ in ATOMS  # as members are
-                        self._impure_if(not as_printed, f"it holds {value.__qualname__}")
                     continue
                 self._known[key] = value  # kept, so that its number stays its own
                 waiting += [(INPUT if label == COPIED else label, part) for label, part in self._parts(name, value)]
@@ -123,24 +114,17 @@ class State:
         for label, own, name in self._unseen():
             self._known[label, id(own), name] = own
             self.look(self._hold(label, functools.partial(standing_in, own, name)))
-        # Validity: where all names are known, all that can be reached was looked at (`CodeNames`). Else whatever the
-        # process has may be: its generators are found by type, as `isinstance` takes some times as long.
-        if self._reaches_more():
+        # Validity: a program whose operations are known reaches what was looked at. Else it may be whatever the process
+        # has: its generators are found by type, as `isinstance` takes some times as long.
+        if self.impurity:
             self.look_at_process()
 
     def look_at_process(self) -> None:
         """Look at all generators of the process from now on."""
         if not self.is_process:
-            self.is_process = True
             kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
             self._note_generators(one for one in gc.get_objects() if type(one) in kinds)
-
-    def _reaches_more(self) -> bool:
-        """Tell whether more may be reached than was looked at."""
-        new, self._checked = self.functions[self._checked :], len(self.functions)
-        return bool(self.impurity) or any(
-            CodeNames(code, one.__globals__, _cells(one)).reaches_more() for one in new for code in nested(one.__code__)
-        )
+            self.is_process = True
 
     def _note_generators(self, found: Iterable[Any]) -> None:
         for one in found:
@@ -184,11 +168,6 @@ class State:
         """Tell whether a generator has drawn since it was found."""
         return any(pickle.dumps(_state_of(one)) != before for one, before in self._streams.values())
 
-    @property
-    def cached(self) -> set[str]:
-        """The names of values that are worked out once."""
-        return {name for _, _, name in self._cached}
-
     def _hold(self, name: str, read: Callable[[], list[Any]]) -> list[tuple[str, Any]]:
         """Look at a holder from now on; gives what it holds. Of some inputs calls get copies."""
         before = read()
@@ -210,10 +189,7 @@ class State:
             return [*((name, part) for part in _kept_by(value)), *self._of_instance(value)]
         if isinstance(value, types.BuiltinFunctionType):
             own = value.__self__
-            if not isinstance(own, types.ModuleType) and own is not None:
-                return [(name, own)]
-            self._impure_if(not is_harmless(value), f"it holds {value.__name__}()")
-            return []
+            return [] if isinstance(own, types.ModuleType | None) else [(name, own)]
         if kind is types.CellType:
             return self._hold(name, lambda: gc.get_referents(value))
         if issubclass(kind, type):
@@ -232,12 +208,9 @@ class State:
             self._impure_if(True, f"it holds the module {value.__name__} itself")
             return []
         if kind is np.ufunc:
-            self._impure_if("(vectorized)" in value.__name__, f"it holds a ufunc of {value.__name__}")
-            kept: dict[str, Any] = getattr(value, "__dict__", {})  # from numpy 2.4 on
-            return self._hold(f"an attribute of {value.__name__}", lambda: [*kept, *kept.values()])
+            return []
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._impure_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
-        self._impure_if(not is_harmless(value) and not is_own(kind.__module__), f"it holds a {kind.__qualname__}")
         return [(UNNAMED, kind), *self._contents(name, value), *self._of_instance(value)]
 
     def _contents(self, name: str, value: Any) -> list[tuple[str, Any]]:
@@ -246,16 +219,12 @@ class State:
         if issubclass(kind, np.ndarray | np.void):
             plain = np.ndarray.view(value, np.ndarray) if issubclass(kind, np.ndarray) else value
             self._bytes += plain.nbytes * (name != COPIED)
-            self.has_texts |= plain.dtype.kind in "USV"
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._impure_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
         if issubclass(kind, dict):  # an ordered one has an order of its own
             keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
-            found = self._hold(name, lambda: [*keys(value), *dict.values(value)])
-            is_keyword = any(type(part) is str and part == "where" for _, part in found)
-            self._impure_if(is_keyword and name not in (COPIED, HELD), MEMORY)
-            return found
+            return self._hold(name, lambda: [*keys(value), *dict.values(value)])
         if kind is types.MappingProxyType:
             return self._hold(name, lambda: [*value.keys(), *value.values()])
         base = next((one for one in CONTAINERS if issubclass(kind, one)), None)
@@ -271,71 +240,46 @@ class State:
 
     def _of_function(self, function: Any) -> list[tuple[str, Any]]:
         is_python, name = type(function) is types.FunctionType, function.__name__
-        module = str(function.__globals__.get("__name__", "")) if is_python else function.__module__
         attributes = self._hold(f"an attribute of {name}", lambda: [*vars(function), *vars(function).values()])
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True) if is_python else ()
         found = [(f"the variable {variable} of {name}", cell) for variable, cell in cells]
         if not is_python or not is_of_own(function.__globals__):
-            self._impure_if(not is_listed(module), f"it holds {module}.{name}()")
-            named = [(name, part) for key, part in vars(function).items() if not is_hidden(key)]
-            return [*((UNNAMED, cell) for _, cell in found), *named]
+            return [(UNNAMED, cell) for _, cell in found]
         found += attributes
         self.functions.append(function)
-        self.codes.update((code.co_filename, code.co_firstlineno) for code in nested(function.__code__))
         found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in globals_of(function.__code__, function.__globals__):
             read = functools.partial(standing_in, place, variable)
             # No code that is asked for its names gives one of a library another value.
             if is_of_own(place):
                 self._hold(f"the global {variable}", read)
-            # `CodeNames` knows what is done with a class that is named.
-            parts = (part for part in read() if not isinstance(part, types.ModuleType) and not is_as_found(part))
-            found += [(f"the global {variable}", part) for part in parts]
+                found += [(f"the global {variable}", part) for part in read() if type(part) is not types.ModuleType]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
-        name, is_programs = kind.__qualname__, is_own(kind.__module__)
-
-        def read() -> list[Any]:
-            return [part for key, part in vars(kind).items() if key not in UNREAD]
-
-        if not is_programs and (not kind.__flags__ & OF_HEAP or kind.__flags__ & FIXED):
+        if not is_own(kind.__module__):  # of which a program that is proved names what was there before it
             return []
+        name = kind.__qualname__
+        read = lambda: [part for key, part in vars(kind).items() if key not in UNREAD]  # noqa: E731
         found = self._hold(f"an attribute of {name}", read)
         for hook in HOOKS:
-            is_plain = isinstance(vars(kind).get(hook), types.GetSetDescriptorType | None)
-            self._impure_if(is_programs and not is_plain, f"{name} has a {hook}")
-        matched = vars(kind).get("__match_args__", ())
-        is_shown = not isinstance(matched, tuple) or not any(type(one) is str and is_hidden(one) for one in matched)
-        self._impure_if(is_programs and not is_shown, f"{name} matches what is not to be named")
-        if not is_programs:
-            # What functions of its own module hold is the library's; what stands on them may be a program's.
-            place = vars(sys.modules.get(kind.__module__, types))
-            plain = [part for _, part in found if type(part) is types.FunctionType and part.__globals__ is place]
-            passed = [*plain, vars(kind).get("__doc__")]  # a documentation with a percent sign is no format
-            found = [(label, part) for label, part in found if not any(part is one for one in passed)]
-            found += [(name, part) for one in plain for key, part in vars(one).items() if not is_hidden(key)]
-        by_own_name = [part for key, part in vars(kind).items() if is_hidden(key) and isinstance(part, DESCRIPTORS)]
-        found = [(label, part) for label, part in found if not any(part is one for one in by_own_name)]
+            self._impure_if(not isinstance(vars(kind).get(hook), HANDED_DOWN), f"{name} has a {hook}")
+        # Validity: these are called by operators, texts and attributes, where no call is looked at.
+        for key, part in vars(kind).items():
+            is_unseen = key not in UNREAD and not _is_looked_at(key, part)
+            self._impure_if(is_unseen, f"{name} has a {key} that is no function of its own")
         return [*found, *((UNNAMED, base) for base in (type(kind), *kind.__bases__))]
 
     def _of_instance(self, value: Any) -> list[tuple[str, Any]]:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
         found, own = [], getattr(value, "__dict__", None)
         if type(own) is dict:
-            cached = {
-                k for one in kinds for k, part in vars(one).items() if isinstance(part, functools.cached_property)
-            }
+            parts = [(key, part) for one in kinds for key, part in vars(one).items()]
+            cached = {key: part.func for key, part in parts if isinstance(part, functools.cached_property)}
             self._cached += [(label, own, key) for key in cached]
-            self.works |= {
-                (code.co_filename, code.co_firstlineno)
-                for one in kinds
-                for part in vars(one).values()
-                if isinstance(part, functools.cached_property)
-                for code in (getattr(part.func, "__code__", None),)
-                if code is not None
-            }
-            passed = cached | UNREAD
+            codes = [one.__code__ for one in cached.values() if hasattr(one, "__code__")]
+            self.works |= {(code.co_filename, code.co_firstlineno) for code in codes}
+            passed = cached.keys() | UNREAD
             found += self._hold(
                 label, lambda: [p for key, part in own.items() if key not in passed for p in (key, part)]
             )
@@ -365,8 +309,8 @@ def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
         if kind is types.MethodType and type(value.__func__) is types.FunctionType:
             waiting.append(bound)
         elif bound is not None:
-            is_of_library = isinstance(bound, types.ModuleType | type) or type(bound).__module__.startswith("pybind11")
-            yield from [] if is_of_library else [value]
+            is_kept = isinstance(bound, types.ModuleType | type | frozenset)
+            yield from [] if is_kept or type(bound).__module__.startswith("pybind11") else [value]
         elif kind is functools.partial or isinstance(getattr(kind, "__next__", None), types.WrapperDescriptorType):
             yield value
         elif isinstance(value, dict):
@@ -392,6 +336,22 @@ def _is_seen(kind: type) -> bool:
     # What is written in C may hold more; a class of Python's adds a dictionary, slots or nothing to its base.
     adds_nothing = kind.__base__ is not None and kind.__basicsize__ == kind.__base__.__basicsize__
     return is_listed and (kind in PLAIN or "__dict__" in vars(kind) or "__slots__" in vars(kind) or adds_nothing)
+
+
+def _is_looked_at(name: str, part: Any) -> bool:
+    """Tell whether a special method or a property of an own class is a function of the program, or a number's."""
+    if isinstance(part, property):
+        return all(one is None or type(one) is types.FunctionType for one in (part.fget, part.fset, part.fdel))
+    if isinstance(part, functools.cached_property):
+        return type(part.func) is types.FunctionType
+    inner = part.__func__ if isinstance(part, staticmethod | classmethod) else part
+    if not (name.startswith("__") and name.endswith("__") and callable(inner)):
+        return True
+    if type(inner) is types.FunctionType:
+        file, is_of_tuple = inner.__code__.co_filename, inner.__code__.co_qualname.startswith("namedtuple.")
+        is_made = name in (inner.__name__, "__replace__") and (file in OF_DECORATORS or is_of_tuple)
+        return is_users(file) or file.startswith("<") or is_made
+    return name in ("__new__", "__new_member__") or getattr(inner, "__objclass__", None) in ATOMS - {type(None)}
 
 
 def _fields(kind: type) -> tuple[str, ...]:
@@ -422,12 +382,6 @@ def _state_of(generator: Any) -> Any:
     kinds = (one for one in type(generator).__mro__[::-1] if "state" in vars(one) and one is not np.random.BitGenerator)
     state: Any = next((vars(one)["state"].__get__(generator) for one in kinds), None)
     return state, getattr(generator.seed_seq, "n_children_spawned", 0)
-
-
-def _cells(function: types.FunctionType) -> dict[str, Any]:
-    """The variables that a function has from around it."""
-    found = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name: part for name, cell in found for part in gc.get_referents(cell)}
 
 
 def _kept_by(cache: Any) -> list[Any]:

@@ -16,7 +16,6 @@ import functools
 import math
 import numbers
 import operator
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +25,6 @@ import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
 from dpaudit.symbolic.choices import Choices
-from dpaudit.symbolic.rebinding import is_rebound, probe
 
 PYTHONS: Mapping[type, type] = {int: int, float: float, np.int64: int, np.float64: float}
 NUMPYS: Mapping[type, type] = {int: np.int64, float: np.float64, np.int64: np.int64, np.float64: np.float64}
@@ -489,14 +487,9 @@ def call_ufunc(
     target = options.get("out")
     if target is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
-        if len(target) == 1 and isinstance(target[0], np.ndarray):
-            if isinstance(target[0], SymbolArray) or _is_object(target[0]):
-                return _written(run, target[0], call_ufunc(run, function, method, inputs, rest))
-            # Validity: an array of floats cannot keep symbols, and whoever goes on with it would see no noise.
-            if is_rebound(target[0], sys._getframe(2)):
-                found = call_ufunc(run, function, method, inputs, rest)
-                if getattr(found, "dtype", None) == target[0].dtype and np.shape(found) == target[0].shape:
-                    return found
+        is_one = len(target) == 1 and isinstance(target[0], np.ndarray)
+        if is_one and (isinstance(target[0], SymbolArray) or _is_object(target[0])):
+            return _written(run, target[0], call_ufunc(run, function, method, inputs, rest))
         return getattr(function, method)(*number_of(tuple(inputs), function.__name__), **options)
     arrays = [_objects(value) for value in inputs]
     families = _families(item for array in arrays for item in symbols_of(array))
@@ -593,6 +586,3 @@ def _number_array(array: np.ndarray[Any, Any], use: str) -> np.ndarray[Any, Any]
     plain = asarray(array)
     numbers = [item.number(use) if isinstance(item, Symbol) else item for item in plain.flat]
     return np.array(filled(numbers, plain.shape).tolist()).reshape(plain.shape)
-
-
-probe(SymbolArray)

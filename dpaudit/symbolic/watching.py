@@ -2,7 +2,7 @@
 
 * Python's profiling hook sees every call of compiled code: the system's random numbers (so also `secrets`, `uuid4` and
   generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
-  and sockets; in the user's own code also clocks, `id` and `hash`.
+  and sockets. Clocks, `id` and `hash` are for the operations to see (`dpaudit.symbolic.operations`).
 * The states of the generators of the process, and of those that the mechanism can reach, are compared before and after
   (`dpaudit.symbolic.program_state.State.moved`).
 
@@ -16,26 +16,25 @@ import _random
 import _thread
 import contextlib
 import datetime
-import gc
 import io
 import os
 import stat
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
 from dpaudit.subjects.call_limits import interrupted
-from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.subjects.tracebacks import OPERATIONS, OWN_FOLDER
 from dpaudit.symbolic.choices import Choices
-from dpaudit.symbolic.code_names import AS_SET, GROWING, IMPURITIES
 from dpaudit.symbolic.generators import PythonRng
-from dpaudit.symbolic.identities import compares_identity
 
 SYSTEM = "the system's random numbers are used"
 PROCESS = "a process is started"
 CLOCK = "the clock is read"
+RUNNING: list[Choices] = []  # runs that go on
 ANYWHERE: Mapping[Any, str] = {os.urandom: SYSTEM, _thread.start_new_thread: "a thread is started"}
 CLOCKS: Mapping[Any, str] = {
     **{
@@ -80,17 +79,12 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
             depends = run.depends
             if depends is not None and event == "call":
                 depends.note(frame)
-                if is_users(frame.f_code.co_filename) and not run.is_over and compares_identity(frame):
-                    run.lose("it is asked whether two values are one object")
             elif depends is not None and event == "return" and id(frame.f_code) in depends.working:
                 depends.state.note_work(event, function)
             if not calls & 0xFF and time.monotonic() > run.deadline:  # a loop that sleeps, without the processor's time
                 sys.setprofile(None)
                 run.suspend()
             return
-        own = getattr(function, "__self__", None)
-        if type(own) is set and function.__name__ in GROWING and is_users(frame.f_code.co_filename):
-            IMPURITIES.append(AS_SET)
         reason = "" if run.is_over else _reason(frame, function, reads)
         if reason:
             if not reads:  # the run ends here
@@ -100,6 +94,9 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
     if run.depends is not None:
         run.depends.state.begin()
     is_left = False
+    RUNNING.append(run)
+    limit, depth = sys.getrecursionlimit(), sum(1 for _ in traceback.walk_stack(None))
+    sys.setrecursionlimit(min(limit, depth + limit // 2))  # what needs more of it depends on who calls
     with interrupted(run.deadline, run.suspend), listening(hear):
         try:
             yield
@@ -107,6 +104,8 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
             is_left = True
             raise
         finally:
+            RUNNING.pop()
+            sys.setrecursionlimit(limit)
             # The program has set a hook of its own, or none.
             if sys.getprofile() is not hear and not run.is_over and not is_left:
                 run.mark_unseen("the hook that sees calls was taken away")
@@ -119,12 +118,13 @@ def _reason(frame: FrameType, function: Any, reads: bool) -> str:
     if is_past and (owner is not PythonRng or function.__name__ != "getstate"):
         return "a generator of the module random is used"
     if not reads:
-        return reason_of_call(frame, function)
-    if frame.f_code.co_filename.startswith(OWN_FOLDER):
+        return reason_of_call(function)
+    file = frame.f_code.co_filename
+    if file.startswith(OWN_FOLDER) and file != OPERATIONS:
         return ""
     if function in OPENING:  # taken before the run, so that the name of the file is not seen
         return "a file is opened by a name that was taken for open()"
-    return reason_of_reading(function) or reason_of_call(frame, function)
+    return reason_of_reading(function) or reason_of_call(function)
 
 
 @contextlib.contextmanager
@@ -155,23 +155,12 @@ def unheard() -> Iterator[None]:
         sys.settrace(trace)
 
 
-def reason_of_call(frame: FrameType, function: Any) -> str:
+def reason_of_call(function: Any) -> str:
     """Reason why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
     try:
-        reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
-        if reason or (function not in CLOCKS and function not in OF_PROCESS):
-            return reason
+        return ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
     except (AttributeError, TypeError):
         return ""
-    file = frame.f_code.co_filename
-    if not is_users(file) or file.startswith((OWN_FOLDER, "<string>")) or _is_of_garbage_collection(frame):
-        return ""
-    return CLOCKS.get(function) or OF_PROCESS[function]
-
-
-def _is_of_garbage_collection(frame: FrameType) -> bool:
-    """Tell whether it is the garbage collector's callback, as hypothesis has one that reads the clock: no program's."""
-    return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
 def reason_of_reading(function: Any) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.exploring import Exploration, Runner
 from dpaudit.symbolic.leaves import NeedsNumbers
 from dpaudit.symbolic.real_runs import atoms, misfit
@@ -153,7 +154,8 @@ def checked(first_seed: int, count: int) -> tuple[list[str], collections.Counter
     reasons: collections.Counter[str] = collections.Counter()
     laws: dict[int, Any] = {}
     with np.errstate(all="ignore"):
-        with kept_by_conversions():
+        depends = Dependence(subject.mechanism)
+        with kept_by_conversions(depends):
             runners = [Runner(subject, "numpy"), Runner(subject, "numpy", lazy=False)]
             for k in range(count):
                 try:

@@ -15,7 +15,7 @@ import copyreg
 import dataclasses
 import datetime
 import decimal
-import enum  # noqa: F401  # in `COUNTS`
+import enum
 import fractions  # noqa: F401
 import functools
 import gc
@@ -835,10 +835,6 @@ class Lost:
 LOST = Lost()
 
 
-def proxy_of_nothing():
-    return of(lambda: LOST is None)
-
-
 GONE = weakref.proxy(Lost())
 
 
@@ -984,6 +980,84 @@ def filter(keys):
     return first_of_others(keys)
 
 
+class Shown(str):
+    """A text of whatever it is made of."""
+
+
+@dataclasses.dataclass
+class Timed:
+    at: float = dataclasses.field(default_factory=time.monotonic)
+
+
+TYPE, PADDED = np.dtype("U70"), np.dtype([("a", "u1"), ("b", "f8")], align=True)
+OBJECTS = np.array([Counts(), None], dtype=object)
+
+
+def ends(text):
+    """Tell whether a text has a sum of characters that few have."""
+    return sum(map(ord, text)) % EVERY == EVERY - 1
+
+
+def filled_with(write):
+    """The first of some texts after something is written into them."""
+    texts = np.zeros((2, 2), TYPE)
+    write(texts)
+    return texts[0, 0]
+
+
+def nested_in_lists(depth):
+    return functools.reduce(lambda inner, _: [inner], range(depth), 0)
+
+
+def is_too_deep(asked):
+    """Tell whether a call raises for the depth of its input, which depends on who calls."""
+    try:
+        return asked(nested_in_lists(900)) is None
+    except Exception:
+        return True
+
+
+class Swallows:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return True
+
+
+def depth_in_contexts():
+    with Swallows():
+        return depth_in_contexts()
+    return sys.maxsize
+
+
+def finds_room(size):
+    try:
+        return np.ones(size).size == 0
+    except Exception:
+        return False
+
+
+class Sly:
+    """An object whose operators and texts are functions of Python's."""
+
+    __call__, __getitem__, __mul__ = staticmethod(repr), staticmethod(id), staticmethod(id)
+    own = property(repr)
+
+
+def with_text(kind, arguments=()):
+    """A value of an own class with the text that all objects have."""
+    return type("Own", (kind,), {"__module__": __name__, "__repr__": object.__repr__})(*arguments)
+
+
+SLY, OWN_TUPLE, OWN_ERROR = Sly(), with_text(tuple, [(1,)]), with_text(ValueError)
+
+
+class Level(enum.IntEnum):
+    HIGH = 1
+    __str__ = object.__repr__
+
+
 class Others:
     def first(self, keys):
         return first_of_others(keys)
@@ -1074,6 +1148,43 @@ OUTSIDE = {
     "order_of_a_set_filled_by_a_name": lambda: (
         (s := set(), list(map(getattr(s, "add"), map(str, range(EVERY)))), next(iter(s)))[2] == "7"  # noqa: B009
     ),
+    "address_in_objects_as_texts": lambda: ends(OBJECTS.astype(TYPE)[0]),
+    "address_that_is_inserted": lambda: ends(np.insert(TEXTS, 0, of)[0]),
+    "address_that_is_appended": lambda: ends(np.append(TEXTS, [of]).astype(TYPE)[1]),
+    "address_that_fills": lambda: ends(np.full_like(TEXTS, of)[0]),
+    "address_of_an_iterator": lambda: ends(np.fromiter([of], TYPE)[0]),
+    "address_by_a_type_of_a_sum": lambda: ends(np.concatenate([OBJECTS], dtype=TYPE, casting="unsafe")[0]),
+    "address_that_is_copied_into_texts": lambda: ends(
+        filled_with(lambda texts: np.copyto(texts, OBJECTS[:1], casting="unsafe"))
+    ),
+    "address_on_a_diagonal": lambda: ends(filled_with(lambda texts: np.fill_diagonal(texts, of))),
+    "address_by_a_flat_view": lambda: ends(filled_with(lambda texts: operator.setitem(texts.flat, 0, of))),
+    "address_that_is_taken_out": lambda: ends(filled_with(lambda texts: np.take(OBJECTS, [0], out=texts[0, :1]))),
+    "address_by_the_class_of_a_text": lambda: ends(type("")(of)),  # noqa: UP003
+    "address_by_a_call_of_a_class": lambda: ends(type("").__call__(of)),  # noqa: UP003
+    "address_by_the_maker_of_texts": lambda: ends(str.__new__(str, of)),
+    "address_by_an_own_class_of_texts": lambda: ends(Shown(Counts())),
+    "address_by_a_field_of_a_format": lambda: int("{.ctypes.data}".format(np.ones(1))) % EVERY == 0,  # noqa: UP032
+    "address_in_what_is_dumped": lambda: OBJECTS.dumps()[-1] % EVERY == 0,
+    "padding_of_a_long_double": lambda: np.longdouble(1).tobytes()[12] == 77,
+    "padding_of_long_doubles": lambda: np.ones(2, np.longdouble).view(np.uint8)[12] == 77,
+    "padding_of_a_record": lambda: np.zeros(1, PADDED).tobytes()[3] == 9,
+    "memory_of_masked_numbers": lambda: (np.ma.ones(2) / np.ma.zeros(2)).data[0] == 7.25,
+    "depth_of_a_comparison": lambda: is_too_deep(lambda deep: deep == nested_in_lists(900) or None),
+    "depth_of_a_copy": lambda: is_too_deep(copy.deepcopy),
+    "depth_of_contexts": lambda: depth_in_contexts() % EVERY == 0,
+    "room_of_the_process": lambda: finds_room(2**45),
+    "capacity_of_a_buffer": lambda: bytearray(10).__alloc__() % EVERY == 0,
+    "clock_by_the_default_of_a_field": lambda: Timed().at % EVERY < 1,
+    "order_of_numbers_that_are_none": lambda: next(iter({float("nan"), float("nan"), 1.0})) == 1.0,
+    "address_by_a_call_of_an_own_object": lambda: ends(SLY(of)),
+    "address_by_an_item_of_an_own_object": lambda: SLY[of] % EVERY == 0,
+    "address_by_an_own_product": lambda: SLY * of % EVERY == 0,
+    "address_by_a_property": lambda: ends(SLY.own),
+    "address_of_an_own_tuple": lambda: ends(f"{OWN_TUPLE}"),
+    "address_of_an_own_exception": lambda: ends(repr(OWN_ERROR)),
+    "address_of_a_member": lambda: ends(f"{Level.HIGH!s}"),
+    "address_of_a_member_in_an_array": lambda: ends(np.full(1, Level.HIGH, TYPE)[0]),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 
@@ -1090,7 +1201,7 @@ PROGRAMS = [
     lambda: kept_noise(threading.local()), name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
     CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
     settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grew,
-    order_of_a_set_that_grows, order_of_items_together, proxy_of_nothing, proxy_of_what_is_gone,
+    order_of_a_set_that_grows, order_of_items_together, proxy_of_what_is_gone,
     *(functools.partial(order_after_a_change_that_is_taken_back, change) for change in
     (by_operators, by_functions, by_methods_that_others_call)),
     *(functools.partial(memory_of_a_class_in, kind) for kind in (np.ndarray, OwnArray)),

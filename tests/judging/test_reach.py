@@ -167,10 +167,11 @@ HIDING = [
     generator_of_numpys_function, generator_in_a_cache, generator_in_a_large_cache, property_of_a_module,
     function_of_a_module, globals_by_a_pattern, globals_by_a_pattern_of_a_class, globals_by_a_text_of_an_own_class,
     code_under_the_name_of_a_library, asks_for_an_attribute,
-    where(lambda rng: next(map(type, [rng])) is np.random.Generator), where(lambda rng: not hasattr(rng, "__dict__")),
+    where(lambda rng: not hasattr(rng, "__dict__")),
 ]  # fmt: skip
 SHOWN = [  # as a face passes for what it stands for
     where(lambda rng: type(rng) is np.random.Generator),
+    where(lambda rng: next(map(type, [rng])) is np.random.Generator),
     where(lambda rng: rng.__class__ is np.random.Generator),
     where(lambda rng: len(type(rng).mro()) == 2),
 ]
