@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dpaudit.conformance.registry import CheckSpec, all_checks
+from dpaudit.conformance.registry import all_checks
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.rows import checks_text
+from dpaudit.reports.rows import checks_text, is_of_calls, spec_of
 from dpaudit.reports.wording import clean, number_text, plural, rate_text, some, status_word
 from dpaudit.reports.words import said
 
@@ -30,7 +30,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
         blocks.append(Paragraph(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
         records = [record for record in result.records if record.mechanism == name]
         for title, is_hygiene in ((PRIVACY, False), (HYGIENE, True)):
-            own = [one for one in records if _is_hygiene(one) == is_hygiene]
+            own = [one for one in records if is_of_calls(one) == is_hygiene]
             if own:
                 blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene)]
         blocks.append(Paragraph(""))
@@ -43,17 +43,6 @@ def check_blocks(result: CheckResult) -> list[Block]:
 def listing() -> Table:
     """Every check with the property that it demands."""
     return Table("", ("check", "a mechanism ..."), tuple((spec.name, spec.demands) for spec in all_checks()))
-
-
-def _spec(record: CheckRecord) -> CheckSpec | None:
-    """The check of a record; None of one that is not known here, of another package or version."""
-    return next((spec for spec in all_checks() if spec.name == record.name), None)
-
-
-def _is_hygiene(record: CheckRecord) -> bool:
-    """Tell whether a check is about calls."""
-    spec = _spec(record)
-    return spec is not None and spec.is_hygiene
 
 
 def _word(status: str, is_hygiene: bool) -> str:
@@ -69,7 +58,7 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool) -> Table:
     following: Counter[str] = Counter()
     weak = {one.name for one in records if one.status == "inconclusive"}
     for one in records:
-        spec = _spec(one)
+        spec = spec_of(one)
         cause = spec.follows if spec is not None else ""
         is_left_out = one.status == "skipped" and cause and cause in one.message
         if is_left_out or (one.status == "inconclusive" and cause in weak):

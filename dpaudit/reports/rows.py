@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from dpaudit.reports.wording import clean, compared, number_text, percent_text, 
 from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
+
+if TYPE_CHECKING:
+    from dpaudit.conformance.registry import CheckSpec
 
 NAMED = 3  # subjects or items that a sentence names
 KINDS = ("proof", "privacy", "scores", "errors", "behaviour")  # of promises, in the order of the rows
@@ -187,13 +190,29 @@ def _behaviour(result: CheckResult) -> Line:
 
 
 def checks_text(records: Sequence[CheckRecord]) -> str:
-    """Say how checks ended: the names of the first ones that failed, those of the claim before others."""
-    counts: Counter[str] = Counter(record.status for record in records)
+    """Say how checks ended: the names of the first ones that failed, those of the claim before others.
+
+    A check of calls has passed; a test of privacy that found nothing has not been refuted.
+    """
+    counts = Counter("passed" if one.status == "not_refuted" and is_of_calls(one) else one.status for one in records)
     failed = sorted(records, key=lambda record: not breaks_claim(record))
     named = some([clean(one.name, 40) for one in failed if one.status == "violated"], NAMED)
-    told = {"violated": f"failed ({named})", "not_refuted": "passed"}
-    order = ("violated", "not_refuted", "error", "inconclusive", "xfail", "skipped")
+    told = {"violated": f"failed ({named})"}
+    order = ("violated", "not_refuted", "passed", "error", "inconclusive", "xfail", "skipped")
     return ", ".join(f"{counts[one]:,} {told.get(one, status_word(one))}" for one in order if counts[one])
+
+
+def spec_of(record: CheckRecord) -> CheckSpec | None:
+    """The check of a record; None of one that is not known here, of another package or version."""
+    from dpaudit.conformance.registry import all_checks
+
+    return next((spec for spec in all_checks() if spec.name == record.name), None)
+
+
+def is_of_calls(record: CheckRecord) -> bool:
+    """Tell whether a check is about calls."""
+    spec = spec_of(record)
+    return spec is not None and spec.is_hygiene
 
 
 def breaks_claim(record: CheckRecord) -> bool:
