@@ -9,6 +9,7 @@ So no address, order of hashes, memory or clock gets into a program. Whatever is
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
 import dataclasses
 import enum
@@ -42,6 +43,7 @@ from dpaudit.symbolic.values import (
     OF_DATACLASSES,
     RAISED,
     attributes_of,
+    calls_nothing,
     is_followed,
     is_law,
     is_own_class,
@@ -58,7 +60,6 @@ UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
 CALLABLES = (
     type, types.FunctionType, types.MethodType, np.ufunc, type(np.mean), functools.partial, *BOUND, *UNBOUND,
 )  # fmt: skip
-CACHE: type = functools._lru_cache_wrapper
 BY_NAME = frozenset(map(id, (getattr, hasattr, setattr, delattr)))
 INSTRUMENTED: list[tuple[types.FunctionType, types.CodeType]] = []  # functions, with their own codes
 
@@ -98,7 +99,8 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
     if kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **options})
     structural, plain, showing = known_functions(len(sys.modules))
-    if issubclass(type(owner), TracedRng) or is_own_class(kind):
+    if issubclass(type(owner), TracedRng) or (is_own_class(kind) and not issubclass(kind, type)):
+        _doubt_if(owner is None and not calls_nothing(kind), f"it calls a {kind.__name__}")
         return function(*arguments, **options)
     if number in structural:
         return _moved(function, arguments, options)
@@ -111,7 +113,7 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
         return _by_name(function, *arguments)
     elif issubclass(kind, type):
         is_error = issubclass(function, BaseException) and function.__module__ == "builtins"
-        is_own_one = is_own_class(function) and not issubclass(function, np.ndarray | set | frozenset | type)
+        is_own_one = is_own_class(function) and calls_nothing(function)
         is_own_one &= not issubclass(function, str | bytes | bytearray) or all(map(is_shown, arguments))
         _doubt_if(not is_error and not is_own_one, f"it names {function.__name__}")
     elif kind in (types.FunctionType, types.MethodType):
@@ -136,6 +138,7 @@ def _note_unknown(function: Any) -> None:
 
 def _moved(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that moves values about, compares them or asks for their class."""
+    _doubt_if(function is type and len(arguments) > 1, "it makes a class")
     if function in (int, float, type) and len(arguments) == 1 and not options:
         value = arguments[0]
         if function is type:
@@ -148,7 +151,10 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
     """Call of what calls the functions that it is given, so that these calls are looked at."""
 
     def guarded(value: Any) -> Any:
-        is_function = issubclass(type(value), CALLABLES) and not is_followed(value)
+        kind = type(value)
+        is_items = hasattr(kind, "__iter__") and (not issubclass(kind, type) or issubclass(kind, enum.EnumMeta))
+        is_default = function is collections.defaultdict and id(value) in known_functions(len(sys.modules))[0]
+        is_function = callable(value) and not (is_items or is_default or is_followed(value))
         return functools.partial(call, value) if is_function else value
 
     return function(*map(guarded, arguments), **{key: guarded(one) for key, one in options.items()})
@@ -160,7 +166,8 @@ def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
     is_known = all(is_plain(one) or (is_called and is_followed(one)) for one in (*arguments, *options.values()))
     if function in OF_DATACLASSES and arguments and is_own_class(type(arguments[0])):
         is_known = all(is_plain(getattr(arguments[0], one.name)) for one in dataclasses.fields(arguments[0]))
-    is_known &= "where" not in options or "out" in options  # else some of the memory is as it was found
+    # Else some of the memory is as it was found.
+    is_known &= "where" not in options or type(options.get("out")) is np.ndarray
     _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")
     found = function(*arguments, **options)
     is_known = function is dataclasses.replace or is_plain(found) or issubclass(type(found), GIVEN)

@@ -50,6 +50,9 @@ _EMPTY: dict[Any, Any] = {}
 VIEWS = tuple(type(view) for view in (_EMPTY.keys(), _EMPTY.values(), _EMPTY.items()))
 CONTAINERS = CHANGEABLE - {bytearray} | {tuple, set, frozenset, types.MappingProxyType, *VIEWS}
 CLASSES = frozenset({*NUMBERS, str, bytes, np.number, np.integer, np.floating, np.generic, np.signedinteger})
+BASES = (ATOMS | CONTAINERS | {object, bytearray, types.SimpleNamespace}) - {set, frozenset, collections.defaultdict}
+BASES |= {one for one in vars(builtins).values() if isinstance(one, type) and issubclass(one, BaseException)}
+OF_BASES = frozenset({"abc", "enum", "typing", "collections.abc", "numbers", "contextlib"})  # written in Python
 FOLLOWED = (Symbol, SymbolArray)
 GENERATORS = (TracedRng, np.random.Generator, np.random.RandomState, random.Random)  # whose states are looked at
 _ITERABLES: tuple[Any, ...] = ((), [], {}, set(), "", b"", range(0), range(2**70), *map(dict.values, ({},)), {}.items())
@@ -72,6 +75,8 @@ def is_plain(value: Any) -> bool:
         return any(issubclass(type(one), Symbol) for one in items) and all(map(is_plain, items))
     if kind in (np.ndarray, np.void) or issubclass(kind, np.dtype):
         return is_plain_type(value if issubclass(kind, np.dtype) else value.dtype)
+    if kind is collections.defaultdict and not isinstance(value.default_factory, type | None):
+        return False  # its text has that of the function
     if kind in CONTAINERS:
         return all(map(is_plain, value.items() if hasattr(kind, "items") else value))
     if issubclass(kind, type):
@@ -84,8 +89,9 @@ def is_plain(value: Any) -> bool:
 def is_plain_type(dtype: Any) -> bool:
     """Tell whether arrays of a type hold numbers and texts, and no bytes that nobody wrote."""
     if dtype.fields is not None:
-        parts = [part for part, *_ in dtype.fields.values()]
-        return sum(part.itemsize for part in parts) == dtype.itemsize and all(map(is_plain_type, parts))
+        parts = [(part, range(offset, offset + part.itemsize)) for part, offset, *_ in dtype.fields.values()]
+        is_full = len(set[int]().union(*(places for _, places in parts))) == dtype.itemsize
+        return is_full and all(is_plain_type(part) for part, _ in parts)
     return dtype.type in NUMBERS or dtype.kind in "US"
 
 
@@ -99,6 +105,12 @@ def is_own_class(kind: type) -> bool:
     return _OWN[kind]
 
 
+def calls_nothing(kind: type) -> bool:
+    """Tell whether an own class adds to classes that hold values, and has no compiled code that reads or calls."""
+    mro = type.__dict__["__mro__"].__get__(kind)
+    return all(is_own_class(one) or one in BASES or one.__module__ in OF_BASES for one in mro)
+
+
 def is_followed(value: Any) -> bool:
     """Tell whether a value is a function of instrumented code."""
     inner = value.__func__ if type(value) is types.MethodType else value
@@ -110,7 +122,7 @@ def is_shown(value: Any) -> bool:
     kind = type(value)
     if is_plain(value) or issubclass(kind, type):
         return True
-    if kind in CONTAINERS:
+    if kind in CONTAINERS - {collections.defaultdict}:
         return all(map(is_shown, value.items() if hasattr(kind, "items") else value))
     if issubclass(kind, BaseException):
         return all(map(is_shown, value.args)) and "0x" not in str(value.args)
@@ -118,7 +130,7 @@ def is_shown(value: Any) -> bool:
         return is_shown(value.value)
     if not is_own_class(kind):
         return False
-    if dataclasses.is_dataclass(kind):
+    if dataclasses.is_dataclass(kind) and type(kind.__repr__) is types.FunctionType:
         return all(is_shown(getattr(value, one.name, None)) for one in dataclasses.fields(kind))
     return all(map(is_shown, tuple.__iter__(value))) if issubclass(kind, tuple) else is_followed(kind.__repr__)
 

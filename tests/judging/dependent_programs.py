@@ -19,6 +19,7 @@ import enum
 import fractions  # noqa: F401
 import functools
 import gc
+import io
 import itertools
 import json
 import operator
@@ -1058,6 +1059,31 @@ class Level(enum.IntEnum):
     __str__ = object.__repr__
 
 
+class Kind(type):
+    pass
+
+
+class TextOfAKind(str, metaclass=Kind):
+    pass
+
+
+class SetOfAKind(set, metaclass=Kind):
+    pass
+
+
+def an_own_class_of(kind):
+    return type(f"Own{kind.__name__}", (kind,), {"__module__": __name__})
+
+
+PARTIAL, MAP, VECTORIZE, FILES = map(an_own_class_of, (functools.partial, map, np.vectorize, io.FileIO))
+OVERLAPPING = np.dtype({"names": ["a", "b", "c"], "formats": ["<i4"] * 3, "offsets": [0, 0, 8], "itemsize": 12})
+
+
+@dataclasses.dataclass(repr=False)
+class Unshown:
+    bit: int = 0
+
+
 class Others:
     def first(self, keys):
         return first_of_others(keys)
@@ -1185,6 +1211,20 @@ OUTSIDE = {
     "address_of_an_own_exception": lambda: ends(repr(OWN_ERROR)),
     "address_of_a_member": lambda: ends(f"{Level.HIGH!s}"),
     "address_of_a_member_in_an_array": lambda: ends(np.full(1, Level.HIGH, TYPE)[0]),
+    "memory_where_out_is_none": lambda: np.sqrt(np.ones(9), out=None, where=np.zeros(9, bool))[3] == 7.25,
+    "memory_beside_fields_that_overlap": lambda: np.array([(1, 1, 1)], OVERLAPPING).tobytes()[4] == 77,
+    "address_by_a_cache": lambda: next(map(functools.cache(id), [object()])) % EVERY == 0,
+    "address_by_a_class_that_is_made": lambda: (
+        type("Made", (), {"__getitem__": id, "__module__": __name__})()[object()] % EVERY == 0
+    ),
+    "address_by_a_text_of_an_own_kind": lambda: ends(TextOfAKind(object())),
+    "order_of_a_set_of_an_own_kind": lambda: next(iter(SetOfAKind(map(str, range(EVERY))))) == "7",
+    "address_by_an_own_partial_function": lambda: PARTIAL(id)(object()) % EVERY == 0,
+    "address_by_an_own_map": lambda: next(MAP(id, [object()])) % EVERY == 0,
+    "address_by_an_own_function_of_numpys": lambda: VECTORIZE(id)(5) % EVERY == 0,
+    "file_by_an_own_class": lambda: next(iter(FILES(os.devnull)), b"7") == b"",
+    "address_of_a_record": lambda: ends(str(Unshown())),
+    "address_of_a_default": lambda: ends(str(collections.defaultdict(lambda: 0))[:-5]),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 

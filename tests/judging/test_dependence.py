@@ -320,6 +320,16 @@ def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
 
 
+def by_members(x, rng):
+    kept = collections.defaultdict(list)
+    kept[0].append(x if rng.random() < 0.75 else 1 - x)
+    return [kept, str(kept), int(max(Mode)), *map(int, map(Mode, sorted(Mode)))]
+
+
+def test_classes_that_are_gone_through_and_defaults_stay_what_they_are():
+    assert dpaudit.certify(by_members, "eps=1.1", [(0, 1)]).verdict == "kept"
+
+
 def by_an_argument(x, rng):
     return x + rng.laplace() + (100.0 * x if len(sys.argv) < 0 else 0.0)  # never, which no code shows
 
