@@ -39,7 +39,8 @@ def _generated(kind: type) -> tuple[types.CodeType, ...]:
         again = dataclasses.make_dataclass(kind.__name__, fields, namespace=hook, **options)
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         again = collections.namedtuple(kind.__name__, kind._fields)  # type: ignore[misc, no-redef]
-    parts = (getattr(one, "__func__", one) for one in (vars(again).values() if again is not None else ()))
+    parts = [getattr(one, "__func__", one) for one in (vars(again).values() if again is not None else ())]
+    parts += [one.__wrapped__ for one in parts if hasattr(one, "__wrapped__")]  # a text, which may hold itself
     return tuple(one.__code__ for one in parts if isinstance(one, types.FunctionType))
 
 

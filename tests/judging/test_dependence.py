@@ -48,6 +48,7 @@ def settings_of_the_process():
     dependent_programs.FILE.unlink(missing_ok=True)
     for owner in (builtins, string):
         vars(owner).pop("calls", None)
+        vars(owner).pop("of_pythons", None)
     while dependent_programs.CHANGED:
         table, key, before = dependent_programs.CHANGED.pop()
         if before is None:
@@ -294,6 +295,11 @@ class Answer:
         return f"{self.bit}"
 
 
+@dataclasses.dataclass
+class Read:
+    bit: int
+
+
 class Asked(Answer):
     def __init__(self, bit):
         super().__init__(bit)
@@ -306,7 +312,7 @@ def by_texts_and_records(x, rng):
     if dependent_programs.LOST is None or answer.bit not in known or answer.bit in {"a", "b"}:
         raise ValueError(f"{answer}")
     kept = json.dumps(dataclasses.asdict(answer))
-    return [kept, "%s of %d" % (answer.log[0], len(known)), "".join(map(str, sorted(known)))]  # noqa: UP031
+    return [kept, str(Read(answer.bit)), "%s of %d" % (answer.log[0], len(known)), "".join(map(str, sorted(known)))]  # noqa: UP031
 
 
 @pytest.mark.parametrize(
