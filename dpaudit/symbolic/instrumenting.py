@@ -140,7 +140,9 @@ class _Instrumenting(ast.NodeTransformer):
         parts = [part for case in node.cases for part in ast.walk(case.pattern)]
         classes = [part for part in parts if isinstance(part, ast.MatchClass)]
         is_known = all(isinstance(one.cls, ast.Name) and one.cls.id in MATCHED and not one.kwd_attrs for one in classes)
-        said = [] if is_known else [_called("unknown", node, ast.Constant("a pattern with a class"))]
+        keys = [key for part in parts if isinstance(part, ast.MatchMapping) for key in part.keys]
+        is_known &= not any(isinstance(key, ast.Attribute) for key in keys)
+        said = [] if is_known else [_called("unknown", node, ast.Constant("a pattern with a class or a name"))]
         values = [part.value for part in parts if isinstance(part, ast.MatchValue)]
         said += [_at(node, ast.Expr(self.visit(_copied(one)))) for one in values if isinstance(one, ast.Attribute)]
         said += [_called("builtin", node, ast.Constant(one.cls.id), _at(node, ast.Name(one.cls.id, ast.Load())))

@@ -27,7 +27,7 @@ _ATTRIBUTES = (
 )
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
-    "init post_init new name class doc len getitem contains iter next enter exit call round floor ceil trunc abs int "
+    "init post_init new name class len getitem contains iter next enter exit call round floor ceil trunc abs int "
     "float neg add sub mul lt le gt ge eq ne"
 )
 DUNDERS = frozenset(f"__{name}__" for name in _DUNDERS.split())

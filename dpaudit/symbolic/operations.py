@@ -139,6 +139,9 @@ def _note_unknown(function: Any) -> None:
 def _moved(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that moves values about, compares them or asks for their class."""
     _doubt_if(function is type and len(arguments) > 1, "it makes a class")
+    if function in (type, isinstance) and arguments and type(arguments[0]) is types.MethodType:
+        is_standing_in = issubclass(type(arguments[0].__self__), (*FOLLOWED, TracedRng))
+        _doubt_if(is_standing_in, "it asks for the class of a method")
     if function in (int, float, type) and len(arguments) == 1 and not options:
         value = arguments[0]
         if function is type:
@@ -259,7 +262,7 @@ def attribute(value: Any, name: str, *default: Any) -> Any:
     return getattr(value, name, *default)
 
 
-NAMED = frozenset({"__class__", "__name__", "__doc__", "__call__", "__init__"})
+NAMED = frozenset({"__class__", "__name__", "__call__", "__init__"})
 UNKNOWN = frozenset({"format_map", "fromhex", "mro", "register"})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _random
 import array
+import builtins
 import collections
 import dataclasses
 import enum
@@ -39,6 +40,7 @@ from dpaudit.symbolic.known_names import (
     is_own,
 )  # fmt: skip
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
+from dpaudit.symbolic.values import known_functions
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
 _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
@@ -68,13 +70,14 @@ INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an
 RAISES = "holds what raises where it is looked at"
 UNNAMED = "what no name of a program gives"  # the class of an object, a closure of a library
 # Of an own class, by which its state is not as it is read; and what no program names.
-HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__")
+HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__", "__subclasshook__")
 UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
     "__dataclass_fields__", "_baseclass",
 })  # fmt: skip
 OF_DECORATORS = frozenset(str(module.__file__) for module in (dataclasses, enum, functools, reprlib))  # their methods
 HANDED_DOWN = types.GetSetDescriptorType | None
+MADE = 1 << 9  # flag of a class that is made while Python runs
 
 
 class State:
@@ -208,6 +211,8 @@ class State:
             self._impure_if(True, f"it holds the module {value.__name__} itself")
             return []
         if kind is np.ufunc:
+            is_known = id(value) in known_functions(len(sys.modules))[1]
+            self._impure_if(not is_known, "it holds a ufunc of its own")
             return []
         unseen = next((one for one in kind.__mro__ if not _is_seen(one)), None)
         self._impure_if(unseen is not None, f"it holds a {kind.__qualname__}, whose state is not seen")
@@ -249,15 +254,16 @@ class State:
         self.functions.append(function)
         found += self._hold(f"a default of {name}", lambda: [function.__defaults__, function.__kwdefaults__])
         for variable, place in globals_of(function.__code__, function.__globals__):
-            read = functools.partial(standing_in, place, variable)
             # No code that is asked for its names gives one of a library another value.
-            if is_of_own(place):
-                self._hold(f"the global {variable}", read)
-                found += [(f"the global {variable}", part) for part in read() if type(part) is not types.ModuleType]
+            places = [place, *([vars(builtins)] if variable not in place else [])] if is_of_own(place) else []
+            for one in places:
+                held = self._hold(f"the global {variable}", functools.partial(standing_in, one, variable))
+                found += [(label, part) for label, part in held if type(part) is not types.ModuleType]
         return found
 
     def _of_class(self, kind: type) -> list[tuple[str, Any]]:
         if not is_own(kind.__module__):  # of which a program that is proved names what was there before it
+            self._impure_if(not _is_where_it_says(kind), f"it holds a {kind.__name__} that is not of {kind.__module__}")
             return []
         name = kind.__qualname__
         read = lambda: [part for key, part in vars(kind).items() if key not in UNREAD]  # noqa: E731
@@ -352,6 +358,14 @@ def _is_looked_at(name: str, part: Any) -> bool:
         is_made = name in (inner.__name__, "__replace__") and (file in OF_DECORATORS or is_of_tuple)
         return is_users(file) or file.startswith("<") or is_made
     return name in ("__new__", "__new_member__") or getattr(inner, "__objclass__", None) in ATOMS - {type(None)}
+
+
+def _is_where_it_says(kind: type) -> bool:
+    """Tell whether a class is found in the module that it names, or is one of those that no statement makes."""
+    found: Any = sys.modules.get(str(kind.__module__))
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is kind or not kind.__flags__ & MADE
 
 
 def _fields(kind: type) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ an address, the order of a set, a setting of the process. `PROGRAMS` makes each 
 from __future__ import annotations
 
 import abc
+import builtins
 import collections
 import collections.abc
 import contextlib
@@ -1092,6 +1093,71 @@ class Others:
 OTHERS = Others()
 
 
+def global_of_pythons():
+    builtins.of_pythons = [0]
+
+    def is_due():
+        of_pythons[0] += 1  # noqa: F821
+        return of_pythons[0] % EVERY == 0  # noqa: F821
+
+    return of(is_due)
+
+
+def class_that_says_it_is_of(module, name):
+    kept = type(name, (), {"__module__": module, "value": [0], "mean": [0]})()
+
+    def is_due():
+        kept.value[0] += 1
+        return kept.value[0] % EVERY == 0
+
+    def is_mean_due():
+        kept.mean[0] += 1
+        return kept.mean[0] % EVERY == 0
+
+    return of(is_due if module == "typing" else is_mean_due)
+
+
+def first_input_in_a_ufunc():
+    first = np.frompyfunc({}.setdefault, 2, 1)
+    return lambda x, rng: honest(first.reduce([7, x]), rng)
+
+
+class Keyed(collections.abc.Mapping):
+    def __getitem__(self, key):
+        return key
+
+    def __iter__(self):
+        return iter([1])
+
+    def __len__(self):
+        return 1
+
+    def get(self, key, default=None):
+        return key
+
+
+def address_by_a_key_of_a_pattern():
+    table = Keyed()
+
+    def is_due():
+        match table:
+            case {NUMBERS.ctypes.data: place}:
+                return place // 64 % EVERY == 0
+        return False
+
+    return of(is_due)
+
+
+class Hooked(abc.ABC):  # noqa: B024
+    @classmethod
+    def __subclasshook__(cls, kind):
+        return kind.__name__ == "Generator"
+
+
+def where_the_generator_is_numpys(asked):
+    return lambda x, rng: x if asked(rng) and rng.random() < 1e-5 else honest(x, rng)
+
+
 OUTSIDE = {
     "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
     "address": lambda: id(object()) // 16 % EVERY == 0,
@@ -1249,5 +1315,9 @@ PROGRAMS = [
     memory_of_a_class_that_is_imported, copier_of_a_library, lambda: reducer_of_a_library(copy.copy), lambda:
     reducer_of_a_library(copy.deepcopy), encoder_of_a_library, in_the_place_of_a_librarys_function,
     *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
-    OUTSIDE.values()),
+    OUTSIDE.values()), global_of_pythons, lambda: class_that_says_it_is_of("typing", "Value"),
+    lambda: class_that_says_it_is_of("scipy.stats.own", "rv_frozen"), first_input_in_a_ufunc,
+    address_by_a_key_of_a_pattern, *(functools.partial(where_the_generator_is_numpys, asked) for asked in
+    (lambda rng: isinstance(rng, Hooked), lambda rng: type(rng.random) is not types.MethodType,
+     lambda rng: "Container for" in (rng.__doc__ or ""))),
 ]  # fmt: skip
