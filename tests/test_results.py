@@ -31,6 +31,7 @@ from dpaudit.results.model import (
     to_json,
     write_whole,
 )
+from dpaudit.results.saving import check_file
 
 # Any Unicode text, lone surrogates included: names come from programs, files and hostile people. "inf" is a name too.
 # A high surrogate next to a low one is one character to JSON, so two lone ones never stand together here.
@@ -391,6 +392,15 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path):
         write_whole(tmp_path / "file" / "audit.json", "new")
     with pytest.raises(UsageError, match="output must be a writable place"):
         write_whole(tmp_path, "new")
+
+
+def test_a_pipe_or_a_device_is_refused_and_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"output must be a writable place, got '.*pipe' \(no regular file\)"):
+        write_whole(tmp_path / "pipe", "new")
+    with pytest.raises(UsageError, match=r"out must be a file that can be written, got '.*pipe'"):
+        check_file("out", tmp_path / "pipe")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
 
 
 def test_folders_are_made_and_the_file_is_readable_by_others(tmp_path):

@@ -35,12 +35,15 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     is there already keeps its mode, so that whoever opens it to others does so once.
 
     `UsageError` if nothing can be written at this place, which the caller can know: no permission, or something in the
-    way. `OutputError` if it cannot be written to its end, as on a full disk. What was there before stays.
+    way, such as a folder or a device. `OutputError` if it cannot be written to its end, as on a full disk. What was
+    there before stays.
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = ""
     try:
+        if target.exists() and not target.is_file():  # a device or a pipe would be replaced
+            raise FileExistsError(errno.EEXIST, "no regular file")
         missing = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         NEW_FOLDERS.extend(missing[-1:])
@@ -102,7 +105,7 @@ def check_file(argument: str, given: str | Path) -> None:
     """`UsageError` if no file of this name can be written."""
     path = Path(given)
     try:
-        is_file = bool(str(given)) and bool(path.name) and not path.is_dir()
+        is_file = bool(str(given)) and bool(path.name) and (path.is_file() or not path.exists())
     except (OSError, ValueError) as error:  # a name that is too long, or has a null character
         said = getattr(error, "strerror", None) or error
         raise UsageError(f"{argument} must be a file that can be written, got {str(given)!r:.200} ({said}).") from error
