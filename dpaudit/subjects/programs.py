@@ -489,4 +489,4 @@ class _Program:
 
     def _stderr(self) -> str:
         text = self.errors.decode("utf-8", "replace").strip()
-        return f" The last of its stderr: {text}" if text else ""
+        return f" The last of its stderr: {text.rstrip('.')}." if text else ""

@@ -204,14 +204,17 @@ def test_a_death_that_depends_on_the_input_is_found_and_one_that_does_not_is_an_
         ("def answer(r): return {'id': 1, 'hex': ['1.5', '0x1p0']}", "got '1.5' for a float in hexadecimal form"),
         ("def answer(r): return {'id': 1, 'error': 'no'}", "an error must be an object with a kind, got 'no'"),
         ("def answer(r): return '{}' + chr(10) + '{}'", "each request has one line for an answer, got more: b'{}"),
-        ("def answer(r):\n    print('lost', file=sys.stderr)\n    return 'x'", "The last of its stderr: lost"),
+        ("def answer(r):\n    print('lost', file=sys.stderr)\n    return 'x'", r"The last of its stderr: lost\."),
         ("HELLO['protocol'] = 2", "it must greet with protocol 1, got"),
         ("HELLO['batch'] = 0", "batch must be a positive integer, got 0"),
         ("HELLO['numbers'] = 'float'", "numbers must be json or double, got 'float'"),
         ("HELLO['seeds'] = 1", "seeds must be true or false, got 1"),
         ("HELLO['claim'] = 1", "claim must be a text, got 1"),
         ("HELLO['pairs'] = [1]", "pairs must be a list of"),
-        ("sys.exit('no licence')", r"ended without an answer \(exit status 1\). The last of its stderr: no licence"),
+        (
+            "sys.exit('no licence')",
+            r"ended without an answer \(exit status 1\). The last of its stderr: no licence\. It must",
+        ),
     ],
 )
 def test_a_broken_program_is_told_what_is_wrong_and_is_ended(program, code, words):
