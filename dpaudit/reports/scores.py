@@ -83,7 +83,7 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
     lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    first = (Paragraph(headline(result)), answers(scores_dossier(result)))
+    first = (Paragraph(headline(result)), answers(scores_dossier(result, "these scores")))
     return [*first, Facts(tuple(facts(result))), *map(Paragraph, lines)]
 
 
