@@ -41,7 +41,7 @@ from dpaudit.pytest_plugin.texts import (
     floating_point_text,
     notes_text,
     replay_line,
-    share_sentence,
+    share_text,
     weakness_text,
     witness_text,
 )
@@ -305,15 +305,13 @@ class _Call:
             self._report("violated")
         unknown = known.unknown_text([pair.id for pair in self.pairs]) if known is not None else ""
         text = failure_text(result, self._line(result.seed)) + (f"\n  known    {unknown}" if unknown else "")
-        text += f"\n  share    {share_sentence(result.confidence, self.plan, self.spent.confidence)}"
-        pytest.fail(text, pytrace=False)
+        pytest.fail(f"{text}\n{share_text(result.confidence, self.plan, self.spent.confidence)}", pytrace=False)
 
     def _fail_again(self) -> None:
         __tracebackhide__ = True
         assert self.confirmed is not None
         text = confirmed_text(self.confirmed, self.subject.name, self._line(None))
-        share = share_sentence(self.confirmed.confidence, self.plan, 0.0)
-        pytest.fail(f"{text}\n  share    {share}", pytrace=False)
+        pytest.fail(f"{text}\n{share_text(self.confirmed.confidence, self.plan, 0.0)}", pytrace=False)
 
     def _check_repeated(self, result: AuditResult) -> None:
         """Refuse a second look: a rerun that had the same share must have found the same."""

@@ -48,19 +48,23 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     return "\n".join([*lines, *notes, f"  replay   {replay_line}"])
 
 
-def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
-    """Source of the confidence of a failure, in one sentence; `stated` is that of the call, 0 for none."""
+def share_text(confidence: float, plan: Plan, stated: float) -> str:
+    """Source of the confidence of a failure, in one row of facts; `stated` is that of the call, 0 for none."""
+    from dpaudit.reports import terminal
+    from dpaudit.reports.document import Facts
+
     own, left = wording.sure_text(confidence), wording.rate_text(1.0 - confidence)
-    if stated:
-        return f"The test states {own} for this call, {left} out of the session's error rate."
     of_session = plan.settings.confidence
     session, alarms = wording.sure_text(of_session), wording.rate_text(1.0 - of_session)
     tests = plan.tests + len(plan.lists)
     split = "the calls of its one test" if tests == 1 else f"its {tests:,} tests and their calls"
-    return (
+    text = (
         f"The session's {session} leave {alarms} for false alarms, split over {split}: "
         f"this one may use {left}, so its confidence is {own}."
     )
+    if stated:
+        text = f"The test states {own} for this call, {left} out of the session's error rate."
+    return terminal.plain([Facts((("share", text),))])
 
 
 def notes_text(result: AuditResult) -> str:

@@ -254,7 +254,7 @@ def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write, repl
     again = pytester.runpytest(*line.removeprefix("replay pytest ").replace("'", "").split())
     # One session has five tests, and the other one: the words on the share differ, and not the share.
     failure, same = (
-        [text.rpartition("this one may use")[2] for text in one.outlines if text.startswith("  ")]
+        re.sub("split over.*this one", "", " ".join(text.strip() for text in one.outlines if text.startswith("  ")))
         for one in (first, again)
     )
     assert failure == same
@@ -326,3 +326,9 @@ def test_a_pair_of_an_input_with_itself_asks_for_another_pair_not_for_more_sampl
     write("def test_it(dp_audit): dp_audit(sound, 'eps=1', [(0.0, 0.0)], samples=300, floating_point=False)")
     shown = pytester.runpytest().stdout.str()
     assert "A pair of two different inputs would settle it." in shown and "Take more samples" not in shown
+
+
+def test_each_row_of_a_failure_is_as_wide_as_a_terminal(pytester, write):
+    write("    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
+    rows = [line for line in pytester.runpytest().outlines if line.startswith("  ")]
+    assert any(row.startswith("  share") for row in rows) and max(map(len, rows)) <= 80
