@@ -33,6 +33,7 @@ PLAIN = frozenset(_PLAIN.split())
 SCOPES = (
     ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 )  # fmt: skip
+OF_FRAMES = frozenset({"locals", "globals", "vars", "dir", "eval", "exec"})  # which ask for the frame of the call
 MATCHED = frozenset({"int", "float", "str", "bool", "tuple", "list", "dict"})  # classes of patterns
 
 
@@ -67,13 +68,16 @@ class _Instrumenting(ast.NodeTransformer):
     # Statements.
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        ends = [one for one in _of_scope(node) if isinstance(one, ast.With | ast.Try)]
+        is_late = any(isinstance(part, ast.Yield | ast.YieldFrom) for one in ends for part in _of_scope(one))
         decorators = [(one, self.visit(one)) for one in node.decorator_list]
         node.decorator_list = [
             _operation("decorating", old, one) if self.is_in_function else one for old, one in decorators
         ]
         before, self.is_in_function = self.is_in_function, True
         node.args = self.visit(node.args)
-        node.body = self._all(node.body)
+        said = [_called("unknown", node, ast.Constant("a generator with a statement that may end later"))] * is_late
+        node.body = [*said, *self._all(node.body)]
         self.is_in_function = before
         return node  # annotations stay as they are
 
@@ -160,7 +164,10 @@ class _Instrumenting(ast.NodeTransformer):
         if is_super:  # which asks for the frame
             name = _at(node, ast.Name("super", ast.Load()))
             return _operation("builtin", node, ast.Constant("super"), name, node)
+        is_of_frame = isinstance(node.func, ast.Name) and node.func.id in OF_FRAMES
         self.generic_visit(node)
+        if is_of_frame:
+            return _operation("unknown", node, ast.Constant("a call that asks for its frame"), node)
         return _at(
             node,
             ast.Call(_at(node.func, ast.Name(f"{PREFIX}call", ast.Load())), [node.func, *node.args], node.keywords),
@@ -249,6 +256,12 @@ class _Instrumenting(ast.NodeTransformer):
     def _mangled(self, name: str) -> str:
         owner = self.classes[-1].lstrip("_") if self.classes else ""
         return f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") else name
+
+
+def _of_scope(node: ast.AST) -> Iterator[ast.AST]:
+    for one in ast.iter_child_nodes(node):
+        yield one
+        yield from () if isinstance(one, SCOPES) else _of_scope(one)
 
 
 def _at(place: Any, node: Any) -> Any:

@@ -392,7 +392,6 @@ def managing(manager: Any) -> Any:
     """A context manager."""
     kind = type(manager)
     is_known = is_own_class(kind) or kind in (np.errstate, contextlib.suppress)
-    is_known |= kind is contextlib._GeneratorContextManager and is_followed(manager.func)
     _doubt_if(not is_known, f"it enters a {kind.__name__}")
     return _Managed(manager) if hasattr(kind, "__enter__") and hasattr(kind, "__exit__") else manager
 

@@ -70,7 +70,10 @@ INPUT, COPIED, HELD = "what is given", "an input of which calls get copies", "an
 RAISES = "holds what raises where it is looked at"
 UNNAMED = "what no name of a program gives"  # the class of an object, a closure of a library
 # Of an own class, by which its state is not as it is read; and what no program names.
-HOOKS = ("__del__", "__getattribute__", "__dict__", "__class__", "__subclasshook__")
+HOOKS = (
+    "__del__", "__getattribute__", "__dict__", "__class__", "__subclasshook__", "__array_interface__",
+    "__array_struct__",
+)  # fmt: skip
 UNREAD = frozenset({
     "__dict__", "__weakref__", "_abc_impl", "__abstractmethods__", "__slotnames__", "__annotations__",
     "__dataclass_fields__", "_baseclass",
@@ -227,6 +230,11 @@ class State:
             self._hold(name, lambda: [plain.tobytes(), str((value.shape, value.dtype, value.strides)), value.flags.num])
             self._impure_if(kind is np.void and plain.dtype.hasobject, "it holds objects in a record")
             return [(name, part) for part in (plain.dtype, *(plain.ravel().tolist() if plain.dtype.hasobject else ()))]
+        if issubclass(kind, collections.defaultdict):  # called by an index, where no call is looked at
+            make = vars(collections.defaultdict)["default_factory"].__get__(value)
+            is_known = make is None or type(make) is types.FunctionType
+            is_known |= id(make) in known_functions(len(sys.modules))[0]
+            self._impure_if(not is_known, "it holds a dictionary whose default is no function of its own")
         if issubclass(kind, dict):  # an ordered one has an order of its own
             keys = collections.OrderedDict.keys if issubclass(kind, collections.OrderedDict) else dict.keys
             return self._hold(name, lambda: [*keys(value), *dict.values(value)])
@@ -280,6 +288,7 @@ class State:
         kinds, label = type(value).__mro__, f"an attribute of {type(value).__qualname__}"
         found, own = [], getattr(value, "__dict__", None)
         if type(own) is dict:
+            self._impure_if(any(hook in own for hook in HOOKS), f"it holds a {type(value).__qualname__} with a hook")
             parts = [(key, part) for one in kinds for key, part in vars(one).items()]
             cached = {key: part.func for key, part in parts if isinstance(part, functools.cached_property)}
             self._cached += [(label, own, key) for key in cached]

@@ -1117,6 +1117,35 @@ def class_that_says_it_is_of(module, name):
     return of(is_due if module == "typing" else is_mean_due)
 
 
+def ends_late(ended):
+    try:
+        yield
+    finally:
+        ended.append(1)
+
+
+def is_collected():
+    ended = []
+    ring = [ends_late(ended)]
+    next(ring[0])
+    ring.append(ring)
+    del ring
+    return len([[number] for number in range(EVERY)]) and bool(ended)
+
+
+CLOCK_BY_DEFAULT = collections.defaultdict(time.time)
+
+
+def clock_by_default_of_a_dictionary():
+    found = CLOCK_BY_DEFAULT[0]
+    del CLOCK_BY_DEFAULT[0]
+    return found % EVERY < 1
+
+
+class Memory:
+    __array_interface__ = NUMBERS.__array_interface__
+
+
 def first_input_in_a_ufunc():
     first = np.frompyfunc({}.setdefault, 2, 1)
     return lambda x, rng: honest(first.reduce([7, x]), rng)
@@ -1291,6 +1320,9 @@ OUTSIDE = {
     "file_by_an_own_class": lambda: next(iter(FILES(os.devnull)), b"7") == b"",
     "address_of_a_record": lambda: ends(str(Unshown())),
     "address_of_a_default": lambda: ends(str(collections.defaultdict(lambda: 0))[:-5]),
+    "time_of_a_collection": is_collected,
+    "clock_by_the_default_of_a_dictionary": clock_by_default_of_a_dictionary,
+    "memory_by_an_interface": lambda: (np.zeros(1) + Memory())[0] == 7.25,
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 

@@ -326,6 +326,15 @@ def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=20.0).verdict == "kept"
 
 
+def by_its_frame(x, rng):
+    own = [locals()["x"], eval("x"), globals()["SCALES"]["count"] - 2.0]
+    return sum(own[1:]) if rng.random() < 0.75 else 1 - own[0]
+
+
+def test_what_asks_for_a_frame_gets_that_of_the_program_and_proves_nothing():
+    assert "it has a call that asks for its frame" in dpaudit.certify(by_its_frame, "eps=1.1", [(0, 1)]).pairs[0].reason
+
+
 def by_members(x, rng):
     kept = collections.defaultdict(list)
     kept[0].append(x if rng.random() < 0.75 else 1 - x)
