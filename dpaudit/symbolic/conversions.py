@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpaudit.symbolic.operations import INSTRUMENTED, OPERATIONS, instrument
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
+ALONE = threading.RLock()
 ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
@@ -44,21 +46,25 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 
 @contextlib.contextmanager
 def kept_by_conversions(depends: Dependence) -> Iterator[None]:
-    """While this goes on, the functions of a program are instrumented; then they have their own code again."""
-    vars(builtins).update(OPERATIONS)  # they stay there: a generator of the program's may go on later
-    before, handlers = len(INSTRUMENTED), signal_handlers()
-    WATCHING.append(depends.state.look_at_process)
-    try:
-        for name in ARRAYS:
-            setattr(np, name, keeping_symbols(name))
-        for function in depends.functions:
-            if function.__code__ not in handlers:  # which are known by their codes
-                instrument(function)
-        yield
-    finally:
-        WATCHING.remove(depends.state.look_at_process)
-        for name, function in ARRAYS.items():
-            setattr(np, name, function)
-        for function, code in INSTRUMENTED[before:]:
-            function.__code__ = code
-        del INSTRUMENTED[before:]
+    """While this goes on, the functions of a program are instrumented; then they have their own code again.
+
+    Codes, numpy's functions and doubts are of the process: another thread waits.
+    """
+    with ALONE:
+        vars(builtins).update(OPERATIONS)  # they stay there: a generator of the program's may go on later
+        before, handlers = len(INSTRUMENTED), signal_handlers()
+        WATCHING.append(depends.state.look_at_process)
+        try:
+            for name in ARRAYS:
+                setattr(np, name, keeping_symbols(name))
+            for function in depends.functions:
+                if function.__code__ not in handlers:  # which are known by their codes
+                    instrument(function)
+            yield
+        finally:
+            WATCHING.remove(depends.state.look_at_process)
+            for name, function in ARRAYS.items():
+                setattr(np, name, function)
+            for function, code in INSTRUMENTED[before:]:
+                function.__code__ = code
+            del INSTRUMENTED[before:]

@@ -77,7 +77,8 @@ class _Instrumenting(ast.NodeTransformer):
         before, self.is_in_function = self.is_in_function, True
         node.args = self.visit(node.args)
         said = [_called("unknown", node, ast.Constant("a generator with a statement that may end later"))] * is_late
-        node.body = [*said, *self._all(node.body)]
+        first = 0 if ast.get_docstring(node) is None else 1
+        node.body = [*node.body[:first], *said, *self._all(node.body[first:])]
         self.is_in_function = before
         return node  # annotations stay as they are
 

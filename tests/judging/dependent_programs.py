@@ -1076,6 +1076,7 @@ def an_own_class_of(kind):
     return type(f"Own{kind.__name__}", (kind,), {"__module__": __name__})
 
 
+NOTHING = os.devnull
 PARTIAL, MAP, VECTORIZE, FILES = map(an_own_class_of, (functools.partial, map, np.vectorize, io.FileIO))
 OVERLAPPING = np.dtype({"names": ["a", "b", "c"], "formats": ["<i4"] * 3, "offsets": [0, 0, 8], "itemsize": 12})
 
@@ -1317,7 +1318,7 @@ OUTSIDE = {
     "address_by_an_own_partial_function": lambda: PARTIAL(id)(object()) % EVERY == 0,
     "address_by_an_own_map": lambda: next(MAP(id, [object()])) % EVERY == 0,
     "address_by_an_own_function_of_numpys": lambda: VECTORIZE(id)(5) % EVERY == 0,
-    "file_by_an_own_class": lambda: next(iter(FILES(os.devnull)), b"7") == b"",
+    "file_by_an_own_class": lambda: next(iter(FILES(NOTHING)), b"") == b"7",
     "address_of_a_record": lambda: ends(str(Unshown())),
     "address_of_a_default": lambda: ends(str(collections.defaultdict(lambda: 0))[:-5]),
     "time_of_a_collection": is_collected,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import concurrent.futures
 import dataclasses
 import decimal
 import enum
@@ -333,6 +334,29 @@ def by_its_frame(x, rng):
 
 def test_what_asks_for_a_frame_gets_that_of_the_program_and_proves_nothing():
     assert "it has a call that asks for its frame" in dpaudit.certify(by_its_frame, "eps=1.1", [(0, 1)]).pairs[0].reason
+
+
+def test_certificates_in_threads_leave_each_others_programs_as_they_are():
+    code = says_it.__code__
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: dpaudit.certify(says_it, "eps=1.1", [(0, 1)]).verdict, range(15)))
+    assert found == ["kept"] * 15 and says_it.__code__ is code
+
+
+def text_at_the_begin():
+    def numbers():
+        "Text."
+        try:
+            yield 1
+        finally:
+            pass
+
+    return numbers.__doc__
+
+
+def test_a_text_at_the_begin_of_a_generator_stays_there():
+    with kept_by_conversions(Dependence(text_at_the_begin)):
+        assert text_at_the_begin() == "Text."
 
 
 def by_members(x, rng):
