@@ -60,6 +60,7 @@ UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
 CALLABLES = (
     type, types.FunctionType, types.MethodType, np.ufunc, type(np.mean), functools.partial, *BOUND, *UNBOUND,
 )  # fmt: skip
+COMPARING = type(functools.cmp_to_key(operator.sub))
 BY_NAME = frozenset(map(id, (getattr, hasattr, setattr, delattr)))
 INSTRUMENTED: list[tuple[types.FunctionType, types.CodeType]] = []  # functions, with their own codes
 
@@ -122,7 +123,7 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
         return _method(function, owner, arguments, options)
     elif issubclass(kind, UNBOUND) and arguments:
         return _method(function.__get__(arguments[0]), arguments[0], arguments[1:], options)
-    elif kind is not operator.itemgetter and not (
+    elif kind not in (operator.itemgetter, COMPARING) and not (
         hasattr(function, "cache_info") and is_followed(function.__wrapped__)
     ):
         _note_unknown(function)
@@ -131,7 +132,7 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
 
 def _note_unknown(function: Any) -> None:
     doubt(f"it names {getattr(function, '__name__', type(function).__name__)}")
-    reason = next((said for one, said in READ if one == function), "")
+    reason = next((said for one, said in READ if type(one) is type(function) and one == function), "")
     if reason and RUNNING:
         RUNNING[-1].mark_unseen(reason)
 

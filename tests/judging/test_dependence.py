@@ -362,7 +362,8 @@ def test_a_text_at_the_begin_of_a_generator_stays_there():
 def by_members(x, rng):
     kept = collections.defaultdict(list)
     kept[0].append(x if rng.random() < 0.75 else 1 - x)
-    return [kept, str(kept), int(max(Mode)), *map(int, map(Mode, sorted(Mode)))]
+    compared = sorted([1, 0], key=functools.cmp_to_key(lambda a, b: a - b))
+    return [kept, str(kept), compared, int(max(Mode)), *map(int, map(Mode, sorted(Mode)))]
 
 
 def test_classes_that_are_gone_through_and_defaults_stay_what_they_are():
