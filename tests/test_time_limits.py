@@ -52,6 +52,9 @@ def test_a_plan_for_a_time_has_the_samples_that_fit_into_it(monkeypatch):
     jsonschema.validate(planned.to_dict(), SCHEMA)
     known = {power.event_mass: power.known for power in planned.budgets[0].powers}
     assert known[0.1] > 1.0
+    assert f"8 s are enough for {planned.samples:,} samples, not for 100,000." in " ".join(str(planned).split())
+    short = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], samples=1_000, seconds=0.05, event_masses=[0.1], seed=1)
+    assert "0.05 s are not enough for 10 samples, the fewest of an audit." in " ".join(str(short).split())
 
 
 def test_a_plan_that_fits_keeps_its_samples():

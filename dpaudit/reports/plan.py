@@ -47,7 +47,8 @@ def too_slow_text(plan: Plan) -> str:
     assert plan.samples_wanted is not None and plan.time_limit is not None
     run = number_text(plan.seconds / plan.runs if plan.runs else 0.0, DIGITS)
     limit = number_text(plan.time_limit, DIGITS)
-    return said("plan.too_slow", run=run, limit=limit, samples=plan.samples, wanted=plan.samples_wanted)
+    words = "plan.too_slow" if plan.seconds <= plan.time_limit else "plan.too_slow_for_any"
+    return said(words, run=run, limit=limit, samples=plan.samples, wanted=plan.samples_wanted)
 
 
 def share(name: str, text: str) -> float:
