@@ -72,6 +72,7 @@ def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_t
     assert status == 1 and "[]|[1]: definite." in output and "branches, on 16 of 16" in output
     sound = ("greybox", "code_under_audit.py:vector", "--claim", "eps=1", "--pairs", "[0,0],[1,1]", "--seed", 1)
     assert run(*sound)[0] == 0
+    assert run(*sound[:3], "eps=0.9", *sound[4:])[1].count("claimed 0.9") == 1
     status, output = run(*sound[:3], "eps=0.9", *sound[4:], "--format", "json")
     record = json.loads(output)
     assert status == 1 and record["details"]["pairs"][0]["implied_loss"] == 1.0 and record["details"]["seed"] == 1
