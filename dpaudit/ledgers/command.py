@@ -155,8 +155,8 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: st
             continue
         table = Table(title=ledger.paper, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         for name in ("claim", "kind", "verdict", "how", *([] if marks is None else ["tests"])):
-            is_number, is_whole = name == "tests", name in ("claim", "verdict")
-            table.add_column(name, justify="right" if is_number else "left", no_wrap=is_whole)
+            is_number, is_whole = name == "tests", name == "claim"
+            table.add_column(name, justify="right" if is_number else "left", no_wrap=is_whole, overflow="fold")
         for entry in entries:
             count = len({mark.node for mark in nodes.get(entry.id, [])})
             tests = [] if marks is None else [Text(str(count) if count else "none", "" if count else "bold red")]

@@ -36,6 +36,11 @@ def run(tmp_path, monkeypatch):
     return run
 
 
+def test_a_word_of_the_table_is_never_cut_off(run, tmp_path):
+    assert "\u2026" not in run("--out", "found").output
+    assert "\u2026" not in CliRunner(env={"COLUMNS": "60"}).invoke(main, ["claims"]).output
+
+
 @pytest.mark.parametrize("kind", ["no folder", "tests of something else", "no Python"])
 def test_in_a_folder_whose_tests_mark_no_claim_nothing_is_called_untested(run, tmp_path, kind):
     file = tmp_path / "tests" / "test_it.py"
