@@ -151,14 +151,14 @@ class Certificate(Saved):
 
     def summary(self) -> str:
         """The verdict in one or two sentences."""
-        count = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
+        count, inputs = _plural(len(self.pairs), "pair"), _plural(self.inputs, "input")
         if self.refusal:
             return f"Open: the mechanism cannot be traced: {self.refusal}"
         if self.verdict == "kept":
             noted = next((f" Note: {pair.id}: {pair.reason}" for pair in self.pairs if pair.reason), "")
             return (
                 f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
-                f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs), and held against "
+                f"exploring the mechanism's draws ({self.runs:,} runs on {inputs}), and held against "
                 f"{self.real_runs:,} runs with real numbers. It speaks of outputs, not of what is printed.{noted}"
             )
         pair = self.worst
@@ -199,14 +199,17 @@ def _excess(pair: CertifiedPair) -> float:
     return pair.value_lower - pair.claimed
 
 
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def loss_text(pair: CertifiedPair) -> str:
     """The loss of a pair in the parameter of its claim, and what is claimed, as a clause."""
     at_least = lower_text(pair.value_lower, 6) if not pair.is_explored else f"{pair.value_lower:.6g}"
     loss = at_least if math.isfinite(pair.value_lower) else "infinite"
-    claimed = f"{pair.claimed:.6g}"
     # A Renyi divergence is at no delta.
     at = f" at delta {pair.delta:.6g}" if pair.delta > 0 and pair.value_lower == pair.epsilon_lower else ""
-    return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {claimed}"
+    return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {pair.claimed:.12g}"
 
 
 def event_text(pair: CertifiedPair) -> str:

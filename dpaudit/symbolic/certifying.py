@@ -27,6 +27,7 @@ from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.results.model import SAME_INPUT
 from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_pairs, stated_claim
@@ -270,10 +271,10 @@ class _Certifying:
             if not reason and (changed or (cause and done.verdict == "kept")):
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             outputs = {readable(leaf.token) for place in places for leaf in explorations[place].law}
-            if not reason and done.verdict == "kept" and outputs == {"None"}:
-                done = dataclasses.replace(
-                    done, reason="every output reads as None: does the mechanism return its answer?"
-                )
+            note = "every output reads as None: does the mechanism return its answer?" if outputs == {"None"} else ""
+            note = SAME_INPUT if len(set(places)) == 1 else note
+            if not reason and done.verdict == "kept" and note:
+                done = dataclasses.replace(done, reason=note)
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 

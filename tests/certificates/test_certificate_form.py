@@ -76,6 +76,9 @@ def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
         (["m.py:response", "--claim", "rho=0.2", "--pairs", "0,1"], 1, "a loss of 0.544304, claimed 0.2."),
         (["m.py:draws", "--claim", "eps=1", "--pairs", "0,1"], 5, "normal draws a number from infinitely many"),
         (["m.py:response", "--claim", "mu=1", "--pairs", "0,1"], 2, ""),
+        (["m.py:response", "--claim", "eps=1.09861228", "--pairs", "0,1"], 1, "a loss of 1.09861, claimed 1.09861228."),
+        (["m.py:response", "--claim", "eps=1", "--pairs", "0,0"], 0, "runs on 1 input)"),
+        (["m.py:response", "--claim", "eps=1", "--pairs", "0,0"], 0, "Note: 0|0: x and x\u2032 are the same input"),
         (["m.py:response", "--pairs", "0,1"], 2, ""),
     ],
 )
