@@ -80,8 +80,8 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
             led_by, beside = noise, finding
         console.print(Text(wording.clean(led_by.summary, 600)))
         for pair in graded[:MAX_PAIRS]:
-            if not pair.statement or pair.statement not in led_by.summary:
-                console.print(Text(wording.clean(f"{pair.id}: {pair.grade}. {pair.statement}".rstrip(), 600)))
+            statement = "" if pair.statement in led_by.summary else f" {pair.statement}"
+            console.print(Text(wording.clean(f"{pair.id}: {pair.grade}.{statement}", 600)))
             for hint in pair.hints:
                 text = f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}"
                 console.print(Text(wording.clean(text, 300)))

@@ -11,7 +11,7 @@ from dpaudit.pytest_plugin.budget import SessionBudget
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 from dpaudit.pytest_plugin.planning import Plan
 from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
-from dpaudit.reports import wording
+from dpaudit.reports import document, wording
 from dpaudit.results.model import AuditResult
 
 MAX_BROKEN = 5  # messages of pairs that broke
@@ -51,20 +51,18 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
 def share_text(confidence: float, plan: Plan, stated: float) -> str:
     """Source of the confidence of a failure, in one row of facts; `stated` is that of the call, 0 for none."""
     from dpaudit.reports import terminal
-    from dpaudit.reports.document import Facts
 
     own, left = wording.sure_text(confidence), wording.rate_text(1.0 - confidence)
     of_session = plan.settings.confidence
     session, alarms = wording.sure_text(of_session), wording.rate_text(1.0 - of_session)
-    tests = plan.tests + len(plan.lists)
-    split = "the calls of its one test" if tests == 1 else f"its {tests:,} tests and their calls"
+    tests = wording.plural(plan.tests + len(plan.lists), "test")
     text = (
-        f"The session's {session} leave {alarms} for false alarms, split over {split}: "
+        f"The session's {session} leave {alarms} for false alarms, split over the calls of its {tests}: "
         f"this one may use {left}, so its confidence is {own}."
     )
     if stated:
         text = f"The test states {own} for this call, {left} out of the session's error rate."
-    return terminal.plain([Facts((("share", text),))])
+    return terminal.plain([document.Facts((("share", text),))])
 
 
 def notes_text(result: AuditResult) -> str:

@@ -45,8 +45,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
 def too_slow_text(plan: Plan) -> str:
     """Say what a time limit leaves of the samples that were wanted."""
     assert plan.samples_wanted is not None and plan.time_limit is not None
-    run = number_text(plan.seconds / plan.runs if plan.runs else 0.0, DIGITS)
-    limit = number_text(plan.time_limit, DIGITS)
+    run, limit = number_text(plan.seconds / max(plan.runs, 1), DIGITS), number_text(plan.time_limit, DIGITS)
     words = "plan.too_slow" if plan.seconds <= plan.time_limit else "plan.too_slow_for_any"
     return said(words, run=run, limit=limit, samples=plan.samples, wanted=plan.samples_wanted)
 

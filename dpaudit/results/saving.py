@@ -35,11 +35,9 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     is there already keeps its mode, so that whoever opens it to others does so once.
 
     `UsageError` if nothing can be written at this place, which the caller can know: no permission, or something in the
-    way, such as a folder or a device. `OutputError` if it cannot be written to its end, as on a full disk. What was
-    there before stays.
+    way. `OutputError` if it cannot be written to its end, as on a full disk. What was there before stays.
     """
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = ""
     try:
         if target.exists() and not target.is_file():  # a device or a pipe would be replaced
@@ -49,7 +47,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
         NEW_FOLDERS.extend(missing[-1:])
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
         with contextlib.suppress(OSError):  # a file system without modes
@@ -224,10 +222,8 @@ def parsed_result(content: bytes, name: str, readers: Mapping[Any, Callable[[Map
         raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {name!r}.")
     schema = record.get("schema")
     if not isinstance(schema, str | None) or schema not in readers:
-        known = ", ".join(filter(None, readers))
-        raise UsageError(
-            f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {_shown(repr(schema))} at {name!r}."
-        )
+        known = "one of " * (len(readers) > 1) + ", ".join(filter(None, readers))
+        raise UsageError(f"schema must be {known}, got {_shown(repr(schema))} at {name!r}.")
     try:
         return readers[schema](record)
     except UsageError as error:

@@ -151,7 +151,8 @@ class Certificate(Saved):
 
     def summary(self) -> str:
         """The verdict in one or two sentences."""
-        count, inputs = _plural(len(self.pairs), "pair"), _plural(self.inputs, "input")
+        count = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
+        inputs = f"{self.inputs:,} input{'' if self.inputs == 1 else 's'}"
         if self.refusal:
             return f"Open: the mechanism cannot be traced: {self.refusal}"
         if self.verdict == "kept":
@@ -197,10 +198,6 @@ def _excess(pair: CertifiedPair) -> float:
     if pair.claimed == pair.epsilon_lower:
         return 0.0
     return pair.value_lower - pair.claimed
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def loss_text(pair: CertifiedPair) -> str:

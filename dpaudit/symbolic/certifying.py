@@ -272,9 +272,8 @@ class _Certifying:
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             outputs = {readable(leaf.token) for place in places for leaf in explorations[place].law}
             note = "every output reads as None: does the mechanism return its answer?" if outputs == {"None"} else ""
-            note = SAME_INPUT if len(set(places)) == 1 else note
-            if not reason and done.verdict == "kept" and note:
-                done = dataclasses.replace(done, reason=note)
+            if not reason and done.verdict == "kept":
+                done = dataclasses.replace(done, reason=SAME_INPUT if len(set(places)) == 1 else note or done.reason)
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 
