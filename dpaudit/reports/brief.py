@@ -26,9 +26,10 @@ UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved 
 
 def short(result: AuditResult) -> list[Block]:
     """An audit in three sentences: its verdict, what was measured, and what it may have missed."""
-    line = privacy_line(result)
+    line, worst = privacy_line(result), result.worst
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
-    texts = (f"Measured: {line.measured}{named}", f"What it may have missed: {line.missed.removesuffix('.')}")
+    cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
+    texts = (f"Measured: {line.measured}{named}{cause}", f"What it may have missed: {line.missed.removesuffix('.')}")
     return [Paragraph(wording.verdict_sentence(result)), *(Paragraph(f"{text}.") for text in texts)]
 
 

@@ -30,7 +30,7 @@ def plan_blocks(plan: Plan) -> list[Block]:
     if plan.not_asked:
         opening += said("plan.not_asked", pairs=plural(plan.not_asked, "pair"))
     if plan.samples_wanted is not None and plan.time_limit is not None:
-        opening += f"\n{too_slow_text(plan)}"
+        opening += f"\n{too_slow_text(plan, plan.time_limit)}"
     if not plan.budgets:
         return [Paragraph(opening), Paragraph(said("plan.nothing"))]
     mode = "one test of every pair" if plan.is_universe else f"{plan.mode} mode"
@@ -42,11 +42,10 @@ def plan_blocks(plan: Plan) -> list[Block]:
     return [Paragraph(opening), *tables, *map(Paragraph, _sentences(plan))]
 
 
-def too_slow_text(plan: Plan) -> str:
+def too_slow_text(plan: Plan, seconds: float) -> str:
     """Say what a time limit leaves of the samples that were wanted."""
-    assert plan.samples_wanted is not None and plan.time_limit is not None
-    run, limit = number_text(plan.seconds / max(plan.runs, 1), DIGITS), number_text(plan.time_limit, DIGITS)
-    words = "plan.too_slow" if plan.seconds <= plan.time_limit else "plan.too_slow_for_any"
+    run, limit = number_text(plan.seconds / max(plan.runs, 1), DIGITS), number_text(seconds, DIGITS)
+    words = "plan.too_slow" if plan.seconds <= seconds else "plan.too_slow_for_any"
     return said(words, run=run, limit=limit, samples=plan.samples, wanted=plan.samples_wanted)
 
 

@@ -44,6 +44,14 @@ def test_what_is_printed_is_what_the_command_says_and_no_list_of_fields(syntheti
         assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_an_audit_that_broke_names_the_cause_where_it_is_printed():
+    def breaks(data, rng):
+        raise KeyError("age")
+
+    shown = str(dpaudit.audit(breaks, claim="eps=1", pairs=[(0, 1)], samples=50, seed=1))
+    assert "must return outputs, got KeyError: 'age' in" in " ".join(shown.split())
+
+
 def test_the_styles_of_a_cell_stay_in_it(synthetic):
     cell = synthetic.make("inconclusive")._repr_html_()
     style = cell[cell.index("<style>") : cell.index("</style>")]
