@@ -10,7 +10,7 @@ import traceback
 import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -164,11 +164,15 @@ def say(text: str, err: bool = True) -> None:
 
     Lines to be copied stay whole: those that begin with two spaces, and where something was written.
     """
-    stream = sys.stderr if err else sys.stdout
-    if stream is not None and stream.isatty():
-        width = shutil.get_terminal_size().columns
-        text = "\n".join(line if line.startswith(WHOLE) else _wrapped(line, width) for line in text.split("\n"))
-    click.echo(text, err=err)
+    click.echo(fitted(text, sys.stderr if err else sys.stdout), err=err)
+
+
+def fitted(text: str, stream: TextIO | None) -> str:
+    """The message as a stream shows it."""
+    if stream is None or not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(line if line.startswith(WHOLE) else _wrapped(line, width) for line in text.split("\n"))
 
 
 def _wrapped(line: str, width: int) -> str:

@@ -8,12 +8,15 @@ other processes and C code write is passed on as it comes. Warnings of dpaudit i
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TextIO
+from unittest import mock
 
 from dpaudit import errors
+from dpaudit.cli.group import fitted
 
 MAX_LINES = 5  # of a subject's prints that are shown
 MAX_CHARACTERS = 500  # characters of each
@@ -68,7 +71,11 @@ def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
     """
     more: Counter[tuple[str, str, int]] = Counter()
     seen: set[tuple[str, str, int]] = set()
-    with warnings.catch_warnings():
+
+    def brief(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
+        return fitted(f"{filename}:{lineno}: {category.__name__}: {message}", sys.stderr) + "\n"
+
+    with warnings.catch_warnings(), mock.patch.object(warnings, "formatwarning", brief):
         shown = warnings.showwarning
 
         def sparing(message: Any, category: Any, filename: str, lineno: int, *others: Any, **named: Any) -> None:
