@@ -77,9 +77,12 @@ class Dependence:
         if (code.co_filename, code.co_firstlineno) in self.state.works:
             self.working.add(id(code))
             self.state.note_work("call", None)
-        if is_users(code.co_filename) and is_of_own(frame.f_globals):
+        # Validity: a file is what a code says; a function that was looked at is the program's own whatever that is.
+        is_held = any(code is one.__code__ for one in self.functions)
+        if is_of_own(frame.f_globals) and (is_held or is_users(code.co_filename)):
             first = next(iter(frame.f_locals.values()), None)
-            is_made = code.co_filename.startswith("<") and not any(code is one.__code__ for one in self.functions)
+            by = frame.f_back.f_code.co_filename  # libraries make functions of texts, and call them themselves
+            is_made = code.co_filename.startswith("<") and not (is_held or is_users(by) or by.startswith(OWN_FOLDER))
             if id(code) not in KNOWN and not is_made and not is_generated(code, first, frame.f_globals):
                 self.state.look_at_process()  # Validity: it has not begun, and what ran before does not reach beyond
                 place = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"

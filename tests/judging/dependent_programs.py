@@ -17,7 +17,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
-import fractions  # noqa: F401
+import fractions
 import functools
 import gc
 import io
@@ -43,6 +43,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy import special, stats
+
+import dpaudit
 
 FILE = Path(tempfile.gettempdir()) / f"dpaudit-{os.getpid()}-calls"
 EVERY = 50  # calls
@@ -1147,6 +1149,27 @@ class Memory:
     __array_interface__ = NUMBERS.__array_interface__
 
 
+def made_of(text, file="<text>"):
+    names = {"time": time, "kept": fractions.Fraction.__add__}
+    exec(compile(text, file, "exec"), names)
+    return names
+
+
+def operator_of_a_library_that_is_made_of_a_text():
+    text = "def add(a, b):\n    return kept(a, b) + (time.time() % 50 < 1)"
+    CHANGED.append((fractions.Fraction, "__add__", fractions.Fraction.__add__))
+    fractions.Fraction.__add__ = made_of(text)["add"]
+    half = fractions.Fraction(1, 2)
+    return of(lambda: half + half > 1)
+
+
+def clock_in_a_code_of(file):
+    names = made_of("def make():\n    return lambda *of: time.time() % 50 < 1", file)
+    kind = type("Clock", (), {"__getitem__": names["make"]()})
+    clock = kind()
+    return of(lambda: clock[0])
+
+
 def first_input_in_a_ufunc():
     first = np.frompyfunc({}.setdefault, 2, 1)
     return lambda x, rng: honest(first.reduce([7, x]), rng)
@@ -1350,7 +1373,9 @@ PROGRAMS = [
     *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
     OUTSIDE.values()), global_of_pythons, lambda: class_that_says_it_is_of("typing", "Value"),
     lambda: class_that_says_it_is_of("scipy.stats.own", "rv_frozen"), first_input_in_a_ufunc,
-    address_by_a_key_of_a_pattern, *(functools.partial(where_the_generator_is_numpys, asked) for asked in
+    operator_of_a_library_that_is_made_of_a_text, address_by_a_key_of_a_pattern,
+    *(functools.partial(clock_in_a_code_of, file) for file in (functools.__file__, dpaudit.__file__)),
+    *(functools.partial(where_the_generator_is_numpys, asked) for asked in
     (lambda rng: isinstance(rng, Hooked), lambda rng: type(rng.random) is not types.MethodType,
      lambda rng: "Container for" in (rng.__doc__ or ""))),
 ]  # fmt: skip

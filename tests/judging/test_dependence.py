@@ -54,6 +54,8 @@ def settings_of_the_process():
         table, key, before = dependent_programs.CHANGED.pop()
         if before is None:
             del table[key]
+        elif isinstance(table, type):
+            setattr(table, key, before)
         else:
             table[key] = before
     if hasattr(fractions.Fraction, "calls"):
@@ -328,7 +330,7 @@ def test_a_program_that_depends_on_nothing_else_is_proved(mechanism):
 
 
 def by_its_frame(x, rng):
-    own = [locals()["x"], eval("x"), globals()["SCALES"]["count"] - 2.0]
+    own = [locals()["x"], vars()["x"], globals()["SCALES"]["count"] - 2.0]
     return sum(own[1:]) if rng.random() < 0.75 else 1 - own[0]
 
 
