@@ -28,7 +28,7 @@ from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN, PREFIX, instrumented
-from dpaudit.symbolic.known_names import AS_SET, AS_TEXT, MODULES, doubt, has_one_order, is_hidden, is_own
+from dpaudit.symbolic.known_names import AS_SET, AS_TEXT, MODULES, doubt, has_one_order, is_hidden, is_of_own, is_own
 from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
     ATOMS,
@@ -57,9 +57,7 @@ from dpaudit.symbolic.watching import CLOCKS, OF_PROCESS, RUNNING
 READ = [*CLOCKS.items(), *OF_PROCESS.items()]
 BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
-CALLABLES = (
-    type, types.FunctionType, types.MethodType, np.ufunc, type(np.mean), functools.partial, *BOUND, *UNBOUND,
-)  # fmt: skip
+CACHE: type = functools._lru_cache_wrapper
 COMPARING = type(functools.cmp_to_key(operator.sub))
 BY_NAME = frozenset(map(id, (getattr, hasattr, setattr, delattr)))
 INSTRUMENTED: list[tuple[types.FunctionType, types.CodeType]] = []  # functions, with their own codes
@@ -254,13 +252,24 @@ def owner(value: Any, name: Any) -> Any:
 def attribute(value: Any, name: str, *default: Any) -> Any:
     """An attribute."""
     kind = type(value)
-    is_known, found = _is_known_attribute(value, kind, name), None
+    is_known = _is_known_attribute(value, kind, name)
     if is_known and kind is types.ModuleType and not is_own(value.__name__):  # no program changes a number of a library
-        found = vars(value).get(name)
-        is_known = callable(found) or found is None or type(found) in ATOMS or type(found) is types.ModuleType
+        is_known = _is_of_library(vars(value).get(name))
     if not is_known:
         doubt(f"it names {value.__name__}.{name}" if kind is types.ModuleType else f"it names the attribute {name}")
     return getattr(value, name, *default)
+
+
+def _is_of_library(found: Any) -> bool:
+    """Tell whether what a library's module holds is a number, or a function or class of a library: none keeps state."""
+    kind = type(found)
+    if found is None or kind in ATOMS or kind is types.ModuleType:
+        return True
+    holder = getattr(found, "__self__", None)
+    is_free = holder is None or isinstance(holder, (types.ModuleType, type, *GENERATORS))
+    is_own_one = is_own_class(found if issubclass(kind, type) else kind)
+    is_own_one |= kind is types.FunctionType and is_of_own(found.__globals__)
+    return callable(found) and is_free and not is_own_one and kind not in (functools.partial, CACHE)
 
 
 NAMED = frozenset({"__class__", "__name__", "__call__", "__init__"})
@@ -413,7 +422,7 @@ def imported(module: str, *names: str) -> None:
     parts = [getattr(sys.modules.get(module), name, sys) for name in names]
     known = set().union(*known_functions(len(sys.modules)))
     is_known = module in sys.modules and module.partition(".")[0] in MODULES
-    is_known &= all(type(one) in (*CALLABLES, *ATOMS) or id(one) in known for one in parts)
+    is_known &= all(type(one) is not types.ModuleType and (_is_of_library(one) or id(one) in known) for one in parts)
     _doubt_if(not is_known, f"it imports {module}")
 
 

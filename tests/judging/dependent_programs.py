@@ -23,6 +23,7 @@ import gc
 import io
 import itertools
 import json
+import math
 import operator
 import os
 import platform
@@ -1170,6 +1171,40 @@ def clock_in_a_code_of(file):
     return of(lambda: clock[0])
 
 
+def add_up(kept):
+    kept[0] += 1
+    return kept[0]
+
+
+def what_a_library_holds(value, counted):
+    CHANGED.append((vars(math), "counts", None))
+    math.counts = value
+    return lambda x, rng: x if counted(add_up) % EVERY == 0 else Counts and honest(x, rng)
+
+
+class Ticks:
+    kept: typing.ClassVar = [0]
+
+    def __call__(self):
+        return add_up(self.kept)
+
+
+def imports_counts():
+    from math import counts
+
+    return counts()
+
+
+HELD_BY_LIBRARIES = (
+    (functools.partial(add_up, [0]), lambda of: imports_counts()),
+    (Ticks, lambda of: add_up(math.counts.kept)),
+    (Ticks(), lambda of: math.counts()),
+    (Ticks().__call__, lambda of: math.counts()),
+    (functools.partial(add_up, [0]), lambda of: math.counts()),
+    (list(range(EVERY * EVERY)).pop, lambda of: math.counts()),
+)
+
+
 def first_input_in_a_ufunc():
     first = np.frompyfunc({}.setdefault, 2, 1)
     return lambda x, rng: honest(first.reduce([7, x]), rng)
@@ -1373,6 +1408,7 @@ PROGRAMS = [
     *(functools.partial(made, name) for name in (*COUNTS, *HELD)), *(functools.partial(of, is_due) for is_due in
     OUTSIDE.values()), global_of_pythons, lambda: class_that_says_it_is_of("typing", "Value"),
     lambda: class_that_says_it_is_of("scipy.stats.own", "rv_frozen"), first_input_in_a_ufunc,
+    *(functools.partial(what_a_library_holds, *one) for one in HELD_BY_LIBRARIES),
     operator_of_a_library_that_is_made_of_a_text, address_by_a_key_of_a_pattern,
     *(functools.partial(clock_in_a_code_of, file) for file in (functools.__file__, dpaudit.__file__)),
     *(functools.partial(where_the_generator_is_numpys, asked) for asked in
