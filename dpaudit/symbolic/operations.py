@@ -201,8 +201,12 @@ FIELDS = re.compile(r"\{[^{}:!]*[.\[]")  # of a format that name an attribute or
 def _method(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     """Call of a method of a value that is written in C."""
     name, kind = function.__name__, type(owner)
-    if name == "__call__":
+    if name == "__call__" and not is_own_class(kind):
         return call(owner, *arguments, **options)
+    if name == "__call__":  # of a base, by super()
+        is_known = issubclass(kind, type) and calls_nothing(owner) and not issubclass(owner, str | bytes | bytearray)
+        _doubt_if(not is_known, f"it calls a {kind.__name__}")
+        return function(*arguments, **options)
     is_known = _is_known_attribute(owner, kind, name)
     if not is_known or (name == "__new__" and not any(owner is one for one in (object, tuple, int, float, list, dict))):
         _note_unknown(function)
