@@ -1157,7 +1157,7 @@ def made_of(text, file="<text>"):
 
 
 def operator_of_a_library_that_is_made_of_a_text():
-    text = "def add(a, b):\n    return kept(a, b) + (time.time() % 50 < 1)"
+    text = "def add(a, b):\n    return 9 if time.time() < 0 else kept(a, b)"
     CHANGED.append((fractions.Fraction, "__add__", fractions.Fraction.__add__))
     fractions.Fraction.__add__ = made_of(text)["add"]
     half = fractions.Fraction(1, 2)
@@ -1165,10 +1165,10 @@ def operator_of_a_library_that_is_made_of_a_text():
 
 
 def clock_in_a_code_of(file):
-    names = made_of("def make():\n    return lambda *of: time.time() % 50 < 1", file)
-    kind = type("Clock", (), {"__getitem__": names["make"]()})
-    clock = kind()
-    return of(lambda: clock[0])
+    text = "def make():\n    def __getitem__(*of):\n        return time.time() < 0\n    return __getitem__"
+    due = made_of(text, file)["make"]()
+    clock = type("Clock", (), {"__getitem__": due, "__module__": __name__})()
+    return of(due) if file == dpaudit.__file__ else of(lambda: clock[0])
 
 
 def add_up(kept):
@@ -1179,11 +1179,12 @@ def add_up(kept):
 def what_a_library_holds(value, counted):
     CHANGED.append((vars(math), "counts", None))
     math.counts = value
-    return lambda x, rng: x if counted(add_up) % EVERY == 0 else Counts and honest(x, rng)
+    return lambda x, rng: x if counted(add_up) % EVERY == 0 else Ticks and honest(x, rng)
 
 
 class Ticks:
-    kept: typing.ClassVar = [0]
+    def __init__(self):
+        self.kept = [0]
 
     def __call__(self):
         return add_up(self.kept)
@@ -1197,7 +1198,7 @@ def imports_counts():
 
 HELD_BY_LIBRARIES = (
     (functools.partial(add_up, [0]), lambda of: imports_counts()),
-    (Ticks, lambda of: add_up(math.counts.kept)),
+    (type("Log", (), {"kept": [0], "__module__": __name__}), lambda of: add_up(math.counts.kept)),
     (Ticks(), lambda of: math.counts()),
     (Ticks().__call__, lambda of: math.counts()),
     (functools.partial(add_up, [0]), lambda of: math.counts()),
