@@ -13,7 +13,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TextIO
-from unittest import mock
 
 from dpaudit import errors
 from dpaudit.cli.group import fitted
@@ -75,7 +74,9 @@ def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
     def brief(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
         return fitted(f"{filename}:{lineno}: {category.__name__}: {message}", sys.stderr) + "\n"
 
-    with warnings.catch_warnings(), mock.patch.object(warnings, "formatwarning", brief):
+    form, warnings.formatwarning = warnings.formatwarning, brief
+    with warnings.catch_warnings(), contextlib.ExitStack() as undo:
+        undo.callback(setattr, warnings, "formatwarning", form)
         shown = warnings.showwarning
 
         def sparing(message: Any, category: Any, filename: str, lineno: int, *others: Any, **named: Any) -> None:
