@@ -45,6 +45,7 @@ NOT_BEHIND_VIOLATION = (
     "looked at only when asked for: floating_point=True, --floating-point."
 )
 OUT_OF_TIME = "The time was over."
+BEFORE = "Low bits are looked at in the first session of evidence alone; its report says whether, and what was found."
 ENDED = "The calls of the subject do not all come back."
 
 
@@ -200,11 +201,13 @@ class LowBits(Stage):
     own_rate = STAGE_RATE
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.options.floating_point in (None, True) and not run.went_on  # its error rate is spent once
+        return run.options.floating_point in (None, True)
 
     def why_not(self, run: AuditRun) -> str:
         if run.depends:
             return DEPEND
+        if run.went_on:
+            return BEFORE
         if self._draws(run) == 0:
             least = low_bits.SIZES.min_samples
             return f"samples must be at least {least:,} for this check, got {run.options.samples:,}."
