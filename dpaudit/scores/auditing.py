@@ -145,6 +145,9 @@ def audit_scores(
     stated = as_claim(claim)
     promise = claim_of_change(stated, design)
     check_claim(promise)
+    if scores_in is scores_out or (isinstance(scores_in, str | os.PathLike) and scores_in == scores_out):
+        named = f": {os.fspath(scores_in)}" if isinstance(scores_in, str | os.PathLike) else ""
+        raise UsageError(f"scores_out must be other scores than scores_in, got the same{named}.")
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     check_among("assume", assume, ASSUME)
     if assume != "nothing" and design in BETTED:

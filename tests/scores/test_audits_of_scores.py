@@ -273,3 +273,13 @@ def test_an_audit_is_not_another_attempt_each_time_that_it_is_made():
     for design in ("one-run", "many-runs", "paired"):
         bounds = {dpaudit.audit_scores(*scores, claim="eps=1", design=design).epsilon_lower for _ in range(3)}
         assert len(bounds) == 1, design
+
+
+def test_one_file_for_both_sides_is_refused(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(map(str, range(400))))
+    with pytest.raises(UsageError, match="scores_out must be other scores than scores_in, got the same: "):
+        dpaudit.audit_scores(str(path), str(path), claim="eps=1", design="one-run", seed=1)
+    scores = np.arange(400.0)
+    with pytest.raises(UsageError, match="got the same"):
+        dpaudit.audit_scores(scores, scores, claim="eps=1", design="one-run", seed=1)
