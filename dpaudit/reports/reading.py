@@ -115,7 +115,7 @@ def _attached(attachment: Callable[[str, str, Any], Attachment], read: Callable[
 
 def _side_finding(record: Mapping[str, Any]) -> SideFinding:
     if not SIDE_KEYS.issubset(record):
-        raise UsageError(f"schema must be one of {', '.join(filter(None, READERS))}, got None.")
+        raise UsageError(f"schema must be one of {', '.join(filter(None, READERS))}, got none: no result of dpaudit's.")
     return SideFinding.from_dict(record)
 
 

@@ -206,7 +206,7 @@ def test_the_record_follows_its_schema(synthetic, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "schema must be one of dpaudit.audit/1, dpaudit.check/1, dpaudit.utility/1, .*, got None"),
+        ("{}", "schema must be one of dpaudit.audit/1, dpaudit.check/1, dpaudit.utility/1, .*, got none: no result"),
         ('{"schema": ["x"]}', "schema must be one of"),
         ('{"schema": "dpaudit.check/1"}', "result must follow dpaudit.check/1"),
         ('{"schema": "dpaudit.utility/1", "findings": 1}', "result must follow dpaudit.utility/1"),
