@@ -108,7 +108,7 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
             sys.setrecursionlimit(limit)
             # The program has set a hook of its own, or none.
             if sys.getprofile() is not hear and not run.is_over and not is_left:
-                run.mark_unseen("the hook that sees calls was taken away")
+                run.mark_unseen("the hook that sees calls was taken away, or calls went too deep")
 
 
 def _reason(frame: FrameType, function: Any, reads: bool) -> str:
