@@ -60,6 +60,7 @@ UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
 CACHE: type = functools._lru_cache_wrapper
 COMPARING = type(functools.cmp_to_key(operator.sub))
 BY_NAME = frozenset(map(id, (getattr, hasattr, setattr, delattr)))
+CHECKS = f"{OWN_FOLDER}arguments.py"  # functions without a state, which get the code of the program's own
 INSTRUMENTED: list[tuple[types.FunctionType, types.CodeType]] = []  # functions, with their own codes
 
 
@@ -187,8 +188,10 @@ def _of_python(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     if code is None:
         return call(inner, owner, *arguments, **options)
     if code.co_filename.startswith(OWN_FOLDER) and not issubclass(kind, FOLLOWED):
-        _doubt_if("<locals>" not in code.co_qualname, f"it calls {name}()")  # but for what stands for another
-        return _with_plain(function, arguments, options)
+        if "<locals>" in code.co_qualname:  # what stands for another
+            return _with_plain(function, arguments, options)
+        _doubt_if(code.co_filename != CHECKS or not instrument(inner), f"it calls {name}()")
+        return function(*arguments, **options)
     if not code.co_filename.startswith(OWN_FOLDER) and not is_generated(code, owner, inner.__globals__):
         is_own_one = is_users(code.co_filename) and instrument(inner)
         doubt(f"it calls {name}()" + ", which was not found beforehand" * is_own_one)
