@@ -111,8 +111,9 @@ def test_no_certificate_says_what_an_audit_refutes(name):
         return "text" if rng.random() < 0.25 else RETURNED[name][x]
 
     is_same = name.startswith("the same")
-    # Numbers of two classes and NaN of two signs an audit takes for one outcome, and no proof does.
-    expected = {"the same set": "kept", "the same number": "open", "the same NaN": "open"}.get(name, "violated")
+    # Numbers of two classes and NaN of two signs an audit takes for one outcome, and no proof does. A set that is kept
+    # may have another order after a change that was taken back.
+    expected = "open" if is_same else "violated"
     assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == expected
     found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False)
     # Sound pairs are refuted with probability at most 5%, and not at this seed.
