@@ -180,9 +180,8 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float, slack: float
     rejected, kept = trade_off_corners(p, q)
     with np.errstate(divide="ignore"):
         least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
-        return bool(
-            np.all(np.log(kept) >= least - (1e-15 + slack) * np.where(np.isfinite(least), 1.0 + np.abs(least), 0.0))
-        )
+        size = np.where(np.isfinite(least), np.abs(least), 0.0)
+        return bool(np.all(np.log(kept) >= least - 1e-15 * size - slack * (1.0 + size)))
 
 
 def _is_harder(p: FloatArray, q: FloatArray, curve: TradeOffProfile) -> bool:
