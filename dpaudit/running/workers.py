@@ -33,7 +33,7 @@ from dpaudit.errors import DpauditError, SubjectError, UsageError
 
 ATTEMPTS = 3  # at a group whose worker died before it is given up
 IDLE_SECONDS = 120  # after which local workers end by themselves
-END_SECONDS = 5.0  # for a pool's end: as for what else is done behind a command (`dpaudit.cli.ending`)
+END_SECONDS = 5.0  # for a pool's end, as `dpaudit.cli.ending` has for what was registered: not measured
 TIMEOUT = 15  # seconds to find a cluster
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 VERSIONS = {"dpaudit": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
