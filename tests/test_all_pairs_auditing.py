@@ -91,7 +91,7 @@ def test_the_saved_result_follows_the_schema_and_is_read_back(found, tmp_path):
     schema = json.loads((resources.files("dpaudit") / "schemas" / "audit-1.json").read_text(encoding="utf-8"))
     saved = json.loads(found.to_bytes())
     jsonschema.Draft202012Validator(schema).validate(saved)
-    assert set(schema["$defs"]["universe"]["properties"]) == set(saved["universe"])
+    assert set(schema["$defs"]["all_pairs_table"]["properties"]) == set(saved["universe"])
     found.save(tmp_path / "audit.json")
     again = dpaudit.load(tmp_path / "audit.json")
     table, read = found.universe, again.universe

@@ -20,7 +20,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP
 from dpaudit.scores import guesses
 from dpaudit.scores.auditing import order_of_one_run, records_of, records_reject
-from dpaudit.scores.bands import anytime_bands, band
+from dpaudit.scores.bands import Bands, anytime_bands, band
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.profile_bounds import ProfileBound, values_rejected
@@ -174,6 +174,10 @@ def parameter_rejected(claim, bound, values):
     return values_rejected(claim, bound, values)[0]
 
 
+def band_of_all(scores_in, scores_out, error_rate):
+    return Bands((band(scores_in, scores_out, error_rate),))
+
+
 def errs(case, rng):
     """Whether some bound of one audit lies above the truth."""
     scores_in, scores_out = case.draw(rng)
@@ -181,7 +185,7 @@ def errs(case, rng):
     if case.design in BETTED:
         # the bound of the bets exceeds the truth only if the one grid value just above it is rejected
         bets = ScoreBets(*labelled(scores_in, scores_out, rng), case.claim)
-        limits = anytime_bands if case.design == "sequential" else band
+        limits = anytime_bands if case.design == "sequential" else band_of_all
         bound = limits(scores_in, scores_out, 0.2 * LEVEL).profile_bound()
         above = bets.rejects(float(true[0]), 0.8 * LEVEL) or parameter_rejected(case.claim, bound, true)
     else:
