@@ -35,16 +35,16 @@ from dpaudit_mechanisms.histograms import (
     neighbours,
     spread_pairs,
 )
-from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.index_metric import Budgets
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, table
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
-ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one
+ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxExponential(FiniteChoice):
+class DxExponential(Checked, FiniteChoice):
     """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
@@ -80,32 +80,29 @@ class DxExponential(FiniteChoice):
     """
 
     utility: Utility = dataclasses.field(repr=False)
-    metric: FloatArray = dataclasses.field(repr=False)
-    records: int
+    metric: Budgets = dataclasses.field(repr=False)
+    records: Count
     c: float | None = None
     sensitivities: FloatArray | None = dataclasses.field(default=None, repr=False)
     input_kind = "counts"
 
     def __post_init__(self) -> None:
-        metric = budget_matrix(self.metric)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-        given = self.sensitivities
-        if given is None:
+        super().__post_init__()
+        metric = self.metric
+        if self.sensitivities is None:
             gaps = score_sensitivities(self.utility, len(metric), self.records)
         else:
-            gaps = table("sensitivities", given, metric.shape)
+            gaps = table("sensitivities", self.sensitivities, metric.shape)
             if not (np.isfinite(gaps) & (gaps >= 0.0)).all():
                 raise UsageError(f"sensitivities must be in [0, inf), got smallest {gaps.min()}, largest {gaps.max()}.")
             gaps = np.maximum(gaps, gaps.T) * ~np.eye(len(gaps), dtype=bool)  # d is symmetric: the larger one counts
-        object.__setattr__(self, "sensitivities", gaps)
         smallest = smallest_scale(gaps, metric)
         c = smallest if self.c is None else number("c", self.c, "in (0, inf)", lambda v: 0.0 < v < math.inf)
         if c == 0.0:
             raise UsageError("c must be given where no finite budget limits a score, got None.")
         if c < smallest * (1.0 - ROUNDING):
             raise UsageError(f"c must be at least {smallest!r} (sensitivity over budget, DX-T3), got {c!r}.")
-        object.__setattr__(self, "c", c)
+        fixed(self, sensitivities=gaps, c=c)
 
     @property
     def claim(self) -> Claim:

@@ -36,7 +36,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
@@ -118,12 +118,8 @@ class DxLaplace:
         else:
             required_c = table("scales", self.scales, (len(queries),))
             _check_feasible(queries, metric, required_c)
-        arrays = {"queries": queries, "base_histogram": histogram, "required_c": required_c}
-        for name, array in {**arrays, "base_answers": queries @ histogram}.items():
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "ids", ids)
+        fixed(self, queries=queries, metric=metric, base_histogram=histogram, base_answers=queries @ histogram, ids=ids,
+              required_c=required_c)  # fmt: skip
 
     @property
     def claim(self) -> Claim:

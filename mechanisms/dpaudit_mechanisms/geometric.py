@@ -19,7 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, whole_number
+from dpaudit_mechanisms.inputs import Count, FloatArray, fixed, output_batch
 from dpaudit_mechanisms.pure import Pure
 
 MAX_INPUT = 2.0**53  # integers up to here are exact in double precision
@@ -48,14 +48,12 @@ class Geometric(Pure):
     1.3863
     """
 
-    epsilon: float
-    l1_sensitivity: int = 1
+    l1_sensitivity: Count = 1
     bounds: tuple[int, int] | None = None
     input_kind = "number"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "l1_sensitivity", whole_number("l1_sensitivity", self.l1_sensitivity, 1))
+        super().__post_init__()
         if (rate := self.epsilon / self.l1_sensitivity) < MIN_RATE:
             raise UsageError(f"epsilon / l1_sensitivity must be at least {MIN_RATE:g}, got {rate!r}.")
         if self.bounds is not None:
@@ -66,7 +64,7 @@ class Geometric(Pure):
                 raise UsageError(
                     f"bounds must be at least l1_sensitivity = {self.l1_sensitivity} apart, got ({lower}, {upper})."
                 )
-            object.__setattr__(self, "bounds", (lower, upper))
+            fixed(self, bounds=(lower, upper))
 
     @property
     def rate(self) -> float:

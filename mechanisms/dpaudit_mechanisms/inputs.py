@@ -1,14 +1,20 @@
-"""Reading the inputs of mechanisms: answers as finite numbers or vectors, positions in a list, tables of numbers."""
+"""Reading the inputs of mechanisms: answers as finite numbers or vectors, positions in a list, tables of numbers.
+
+The parameters of a mechanism are read by their types: `Checked`.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 
@@ -23,6 +29,66 @@ def whole_number(name: str, value: Any, smallest: int) -> int:
 def positive(name: str, value: Any) -> float:
     """`value` as a float in (0, inf), or a `UsageError` that names the argument."""
     return number(name, value, "in (0, inf)", lambda v: 0.0 < v < math.inf)
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    """`value` if it is one of some texts, or a `UsageError` that names the argument."""
+    check_among(name, value, allowed)
+    return value
+
+
+Check = Callable[[str, Any], Any]  # from the name of an argument and its value to what is kept
+
+
+def within(condition: str, is_good: Callable[[float], bool]) -> Check:
+    """Check of a number."""
+    return lambda name, value: number(name, value, condition, is_good)
+
+
+def at_least(smallest: int) -> Check:
+    """Check of an integer."""
+    return lambda name, value: whole_number(name, value, smallest)
+
+
+Positive = Annotated[float, positive]
+NonNegative = Annotated[float, within("in [0, inf)", lambda v: 0.0 <= v < math.inf)]
+Probability = Annotated[float, within("in (0, 1]", lambda v: 0.0 < v <= 1.0)]
+Count = Annotated[int, at_least(1)]
+
+
+class Checked:
+    """A frozen dataclass that reads its fields as their types say, in their order: `Annotated` by a check, `Literal`.
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.laplace import Laplace
+    >>> Laplace(2)
+    Laplace(epsilon=2.0, coordinate_sensitivity=1.0)
+    >>> Laplace(0.0)
+    Traceback (most recent call last):
+    ...
+    dpaudit.errors.UsageError: epsilon must be in (0, inf), got 0.0.
+    """
+
+    def __post_init__(self) -> None:
+        fixed(self, **{name: check(name, getattr(self, name)) for name, check in _checks(type(self))})
+
+
+@functools.cache
+def _checks(kind: type) -> list[tuple[str, Check]]:
+    """The fields of a class that have a check."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if get_origin(hint) is Annotated]
+    chosen = [(name, get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal]
+    return found + [(name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen]
+
+
+def fixed(thing: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass; arrays among them become read-only."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(thing, name, value)
 
 
 def answer(data: Any, dimension: int | None) -> FloatArray:

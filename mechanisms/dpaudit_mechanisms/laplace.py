@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, answer, fixed, output_batch, positive, table
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -44,19 +44,18 @@ class Laplace(Pure):
     (4, 2)
     """
 
-    epsilon: float
     coordinate_sensitivity: float | tuple[float, ...] = 1.0
     translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         given: Any = self.coordinate_sensitivity
         if isinstance(given, tuple | list | np.ndarray):
             values = table("coordinate_sensitivity", given, (None,)).tolist()
             checked: Any = tuple(positive(f"coordinate_sensitivity[{i}]", value) for i, value in enumerate(values))
         else:
             checked = positive("coordinate_sensitivity", given)
-        object.__setattr__(self, "coordinate_sensitivity", checked)
+        fixed(self, coordinate_sensitivity=checked)
 
     @property
     def dimension(self) -> int | None:

@@ -24,33 +24,30 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, fixed, table
 
 Self = TypeVar("Self", bound="AnswersQueries")
 
 
-class AnswersQueries(ABC):
+class AnswersQueries(Checked, ABC):
     """A mechanism on histograms of n records whose output answers queries c q'; a frozen dataclass."""
 
     queries: FloatArray
     metric: FloatArray
-    c: float
-    records: int
+    c: Positive
+    records: Count
     input_kind = "counts"
 
     @abstractmethod
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q' of what is released, shape (size, K)."""
 
-    def _check(self) -> None:
-        """Read the parameters, and refuse queries that differ by more than the metric."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
         queries = table("queries", self.queries, (None, None), finite=True)
         metric = budget_matrix(self.metric, queries.shape[1])
         check_queries(queries, metric)
-        queries.setflags(write=False)
-        for name, value in (("queries", queries), ("metric", metric), ("c", positive("c", self.c)),
-                            ("records", whole_number("records", self.records, 1))):  # fmt: skip
-            object.__setattr__(self, name, value)
+        fixed(self, queries=queries, metric=metric)
 
     @property
     def claim(self) -> Claim:

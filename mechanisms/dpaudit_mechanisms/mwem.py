@@ -37,7 +37,7 @@ from dpaudit_mechanisms.histograms import (
     neighbours,
     spread_pairs,
 )
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 Update = Literal["printed", "corrected"]
@@ -84,19 +84,11 @@ class MWEM(AnswersQueries):
 
     queries: FloatArray = dataclasses.field(repr=False)
     metric: FloatArray = dataclasses.field(repr=False)
-    c: float
-    rounds: int
-    records: int
+    c: Positive
+    rounds: Count
+    records: Count
     update: Update = "corrected"
     release: Release = "histogram"
-
-    def __post_init__(self) -> None:
-        self._check()
-        for name, value in (("update", self.update), ("release", self.release)):
-            allowed = ("corrected", "printed") if name == "update" else ("histogram", "transcript")
-            if value not in allowed:
-                raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
-        object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 1))
 
     @property
     def choice_scale(self) -> float:

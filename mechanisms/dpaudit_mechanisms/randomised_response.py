@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, at_least, output_batch, position
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -41,13 +41,8 @@ class RandomisedResponse(Pure, FiniteChoice):
     1.0986
     """
 
-    epsilon: float
-    categories: int = 2
+    categories: Annotated[int, at_least(2)] = 2
     input_kind = "position"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "categories", whole_number("categories", self.categories, 2))
 
     @property
     def outcomes(self) -> NDArray[np.int64]:

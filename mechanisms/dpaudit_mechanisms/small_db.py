@@ -36,7 +36,7 @@ from dpaudit_mechanisms.histograms import (
     histogram_count,
     spread_pairs,
 )
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
@@ -86,14 +86,10 @@ class SmallDB(AnswersQueries, FiniteChoice):
 
     queries: FloatArray = dataclasses.field(repr=False)
     metric: FloatArray = dataclasses.field(repr=False)
-    c: float
-    alpha: float
-    records: int
+    c: Positive
+    alpha: Positive
+    records: Count
     rescaled: bool = False
-
-    def __post_init__(self) -> None:
-        self._check()
-        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
 
     @property
     def size(self) -> int:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE
+from dpaudit_mechanisms.inputs import Count
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -42,15 +42,8 @@ class SparseVector(Pure):
     [False, True]
     """
 
-    epsilon: float
     threshold: float
-    most: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < np.inf:
-            raise UsageError(f"epsilon must be positive and finite, got {self.epsilon!r}.")
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise UsageError(f"most must be a positive integer, got {self.most!r}.")
+    most: Count = 1
 
     @property
     def threshold_scale(self) -> float:

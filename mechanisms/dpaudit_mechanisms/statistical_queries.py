@@ -27,11 +27,11 @@ from dpaudit_mechanisms.accuracy import SHARE, largest_error, squared_error
 from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, output_batch, position, table, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StatisticalLaplace:
+class StatisticalLaplace(Checked):
     """Theorem 10 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     Mean over the records of q(u') + (Lap(c_1), ..., Lap(c_k)) / n.
@@ -64,25 +64,21 @@ class StatisticalLaplace:
     transformed: FloatArray = dataclasses.field(repr=False)
     c: FloatArray
     metric: FloatArray = dataclasses.field(repr=False)
-    records: int
+    records: Count
     translation_family: ClassVar[bool] = True
     input_kind = "records"  # a list of n positions in the universe
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         transformed = table("transformed", self.transformed, (None, None), finite=True)
         c = table("c", self.c, (transformed.shape[1],))
         if not ((c > 0.0) & np.isfinite(c)).all():
             raise UsageError(f"c must be in (0, inf), got {c.tolist()}.")
         metric = budget_matrix(self.metric, len(transformed))
-        records = whole_number("records", self.records, 1)
-        ratio = smallest_scale(sensitivities(transformed, records), metric)
+        ratio = smallest_scale(sensitivities(transformed, self.records), metric)
         if ratio > 1.0 + ROUNDING:
             raise UsageError(f"transformed must change by at most n d(u, v), got {ratio!r} times that (DX-T10).")
-        for name, value in (("transformed", transformed), ("c", c)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "records", records)
+        fixed(self, transformed=transformed, c=c, metric=metric)
 
     @property
     def claim(self) -> Claim:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
 
 RANK_TOLERANCE = 1e-10  # singular values below this share of the largest count as 0
 POINT_TOLERANCE = 1e-9  # of A z - b, relative to |b| + |A| |z|: rounding of sums of some thousand terms
@@ -68,11 +68,8 @@ class Affine:
         size = float(np.abs(offsets / unit).max(initial=0.0))
         if (np.abs(rotated[rank:]) > POINT_TOLERANCE * max(size, 1.0)).any():
             raise UsageError("matrix and offsets must have a point that satisfies all rows, got rows that contradict.")
-        for name, value in {
-            "matrix": matrix, "offsets": offsets, "rank": rank,
-            "normals": right[:rank], "levels": rotated[:rank] / values[:rank], "kernel": right[rank:],
-        }.items():  # fmt: skip
-            object.__setattr__(self, name, value)
+        fixed(self, matrix=matrix, offsets=offsets, rank=rank, normals=right[:rank], kernel=right[rank:],
+              levels=rotated[:rank] / values[:rank])  # fmt: skip
 
     @property
     def coordinates(self) -> int:

@@ -26,7 +26,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -44,13 +44,12 @@ class BoxLaplace(Pure):
         In (0, inf), one by default; at most the width of the interval counts.
     """
 
-    epsilon: float
     lower: Any
     upper: Any
     coordinate_sensitivity: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         lower = table("lower", self.lower, (None,))
         upper = table("upper", self.upper, (len(lower),))
         if not (lower < upper).all() or np.isposinf(lower).any() or np.isneginf(upper).any():
@@ -59,9 +58,7 @@ class BoxLaplace(Pure):
         reach = table("coordinate_sensitivity", given, (len(lower),))
         if not ((reach > 0.0) & np.isfinite(reach)).all():
             raise UsageError(f"coordinate_sensitivity must be in (0, inf), got {reach.tolist()}.")
-        for name, value in (("lower", lower), ("upper", upper)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "coordinate_sensitivity", np.minimum(reach, upper - lower))
+        fixed(self, lower=lower, upper=upper, coordinate_sensitivity=np.minimum(reach, upper - lower))
 
     @property
     def l1_sensitivity(self) -> float:
@@ -116,7 +113,7 @@ class ConditionedLaplace(BoxLaplace):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "scale", self._calibrated())
+        fixed(self, scale=self._calibrated())
 
     def _calibrated(self) -> float:
         low, high = self.l1_sensitivity / self.epsilon, 2.0 * self.l1_sensitivity / self.epsilon  # 0 <= gamma <= 1

@@ -28,7 +28,7 @@ from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, draw_given_sum, log_density_at_zero
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, table
 from dpaudit_mechanisms.pure import Pure
 
 EQUAL = 1e-12  # relative: coefficients that differ by less are equal
@@ -155,15 +155,12 @@ class LaplaceOnEqualities(Pure):
     [6.0, 6.0]
     """
 
-    epsilon: float
     given: Affine
-    l1_sensitivity: float = 1.0
-    sweeps: int = 30
+    l1_sensitivity: Positive = 1.0
+    sweeps: Count = 30
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "l1_sensitivity", positive("l1_sensitivity", self.l1_sensitivity))
-        object.__setattr__(self, "sweeps", whole_number("sweeps", self.sweeps, 1))
+        super().__post_init__()
         if not isinstance(self.given, Affine):
             raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:

@@ -18,7 +18,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, position, positive, table
 
 
 def masses(law: Any, event: Any) -> Any:
@@ -114,7 +114,7 @@ class FiniteLaw(FiniteChoice):
         law = table("law", self.law, (None, None))
         if not (law >= 0.0).all() or np.abs(law.sum(axis=1) - 1.0).max() > 1e-9:
             raise UsageError(f"law must have rows of probabilities, got sums {law.sum(axis=1).tolist()}.")
-        object.__setattr__(self, "law", law)
+        fixed(self, law=law)
 
     @property
     def claim(self) -> Claim:

@@ -31,7 +31,7 @@ from dpaudit_mechanisms.accuracy import deviations, squared_error, sum_of_errors
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table, whole_number
 from dpaudit_mechanisms.pure import Pure
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]
@@ -84,8 +84,7 @@ class Hierarchy:
             while node >= 0:
                 sums[node, j] = 1.0
                 node = parents[node]
-        for name, value in (("parents", tuple(parents.tolist())), ("depth", depth), ("sums", sums)):
-            object.__setattr__(self, name, value)
+        fixed(self, parents=tuple(parents.tolist()), depth=depth, sums=sums)
 
     @classmethod
     def of_sizes(cls, sizes: Sequence[int]) -> Hierarchy:
@@ -175,11 +174,10 @@ class HierarchyLaplace(Pure):
     tree : Hierarchy
     """
 
-    epsilon: float
     tree: Hierarchy
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         if not isinstance(self.tree, Hierarchy):
             raise UsageError(f"tree must be a Hierarchy, got {self.tree!r}.")
 

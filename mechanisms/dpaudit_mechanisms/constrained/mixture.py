@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import with_budget
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,8 +53,7 @@ class Mixture:
             raise UsageError(f"weights must be probabilities, got {weights.tolist()}.")
         if len({str(mechanism.claim) for mechanism in self.mechanisms}) != 1:
             raise UsageError(f"mechanisms must have one claim, got {[str(m.claim) for m in self.mechanisms]}.")
-        object.__setattr__(self, "mechanisms", tuple(self.mechanisms))
-        object.__setattr__(self, "weights", weights)
+        fixed(self, mechanisms=tuple(self.mechanisms), weights=weights)
         # One claim in words is not yet one promise: what it calls adjacent is each mechanism's own.
         for pair, (i, other) in itertools.product(self.pairs(), enumerate(self.mechanisms)):
             promised = self.claim.for_pair(pair.x, pair.x_prime)

@@ -20,7 +20,7 @@ from scipy import optimize
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit_mechanisms.constrained.affine import Affine
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
 
 FEASIBLE = 1e-9  # relative violation of a row that counts as rounding
 
@@ -58,8 +58,7 @@ class Polyhedron:
             raise UsageError("rows and bounds must be finite, got an infinite entry.")
         if self.equalities is not None and self.equalities.coordinates != rows.shape[1]:
             raise UsageError(f"equalities must have {rows.shape[1]} coordinates, got {self.equalities.coordinates}.")
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "bounds", bounds)
+        fixed(self, rows=rows, bounds=bounds)
         self.project(np.zeros((1, rows.shape[1])))  # refuses an empty set
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
 
 IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
@@ -57,8 +57,7 @@ class Domain:
         names = tuple(map(str, range(len(sizes)))) if self.names is None else tuple(self.names)
         if len(names) != len(sizes) or len(set(names)) != len(names):
             raise UsageError(f"names must be {len(sizes)} different ones, got {list(names)}.")
-        object.__setattr__(self, "sizes", sizes)
-        object.__setattr__(self, "names", names)
+        fixed(self, sizes=sizes, names=names)
 
     @classmethod
     def binary(cls, attributes: int) -> Domain:

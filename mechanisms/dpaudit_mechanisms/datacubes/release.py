@@ -26,18 +26,17 @@ from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import Checked, FloatArray, fixed, output_batch, position, positive, table
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")
-RECOVERIES = ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf")
 SHOWN_CELLS = 4  # of the last cells, in the list of pairs
 READ = 1e-15  # relative cost of a group above which a recovery reads it; below it is rounding
 FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for rounding
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Calibrated:
+class Calibrated(Checked):
     """Base of both releases: the budgets, the noise and the exact loss.
 
     Parameters
@@ -68,6 +67,7 @@ class Calibrated:
     eta: FloatArray = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.total
         if not isinstance(self.workload, Workload):
             raise UsageError(f"workload must be a Workload, got {self.workload!r}.")
@@ -95,8 +95,7 @@ class Calibrated:
             loss = self._sensitivity(eta) if np.isfinite(eta).all() and (eta >= 0.0).all() else math.inf
             if not 0.0 < loss <= self.total * (1.0 + FEASIBILITY):
                 raise UsageError(f"budgets must be non-negative and lose at most {self.total:g}, got {loss:g}.")
-        eta.setflags(write=False)
-        object.__setattr__(self, "eta", eta)
+        fixed(self, eta=eta)
 
     def _sensitivity(self, budgets: FloatArray) -> float:
         """Validity: what budgets lose on the worst neighbours; the noise is scaled by it."""
@@ -269,8 +268,6 @@ class DatacubeRelease(Calibrated):
     recovery: Recovery = "least_squares"
 
     def __post_init__(self) -> None:
-        if self.recovery not in RECOVERIES:
-            raise UsageError(f"recovery must be one of {', '.join(RECOVERIES)}, got {self.recovery!r}.")
         super().__post_init__()
         is_initial = self.recovery != "least_squares" or self.strategy.is_determined
         if is_initial and not (self.eta > 0.0).all():

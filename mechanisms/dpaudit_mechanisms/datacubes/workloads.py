@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.coefficients import Coefficients
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
 
 MAX_MATRIX = 1 << 26  # entries of a matrix that is written out
 
@@ -63,9 +63,7 @@ class Workload:
         weights = np.ones(len(marginals)) if self.weights is None else table("weights", self.weights, (len(marginals),))
         if not (np.isfinite(weights).all() and (weights > 0.0).all()):
             raise UsageError(f"weights must be positive and finite, got {weights.tolist()}.")
-        weights.setflags(write=False)
-        object.__setattr__(self, "marginals", marginals)
-        object.__setattr__(self, "weights", weights)
+        fixed(self, marginals=marginals, weights=weights)
 
     @property
     def sets(self) -> tuple[Marginal, ...]:

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table
 
 
 def box_widths(widths: ArrayLike) -> FloatArray:
@@ -37,6 +38,9 @@ def box_widths(widths: ArrayLike) -> FloatArray:
             raise UsageError(f"widths must be of finite sum and squares, got {checked.tolist()}.")
     checked.setflags(write=False)
     return checked
+
+
+Widths = Annotated[FloatArray, lambda name, value: box_widths(value)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,8 +72,7 @@ class AverageDistances:
     def __post_init__(self) -> None:
         widths = box_widths(self.widths)
         points = table("points", self.points, (None, len(widths)), finite=True)
-        object.__setattr__(self, "widths", widths)
-        object.__setattr__(self, "points", np.clip(points, 0.0, widths))
+        fixed(self, widths=widths, points=np.clip(points, 0.0, widths))
 
     @property
     def records(self) -> int:

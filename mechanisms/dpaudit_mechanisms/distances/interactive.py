@@ -38,13 +38,13 @@ from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, output_batch, table
 
 Release = Literal["answers", "transcript", "position"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class InteractiveDistances:
+class InteractiveDistances(Checked):
     """Theorem 1 of Huang and Roth (2014), arXiv:1211.7302.
 
     F(y) = (1/n) sum over x of |x - y|_1, learned by tangents (Lemma 6) through a sparse vector (Lemma 3).
@@ -75,13 +75,8 @@ class InteractiveDistances:
 
     calibration: Calibration
     analyst: Analyst = dataclasses.field(repr=False)
-    queries: int
+    queries: Count
     release: Release = "answers"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "queries", whole_number("queries", self.queries, 1))
-        if self.release not in ("answers", "transcript", "position"):
-            raise UsageError(f"release must be one of answers, transcript, position, got {self.release!r}.")
 
     @property
     def dimension(self) -> int:

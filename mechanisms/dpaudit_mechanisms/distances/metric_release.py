@@ -26,7 +26,7 @@ from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
-from dpaudit_mechanisms.inputs import FloatArray, positive
+from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, fixed
 
 
 class Embedding(Protocol):
@@ -41,7 +41,7 @@ class Embedding(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MetricDistances:
+class MetricDistances(Checked):
     """Figure 2 and theorems 7, 8 and 15 of Huang and Roth (2014), arXiv:1211.7302.
 
     M(pi(y), pi(D)) for an embedding pi into l1, and M of theorem 2.
@@ -79,17 +79,15 @@ class MetricDistances:
     epsilon: float
     delta: float = 0.0
     beta: float = 0.05
-    scale: float = 1.0
+    scale: Positive = 1.0
     databases: Sequence[tuple[Any, Any]] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive("scale", self.scale))
-        inner = OfflineDistances(self.records, self.embedding.widths, self.epsilon, self.delta, self.beta)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "_places", self.embedding.embed(self.queries))
-
     inner: OfflineDistances = dataclasses.field(init=False, repr=False)
     _places: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        inner = OfflineDistances(self.records, self.embedding.widths, self.epsilon, self.delta, self.beta)
+        fixed(self, inner=inner, _places=self.embedding.embed(self.queries))
 
     @property
     def claim(self) -> Claim:

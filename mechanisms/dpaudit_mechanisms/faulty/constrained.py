@@ -17,7 +17,7 @@ from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropoli
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.rejection import Rejected
 from dpaudit_mechanisms.faulty.broken import Broken
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -78,12 +78,8 @@ class LaplaceOnAnyTotal(Broken, Pure):
 
     what = "answers off the plane have other normalisers"
 
-    epsilon: float
     total: float
     count: int = 2
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
 
     def pairs(self) -> list[Pair]:
         """An answer with the total, and one beside it."""

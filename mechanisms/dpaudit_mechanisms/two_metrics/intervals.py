@@ -36,6 +36,11 @@ def union(intervals: ArrayLike) -> FloatArray:
     return _merged(ends)
 
 
+def unions(name: str, intervals: ArrayLike) -> FloatArray:
+    """`union` of an argument of this name."""
+    return union(table(name, intervals, (None, 2)))
+
+
 def _merged(ends: FloatArray) -> FloatArray:
     if not len(ends):
         return NOTHING

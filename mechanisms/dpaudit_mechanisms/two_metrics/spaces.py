@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -90,12 +90,7 @@ class FiniteSpaces:
         measure = table("measure", np.ones(len(kept)) if self.measure is None else self.measure, (len(kept),))
         if not (np.isfinite(measure).all() and (measure > 0.0).all()):
             raise UsageError(f"measure must be in (0, inf), got {measure.tolist()}.")
-        positions = given.astype(np.int64)
-        for array in (positions, measure):
-            array.setflags(write=False)
-        for name, array in (("privacy_metric", hidden), ("utility_metric", kept), ("values", positions),
-                            ("measure", measure)):  # fmt: skip
-            object.__setattr__(self, name, array)
+        fixed(self, privacy_metric=hidden, utility_metric=kept, values=given.astype(np.int64), measure=measure)
 
     @property
     def datasets(self) -> int:

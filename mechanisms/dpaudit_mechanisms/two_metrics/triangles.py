@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
 from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
 
 MAX_NODES = 7  # networkx's atlas, and the table of all graphs, end here
@@ -89,7 +89,7 @@ class GraphClasses:
         top = 2 ** len(edges(nodes))
         if not ((given >= 0.0) & (given < top) & (given % 1.0 == 0.0)).all():
             raise UsageError(f"codes must be integers from 0 to {top - 1}, got {given.tolist()}.")
-        object.__setattr__(self, "codes", given.astype(np.int64))
+        fixed(self, codes=given.astype(np.int64))
         if self.class_of.min() < 0:
             raise UsageError(f"codes must have a graph of every class, got none like {int(np.argmin(self.class_of))}.")
 
