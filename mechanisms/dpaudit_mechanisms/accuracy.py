@@ -4,8 +4,6 @@
 `dpaudit.UtilityBound`; mechanisms return theirs from `utility_bounds()`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -25,8 +25,6 @@ Attributes, built at first use: `laplace` (sound), `laplace_too_little_noise` (s
 `opendp_laplace` (noise by OpenDP; not replayable), `coordinates` (id to latitude and longitude in degrees).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib.metadata

@@ -11,8 +11,6 @@ on each piece: its minimum is at a corner of g. That solves the printed problems
 convex in (q', c), and DX-O7, where the second term is c itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -9,12 +9,10 @@ printed statement about another utility u adds the discrepancy max |u - u'|, whe
 here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -136,7 +134,7 @@ class DxExponential(Checked, FiniteChoice):
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
 
-    def with_budget(self, factor: float) -> DxExponential:
+    def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         return dataclasses.replace(self, metric=self.metric * factor, c=float(self.c or 0.0) / factor)
 

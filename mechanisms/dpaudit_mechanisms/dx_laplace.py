@@ -19,12 +19,10 @@ as in "Open points" of DX-A-Lap:
   constant query gets noise with the others; under S1 it is counted in K.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -183,7 +181,7 @@ class DxLaplace:
         has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
         return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
 
-    def with_budget(self, factor: float) -> DxLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with `factor` times the metric; given scales shrink by it."""
         scales = None if self.scales is None else np.asarray(self.scales) / factor
         return dataclasses.replace(self, metric=self.metric * factor, scales=scales)

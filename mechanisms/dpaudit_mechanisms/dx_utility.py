@@ -9,8 +9,6 @@ at one element), not through all of them, and the squared error needs no factor 
     sup over x of E |B x + Y - Q x|_2^2 = n^2 max_i |(B - Q)_i|_2^2 + 2 |c|_2^2
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

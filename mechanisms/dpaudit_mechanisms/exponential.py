@@ -5,12 +5,10 @@ outcome r is chosen with probability proportional to exp(scores[i, r] / (2 c)). 
 and j have max over r of |scores[i, r] - scores[j, r]| <= c d(i, j). Source: DX-D9 (mechanism), DX-T3 (guarantee).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import numbers
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +123,7 @@ class Exponential(FiniteChoice):
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
 
-    def with_budget(self, factor: float) -> Exponential:
+    def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         metric = self.metric * factor if isinstance(self.metric, numbers.Real) else self.budgets * factor
         return dataclasses.replace(self, metric=metric, c=float(self.c or 0.0) / factor)

@@ -1,7 +1,5 @@
 """Base of mechanisms that choose one of finitely many outcomes: what follows from the log probabilities of them all."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

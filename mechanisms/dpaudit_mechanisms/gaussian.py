@@ -6,8 +6,6 @@ the largest mu that it allows. Sources: Balle and Wang (2018), arXiv:1805.06530,
 Roth and Su (2019), theorem 2.7 (mu); Bun and Steinke (2016), proposition 1.6 (rho); Mironov (2017), proposition 7.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -6,8 +6,6 @@ post-processing; the clamp keeps the loss of every pair, because clamped outputs
 as well as the tails did. Source: Ghosh, Roughgarden and Sundararajan (2009), definition 2.2 and section 2.3.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -6,8 +6,6 @@ element j, x' = x - e_i + e_j, and their budget is d(i, j). The printed definiti
 totals; `neighbours` has them with `bounded=False`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -4,8 +4,6 @@ Only what a privacy guarantee rests on is checked (symmetric, zero diagonal, non
 not: each pair keeps its own budget without it. Source: DX-D2; conventions on 0 and infinity: DX section 3, (b) and (c).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Any
 

@@ -3,8 +3,6 @@
 The parameters of a mechanism are read by their types: `Checked`.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

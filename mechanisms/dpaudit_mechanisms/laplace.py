@@ -6,8 +6,6 @@ numbers and (size, coordinates) for vectors. Source: Dwork, McSherry, Nissim and
 equal budgets.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, ClassVar

@@ -9,11 +9,9 @@ which is between half of n times the largest range of a query, and all of it. An
 nothing on some histogram, and is not stated.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +23,6 @@ from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, fixed, table
-
-Self = TypeVar("Self", bound="AnswersQueries")
 
 
 class AnswersQueries(Checked, ABC):
@@ -54,7 +50,7 @@ class AnswersQueries(Checked, ABC):
         """`MetricDP` over neighbouring histograms."""
         return MetricDP(HistogramMetric(self.metric))
 
-    def with_budget(self: Self, factor: float) -> Self:
+    def with_budget(self, factor: float) -> Self:
         """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
         changed = {"queries": self.queries * factor, "metric": self.metric * factor, "c": self.c / factor}
         return dataclasses.replace(self, **changed)  # type: ignore[type-var]

@@ -15,8 +15,6 @@ Sources: DX-A2 (Algorithm 2), DX-T7 (privacy), DX-T8 (accuracy). Open points of 
 last update is not used; a query may be chosen again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, Literal

@@ -13,8 +13,6 @@ For one query all agree (DX-L2). Pairs of infinite budget ask nothing; where ele
 answers, no finite scale exists.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -12,8 +12,6 @@ Letters: Q queries (K, N), d metric (N, N) in nats, u ratios |Q[k, i] - Q[k, j]|
 alone_k is the scale of query k alone, y = alone / c in (0, 1] the unknowns.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

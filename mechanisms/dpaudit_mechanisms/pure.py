@@ -1,7 +1,5 @@
 """Base of all mechanisms whose budget is one epsilon."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from dpaudit.privacy.claims import Claim, PureDP

@@ -5,8 +5,6 @@ whole of its budget on single outcomes, so it sits exactly on its claim. Source:
 Kairouz, Oh and Viswanath (2014), arXiv:1407.1338, section 2.2 for k.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated, Any

@@ -12,8 +12,6 @@ Sources: DX-A1 (Algorithm 1), DX-T5 (privacy), DX-T9, DX-P1, DX-T6 (accuracy). O
 at least 1; the logarithm is natural; queries may repeat.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ length, keeps epsilon: Laplace noise of scale 2 most / epsilon for the threshold
 (Dwork and Roth 2014, algorithms 1 and 2 and theorems 3.23 and 3.25).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
@@ -90,7 +88,7 @@ class SparseVector(Pure):
             )
         ]
 
-    def start(self, data: Any, rng: np.random.Generator) -> SparseVectorSession:
+    def start(self, data: Any, rng: np.random.Generator) -> "SparseVectorSession":
         """A session on a vector of counts."""
         return SparseVectorSession(self, np.asarray(data, dtype=float), rng)
 

@@ -10,11 +10,9 @@ u.
 Sources: DX-D10, DX-D11, DX-A4 (eq. (12)), DX-T10, DX-T11, DX-O6, DX-C24, DX-C25, DX-O7.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,7 +112,7 @@ class StatisticalLaplace(Checked):
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
         return float((np.abs(self.means(x) - self.means(x_prime)) / self.noise_scales).sum())
 
-    def with_budget(self, factor: float) -> StatisticalLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The same queries c q(u'), with `factor` times the metric and 1 / `factor` of the noise."""
         transformed, metric = self.transformed * factor, self.metric * factor
         return dataclasses.replace(self, transformed=transformed, metric=metric, c=self.c / factor)

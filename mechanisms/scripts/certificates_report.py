@@ -5,8 +5,6 @@ states itself. The faulty mechanisms below it are disproved. --all saves a certi
 Exit status 0 where every row has the verdict that is expected of it, else 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import re

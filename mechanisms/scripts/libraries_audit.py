@@ -7,8 +7,6 @@ if what is meant to keep its claim was not refuted and every defect was found (a
 A library that is not installed is left out, and said so. Needed: pip install 'dpaudit[opendp,diffprivlib,python-dp]'.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

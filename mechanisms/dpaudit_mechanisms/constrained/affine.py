@@ -6,8 +6,6 @@ any A with the same kernel gives the same. Conditioning on a set of measure 0 th
 |U_1 / U_2 + 1| < h for U_1 + U_2 = 0, gives another law.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

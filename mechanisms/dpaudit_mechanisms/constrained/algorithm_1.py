@@ -9,8 +9,6 @@ to a factor, continuous or discrete; proposals say how to draw and what log q(ol
 one line of numpy a step. `GeometricOnHierarchy` is the mechanism of a discrete one: whole counts stay whole.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol

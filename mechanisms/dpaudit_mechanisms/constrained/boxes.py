@@ -13,8 +13,6 @@ Imaging. The nearest point of a box is a clamp, coordinate by coordinate; its en
 have the ratio e^(d/s) again: the loss is that of the noise, no more and no less.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

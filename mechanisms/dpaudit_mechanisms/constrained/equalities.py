@@ -10,12 +10,10 @@ Densities are with respect to Lebesgue measure on C. Outputs are completed from 
 (`Affine.completed`), so that the last bits of A z - b say nothing of the answer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -103,7 +101,7 @@ class GaussianOnEqualities:
         constant = 0.5 * self.given.dimension * math.log(2.0 * math.pi * self.base.sigma**2)
         return np.where(inside, -0.5 * (reduced**2).sum(axis=1) - constant, -np.inf)
 
-    def with_budget(self, factor: float) -> GaussianOnEqualities:
+    def with_budget(self, factor: float) -> Self:
         """The same noise with `factor` times its budget."""
         return dataclasses.replace(self, base=with_budget(self.base, factor))
 

@@ -5,8 +5,6 @@ comes in as fractions. An event is the set of its worlds, as a boolean array; a 
 the position of the world that it moves to.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -138,11 +136,11 @@ class FiniteLaw(FiniteChoice):
         """Every two inputs."""
         return [Pair(a, b) for a, b in itertools.combinations(range(len(self.law)), 2)]
 
-    def given(self, event: Any) -> FiniteLaw:
+    def given(self, event: Any) -> "FiniteLaw":
         """This mechanism conditioned on an event of positive probability on every input."""
         return FiniteLaw(conditioned(self.law, event))
 
-    def moved(self, nearest: Any) -> FiniteLaw:
+    def moved(self, nearest: Any) -> "FiniteLaw":
         """This mechanism after imaging along a closest-world map."""
         return FiniteLaw(imaged(self.law, nearest))
 

@@ -15,12 +15,10 @@ of as many Laplace variables as b has leaves (scale 1). Laplace variables are ac
 q_b(S_b) / q_b(0), and all of them together with exp(-|sum|).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -87,14 +85,14 @@ class Hierarchy:
         fixed(self, parents=tuple(parents.tolist()), depth=depth, sums=sums)
 
     @classmethod
-    def of_sizes(cls, sizes: Sequence[int]) -> Hierarchy:
+    def of_sizes(cls, sizes: Sequence[int]) -> Self:
         """A root, one node for each size, and as many leaves under it: three levels."""
         counts = [whole_number(f"sizes[{i}]", size, 1) for i, size in enumerate(sizes)]
         middle = [-1] + [0] * len(counts)
         return cls([*middle, *np.repeat(np.arange(1, len(counts) + 1), counts).tolist()])
 
     @classmethod
-    def flat(cls, leaves: int) -> Hierarchy:
+    def flat(cls, leaves: int) -> Self:
         """A root and its leaves: two levels."""
         return cls([-1, *[0] * whole_number("leaves", leaves, 1)])
 

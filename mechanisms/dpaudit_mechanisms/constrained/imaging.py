@@ -3,10 +3,8 @@
 Post-processing: whatever the mechanism promises, the imaged one promises too (CD-L3.7).
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,7 +52,7 @@ class Imaged:
         """Pairs of the mechanism."""
         return list(self.mechanism.pairs())
 
-    def with_budget(self, factor: float) -> Imaged:
+    def with_budget(self, factor: float) -> Self:
         """The same projection of the mechanism with `factor` times its budget."""
         return dataclasses.replace(self, mechanism=with_budget(self.mechanism, factor))
 

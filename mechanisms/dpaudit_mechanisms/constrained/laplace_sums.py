@@ -14,8 +14,6 @@ Variances of one coordinate, for n variables of scale 1 whose sum is 0 (CD-U3, C
 Their ratio is (2n - 1) / (2n + 2) < 1 for every n: what the paper conjectures (CD-U4) is a theorem.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

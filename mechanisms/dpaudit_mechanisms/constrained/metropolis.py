@@ -13,11 +13,9 @@ burn-in is `sweeps`. The promise is that of the target: what a chain has not for
 look at `chains` through `diagnostics`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -82,7 +80,7 @@ class Inequalities:
         fixed(self, rows=rows, bounds=table("bounds", self.bounds, (len(rows),)))
 
     @classmethod
-    def non_negative(cls, tree: Hierarchy) -> Inequalities:
+    def non_negative(cls, tree: Hierarchy) -> Self:
         """Every leaf is at least 0, and so every node."""
         return cls(tree, np.eye(tree.nodes)[-tree.leaves :], np.zeros(tree.leaves))
 

@@ -1,11 +1,9 @@
 """The mixture of mechanisms, with weights that do not depend on the data (CD-T3.9)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
@@ -74,7 +72,7 @@ class Mixture:
         """Pairs of the first mechanism."""
         return list(self.mechanisms[0].pairs())
 
-    def with_budget(self, factor: float) -> Mixture:
+    def with_budget(self, factor: float) -> Self:
         """The same mixture of mechanisms with `factor` times their budgets."""
         return dataclasses.replace(self, mechanisms=[with_budget(one, factor) for one in self.mechanisms])
 

@@ -9,8 +9,6 @@ batch. Boxes, and sets of non-negative numbers with a given sum, are projected o
 Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

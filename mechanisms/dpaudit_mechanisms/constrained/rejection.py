@@ -5,8 +5,6 @@ the event's probability on that input. So its running time tells c, and c tells 
 can watch the clock, take a sampler of fixed time (`boxes.ConditionedLaplace` is one).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

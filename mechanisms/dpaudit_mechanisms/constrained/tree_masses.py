@@ -11,8 +11,6 @@ and far out, so that the loss of the pair is exactly d / scale + |log c_x' / c_x
 d the l1 distance of all nodes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

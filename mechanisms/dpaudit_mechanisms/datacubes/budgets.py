@@ -10,8 +10,6 @@ The minimum under that norm is in closed form (DC-EQ4, DC-C3.3): at norm 1 it is
 (sum (C_r^2 s_r)^(1/3))^3 for p = 1 and (sum C_r sqrt(s_r))^2 for p = 2.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

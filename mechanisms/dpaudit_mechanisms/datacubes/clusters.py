@@ -8,8 +8,6 @@ a_c. Both change with a merge by terms of the two clusters alone (and by g), so 
 pairs and one new row of it: g^2 numbers, where the published search took hours.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -7,8 +7,6 @@ summed up in each answer. So a marginal is s_A times the inverse transform of th
 any noise that is uncorrelated and of one variance within a marginal is uncorrelated in its coefficients.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

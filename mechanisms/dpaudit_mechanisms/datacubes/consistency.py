@@ -8,8 +8,6 @@ The answers lie on a subspace that the truth lies in, and so are at most twice a
 they were made from (DC-S11).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

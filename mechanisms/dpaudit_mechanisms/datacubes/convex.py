@@ -5,8 +5,6 @@ Laplace and p = 2 for normal noise. With the scales c_i = b_i^(p/2) / e_i^p it i
 |S_ij|^p b_i^(p/2) / c_i <= 1: the problem of `dpaudit_mechanisms.optimal_scales`, which solves it and bounds it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

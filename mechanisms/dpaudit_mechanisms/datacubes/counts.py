@@ -5,8 +5,6 @@ of the (rounded) total; the workload is answered from them, so its answers are c
 is post-processing, at no cost in privacy, and no longer unbiased.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

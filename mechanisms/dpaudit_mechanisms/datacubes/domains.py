@@ -6,8 +6,6 @@ An attribute with n values is encoded by ceil(log2 n) binary attributes, most si
 are cells that no record falls into.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -60,7 +58,7 @@ class Domain:
         fixed(self, sizes=sizes, names=names)
 
     @classmethod
-    def binary(cls, attributes: int) -> Domain:
+    def binary(cls, attributes: int) -> "Domain":
         """`attributes` attributes of two values each."""
         return cls((2,) * whole_number("attributes", attributes, 1))
 
@@ -80,7 +78,7 @@ class Domain:
         ends = np.cumsum([0, *((size - 1).bit_length() for size in self.sizes)]).tolist()
         return tuple(tuple(range(start, end)) for start, end in itertools.pairwise(ends))
 
-    def encoded(self) -> Domain:
+    def encoded(self) -> "Domain":
         """The binary domain, with ceil(log2 n) attributes for one of n values.
 
         Raises

@@ -6,8 +6,6 @@ Hadamard basis of the paper, every entry of size N^(-1/2). Elsewhere it is the t
 group, of as many rows as their attributes have values beyond the first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

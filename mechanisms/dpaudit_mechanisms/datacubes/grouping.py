@@ -16,8 +16,6 @@ Greedy placement (each row into the first group that it fits) can fail where a g
 001, 110, 011: the first two go together, and neither is then completed. `find_grouping` searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@ the whole workload alone, as few marginals with all of the budget often are best
 left out. What comes out is a stationary point, the best that was found, and no bound is stated.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

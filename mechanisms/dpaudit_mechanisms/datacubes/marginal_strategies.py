@@ -6,8 +6,6 @@ of its estimates from all marginals that contain its support, weighted by s_B^2 
 solved, and only the coefficients that the workload needs are looked at.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -5,8 +5,6 @@ recovery has equal costs within groups (DC-D3.2), the optimal budgets are in clo
 from a convex program.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

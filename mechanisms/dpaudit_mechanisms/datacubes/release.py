@@ -5,8 +5,6 @@ which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta),
 noise of the exact calibration of `dpaudit_mechanisms.gaussian`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, Literal

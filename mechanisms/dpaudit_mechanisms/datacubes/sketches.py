@@ -6,8 +6,6 @@ functions are public and drawn once, from a seed; a workload can be answered wit
 span of the rows, which takes more buckets in all than cells, or luck.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -10,8 +10,6 @@ most twice as much; how much exactly is `sensitivity`. (For marginals: 2 times a
 times under normal noise, where two different cells of each marginal change, and nothing for the total, which does not.)
 """
 
-from __future__ import annotations
-
 import abc
 from typing import Any, Literal
 

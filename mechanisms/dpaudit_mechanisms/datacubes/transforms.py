@@ -6,8 +6,6 @@ basis elsewhere. No matrix larger than 64 x 64 is built for sizes up to 64: neig
 transformed together, by matrix products.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ power of two, and each number of values as well (use `Domain.encoded`); then a r
 by bit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

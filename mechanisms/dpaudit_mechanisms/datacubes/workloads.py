@@ -6,8 +6,6 @@ DC-E1, DC-E2), with the two conventions that it leaves open: "half" is the first
 down, and the fixed attribute is the first one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -105,7 +103,7 @@ class Workload:
         """Q written out, shape (q, N); refused above 2**26 entries."""
         return written_out(self.answers, self.queries, self.domain.cells)
 
-    def encoded(self) -> Workload:
+    def encoded(self) -> "Workload":
         """The same marginals over the binary encoding of the domain; `decoded` takes its answers back."""
         bits = self.domain.bits
         sets = [[bit for a in marginal for bit in bits[a]] for marginal in self.sets]

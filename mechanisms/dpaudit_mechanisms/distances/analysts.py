@@ -1,7 +1,5 @@
 """Analysts: who asks the next query, from the answers so far. An analyst is part of the subject, and knows no data."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -15,8 +15,6 @@ Sources: MQ-C8 to MQ-C12, MQ-L6. That slopes are 1 / n-sensitive, as condition (
 / n.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Annotated

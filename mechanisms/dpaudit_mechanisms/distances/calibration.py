@@ -27,11 +27,9 @@ error above eta + gap, which no overestimate reaches; so the gap of the learner 
 Sources: MQ-L3, MQ-T1, MQ-T2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -136,7 +134,7 @@ class Calibration(Checked):
             return self.updates * (self.comparison_epsilon + self.release_epsilon)
         return self.rho + 2.0 * math.sqrt(self.rho * -math.log(self.delta))
 
-    def with_budget(self, factor: float) -> Calibration:
+    def with_budget(self, factor: float) -> Self:
         """Noise for `factor` times the epsilon, and the same of everything else; alpha is stated as before."""
         scale = factor
         if self.noise == "gaussian":

@@ -19,8 +19,6 @@ queries and on public random numbers alone, so that databases that differ in one
 Sources: MQ-D5, MQ-D6, MQ-L9, MQ-A4, MQ-T11 to MQ-C18, MQ-C4.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -19,11 +19,9 @@ Guarantees are of real numbers. Noise is added in doubles, whose least digits ma
 Sources: MQ-L3, MQ-L6, MQ-T1, MQ-A2, MQ-D1b.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,14 +129,14 @@ class InteractiveDistances(Checked):
             raise UsageError(f"data must have {self.calibration.records} points, got {found.records}.")
         return found
 
-    def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
+    def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> "Run":
         """`size` runs, with the hypotheses that they end with."""
         run, thresholds = Run.start(self, size), self.fresh_thresholds(size, rng)
         for _ in range(self.queries):
             self.step(run, thresholds, averages, rng)
         return run
 
-    def start(self, data: Any, rng: np.random.Generator) -> DistanceSession:
+    def start(self, data: Any, rng: np.random.Generator) -> "DistanceSession":
         """A session whose queries, points of shape (l,), come from outside; it answers `queries` of them.
 
         What `sample` does with its own analyst, one run at a time: a session of `dpaudit.subjects.protocol`.
@@ -149,7 +147,7 @@ class InteractiveDistances(Checked):
         """The thresholds of so many epochs, shape (size,)."""
         return self.calibration.threshold + rng.laplace(scale=self.calibration.threshold_scale, size=size)
 
-    def step(self, run: Run, thresholds: FloatArray, averages: AverageDistances, rng: np.random.Generator) -> None:
+    def step(self, run: "Run", thresholds: FloatArray, averages: AverageDistances, rng: np.random.Generator) -> None:
         """Answer the next query of each run; `thresholds` of the epochs that end are drawn anew."""
         tuned = self.calibration
         points, predicted = run.ask()
@@ -166,12 +164,12 @@ class InteractiveDistances(Checked):
         run.tell(above, released[:, 0], released[:, 1] / tuned.widths)
         self.between_mistakes(run, rows, values, slopes, rng)
 
-    def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
+    def comparison_noise(self, run: "Run", rng: np.random.Generator) -> FloatArray:
         """The noise of the comparison of each run, fresh at each query, shape (runs,)."""
         return rng.laplace(scale=self.calibration.query_scale, size=len(run.transcripts))
 
     def between_mistakes(
-        self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+        self, run: "Run", rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
         """Hook of a run for queries on which the learner made no mistake: does nothing."""
 
@@ -253,7 +251,7 @@ class InteractiveDistances(Checked):
             return math.inf if len(moved) else 0.0
         return len(moved) * self.calibration.epsilon
 
-    def with_budget(self, factor: float) -> InteractiveDistances:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 
@@ -313,7 +311,7 @@ class Run:
     comparisons: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def start(cls, mechanism: InteractiveDistances, size: int) -> Run:
+    def start(cls, mechanism: InteractiveDistances, size: int) -> Self:
         """Before the first query."""
         tuned, wide = mechanism.calibration, 1 + 2 * mechanism.dimension
         return cls(

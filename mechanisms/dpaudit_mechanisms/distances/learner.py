@@ -11,8 +11,6 @@ and points by w, so that by Cauchy-Schwarz (m - 1) sqrt(g) <= sqrt(2 w) for m of
 Sources: MQ-A1, MQ-A2, MQ-L4, MQ-L5, MQ-L6, MQ-S1 to MQ-S4.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,11 +10,9 @@ part of the contraction, such as that between public reference points and the qu
 Sources: MQ-A3, MQ-T7, MQ-T8, MQ-T10, MQ-T15.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -186,7 +184,7 @@ class EmbeddedDistances:
     def _inner(self, used: Embedding) -> InteractiveDistances:
         return InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
 
-    def with_budget(self, factor: float) -> EmbeddedDistances:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 

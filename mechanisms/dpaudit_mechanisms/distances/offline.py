@@ -11,8 +11,6 @@ One calibration on [0, 1] serves all of them: everything in it scales with the w
 Sources: MQ-T2, MQ-R2.1, MQ-S6.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

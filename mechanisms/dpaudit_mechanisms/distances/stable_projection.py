@@ -10,8 +10,6 @@ With it `MetricDistances` and `EmbeddedDistances` answer l_p queries: what they 
 which follows from the matrix alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Fault of a faulty twin as it says it: in words, with the exact loss of its first pair beside what was promised."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar
 

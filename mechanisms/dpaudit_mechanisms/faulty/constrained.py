@@ -1,7 +1,5 @@
 """Constrained mechanisms with a planted fault: what goes wrong where an invariant is taken for free."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, ClassVar

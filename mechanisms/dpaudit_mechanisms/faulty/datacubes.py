@@ -1,7 +1,5 @@
 """Datacube releases with a planted fault each: what goes wrong where budgets are split, and where counts are tidied."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Distance queries with a planted fault each: four break their privacy, one its accuracy."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar
 

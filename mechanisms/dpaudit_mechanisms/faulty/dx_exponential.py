@@ -1,7 +1,5 @@
 """Exponential mechanisms on histograms with a planted fault: two break their privacy, one its accuracy."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from dpaudit_mechanisms.dx_exponential import DxExponential

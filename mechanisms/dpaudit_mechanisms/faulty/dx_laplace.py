@@ -1,7 +1,5 @@
 """d_X-private Laplace mechanisms with a planted fault each: those of privacy that DX-T1 names, and one of utility."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """An exponential mechanism with a planted fault."""
 
-from __future__ import annotations
-
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.broken import Broken
 

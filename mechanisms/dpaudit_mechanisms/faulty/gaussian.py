@@ -1,7 +1,5 @@
 """A Gaussian mechanism with a planted fault."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Geometric mechanisms with a planted fault."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

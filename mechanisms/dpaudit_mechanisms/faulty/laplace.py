@@ -1,7 +1,5 @@
 """Laplace mechanisms with a planted fault."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

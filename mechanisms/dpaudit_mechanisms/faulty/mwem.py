@@ -1,7 +1,5 @@
 """MWEM with a planted fault each: too little noise in the choices, in the measurements, or in both; and no learning."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Randomised response with a planted fault."""
 
-from __future__ import annotations
-
 import math
 
 from dpaudit.errors import UsageError

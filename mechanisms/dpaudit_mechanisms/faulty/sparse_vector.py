@@ -3,8 +3,6 @@
 Lyu, Su and Li (2017), section 3, has them with their origins.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statistical-query mechanisms with a planted fault: one breaks its privacy, one its accuracy."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from dpaudit_mechanisms.faulty.broken import Broken

@@ -1,7 +1,5 @@
 """Mechanisms between two metric spaces with a planted fault each: all but one break their privacy."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -18,8 +18,6 @@ Two accountants that share no formula:
   transforms. Rounding up, and counting what lies beyond the grid as certain loss, make it an upper bound.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

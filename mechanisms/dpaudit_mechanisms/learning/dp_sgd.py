@@ -15,8 +15,6 @@ noise is there, so that an attack that sees every step is as strong as the accou
 of both.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Literal

@@ -4,8 +4,6 @@ Each promises what DP-SGD with Poisson batches, clipping and noise at every step
 runs with the canary and so many without, and gives the scores of both: an audit with the design many-runs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

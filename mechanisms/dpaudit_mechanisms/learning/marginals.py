@@ -7,12 +7,10 @@ by 1: the l2 sensitivity of both together is sqrt(2), so noise of standard devia
 = sqrt(2) / sigma. Fitting and sampling are post-processing. The number of records drawn is fixed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +49,7 @@ class ChainGenerator:
         """Claim for adding or removing one record."""
         return GaussianDP(self.mu)
 
-    def with_budget(self, factor: float) -> ChainGenerator:
+    def with_budget(self, factor: float) -> Self:
         """The same generator with `factor` times mu."""
         return dataclasses.replace(self, mu=self.mu * factor)
 

@@ -6,8 +6,6 @@ by 1, so the counts' l1 sensitivity is 2 and the release keeps epsilon-DP (Paper
 post-processing of the noisy counts).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

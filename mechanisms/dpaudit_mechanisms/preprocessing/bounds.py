@@ -14,12 +14,11 @@ Two kinds, of which the larger counts:
   e >= 0 of a convex plus a concave function, found exactly. It is concave in m; the prices are improved by L-BFGS.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import heapq
 import itertools
 import math
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +92,7 @@ class _Box:
     def bound(self) -> float:
         return max(self.own, self.parent)
 
-    def __lt__(self, other: _Box) -> bool:
+    def __lt__(self, other: Self) -> bool:
         return (self.bound, self.order) < (other.bound, other.order)
 
 
@@ -176,7 +175,7 @@ class _Prices:
     weights: FloatArray  # (K,): a linear lower bound of the noise's cost in c; unused for "squared"
 
     @classmethod
-    def of(cls, problem: Problem, chosen: NDArray[np.int64], differences: FloatArray, c: FloatArray) -> _Prices:
+    def of(cls, problem: Problem, chosen: NDArray[np.int64], differences: FloatArray, c: FloatArray) -> Self:
         first, second = problem.first[chosen], problem.second[chosen]
         signs = np.sign(differences)  # any signs are valid; these are right at the point
         directions = np.zeros((*signs.shape, problem.queries.shape[1]))

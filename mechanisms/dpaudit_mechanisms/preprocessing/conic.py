@@ -4,8 +4,6 @@ minimise x' P x / 2 + q' x subject to A x = b for the first rows and A x <= b fo
 optional dependency (extra `preprocessing`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -24,8 +24,6 @@ How far above the optimum it can be is proved by a lower bound: `dpaudit_mechani
 Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -3,12 +3,10 @@
 Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records; pairs are i < j of finite budget.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +86,7 @@ class Problem:
     cuts: list[FloatArray] = dataclasses.field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Problem:
+    def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Self:
         if loss not in LOSSES:
             raise UsageError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}.")
         rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None), finite=True)

@@ -3,8 +3,6 @@
 Lengths are in units of `Problem.unit`; the bias is (B - Q) n / unit, so that all variables are of one size.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

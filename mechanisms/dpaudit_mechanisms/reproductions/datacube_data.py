@@ -4,8 +4,6 @@ Adult (UCI): eight attributes of 9, 16, 7, 15, 6, 5, 2 and 2 values, 23 bits in 
 16 binary measures of disability. No records come with this package.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 from pathlib import Path

@@ -6,8 +6,6 @@ mean absolute error per entry of a marginal over the marginal's mean count, aver
 of a marginal with n cells is records / n, so that it is the sum of all absolute errors over marginals x records.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -9,8 +9,6 @@ infinite): such a draw is drawn again, and counted. The Blowfish budgets as prin
 smallest repair, their shortest-path closure, is checked to need the same scales.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ universes: all cities, the 741 largest ones, and what is left when every place n
 is merged into it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from typing import Any
 

@@ -6,8 +6,6 @@ ordinary Laplace mechanism with epsilon = min d and by the d_X mechanism with c 
 mean squared error of noise of scale s is sqrt(2) s exactly; the runs check it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 

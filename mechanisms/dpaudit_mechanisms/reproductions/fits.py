@@ -1,7 +1,5 @@
 """Fits and comparisons of measured tables, by statsmodels (the extra `fits`)."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -8,8 +8,6 @@ methods run on the counts. The chains sample at that scale, as the paper does: t
 counts (CD-S7) is not paid for in this comparison.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

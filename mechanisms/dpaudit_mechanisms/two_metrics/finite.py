@@ -12,8 +12,6 @@
 The widened ones are in `widened`. `Ladder` places f(x) itself on level 0, which the printed sets leave out (UP-X10).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -7,8 +7,6 @@ values and exp(-epsilon level) on it. E is fixed, so its share of the density mo
 2 epsilon where no level changes by more than 1, as in the finite family.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated, Any

@@ -3,8 +3,6 @@
 They carry densities: sets are equal here where they differ by finitely many points.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

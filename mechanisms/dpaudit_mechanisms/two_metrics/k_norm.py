@@ -11,8 +11,6 @@ Degenerate: the outputs live in the column space of F, where densities are taken
 F = 0 is refused. An integer gauge b has level b.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

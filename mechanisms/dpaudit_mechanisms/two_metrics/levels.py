@@ -16,8 +16,6 @@ Between finite spaces the anchors are listed, and `covered_levels` finds the lev
 are chains of neighbours (or the true value), and the level is a function of r - f(x).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable

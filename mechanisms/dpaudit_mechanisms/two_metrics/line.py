@@ -6,8 +6,6 @@ weights exp(-epsilon b) without rounding (Laplace noise) see `k_norm` in one dim
 The normaliser is the same for every answer, so a change of one level costs epsilon, not 2 epsilon.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -6,8 +6,6 @@ privacy-first mechanism for a linear query (UP-T2, UP-T3, UP-C1), from the chang
 make.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated, Any

@@ -9,8 +9,6 @@ gets level infinity, that is probability 0. Two datasets at distance 0 are neigh
 other's value on level 0.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

@@ -8,8 +8,6 @@ least size of E(g) xor E(h) over all relabellings h of the second, as a toggle c
 class, and this is checked. n is at most 7 (2^21 graphs, 1,044 classes).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -4,8 +4,6 @@ With `important` values and a `penalty` for all others they are its third catego
 nearer datasets' sets, not the last shell's alone as printed (UP-D-R: those are no partition).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
