@@ -21,12 +21,7 @@ class GeometricTooLittleNoise(Broken, Geometric):
     """
 
     what = "the noise falls off 1.2 times too fast"
-
-    factor: ClassVar[float] = 1.2
-
-    @property
-    def rate(self) -> float:
-        return super().rate * self.factor
+    changes: ClassVar[Any] = {"rate": lambda self, rate: rate * 1.2}
 
 
 class GeometricCountsZeroTwice(Broken, Geometric):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from dpaudit_mechanisms.faulty.broken import Broken
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch
 from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
@@ -17,7 +17,6 @@ from dpaudit_mechanisms.two_metrics import (
     Ladder,
     OnTheLine,
     PrivacyFirst,
-    Profile,
     Staircase,
     WidenedPrivacyFirst,
     WidenedStaircase,
@@ -111,11 +110,9 @@ class OnTheLineTooNarrow(Broken, OnTheLine):
     """
 
     what = "the cells are 1.2 times too narrow"
-
-    @property
-    def drawn(self) -> Profile:
-        sound = self.profile
-        return Profile(sound.edges / 1.2, sound.levels, sound.width / 1.2, sound.first, sound.steps)
+    changes: ClassVar[Any] = {
+        "drawn": lambda self, sound: dataclasses.replace(sound, edges=sound.edges / 1.2, width=sound.width / 1.2)
+    }
 
 
 class KNormOneDegreeShort(Broken, KNorm):
@@ -145,15 +142,11 @@ class KNormOneDegreeShort(Broken, KNorm):
         return math.inf if (self.queries @ (answer(x, count) - answer(x_prime, count))).any() else 0.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PrivacyFirstTooFlat(PrivacyFirst):
+class PrivacyFirstTooFlat(Twin, PrivacyFirst):
     """Every level counts three quarters: private, and less accurate than the law that it states to have."""
 
-    fault: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
-
-    @functools.cached_property
-    def levels(self) -> FloatArray:
-        return 0.75 * super().levels
+    fault = "levels are a quarter too low: private, with a larger expected error"
+    changes: ClassVar[Any] = {"levels": lambda self, levels: 0.75 * levels}
 
 
 class ImportantByTheData(Broken, ImportantOnTheLine):
