@@ -4,6 +4,7 @@ The parameters of a mechanism are read by their types: `Checked`.
 """
 
 import functools
+import importlib
 import math
 import operator
 from collections.abc import Callable
@@ -87,6 +88,15 @@ def fixed(thing: Any, **values: Any) -> None:
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
         object.__setattr__(thing, name, value)
+
+
+def installed(module: str, extra: str) -> Any:
+    """A module of an optional library, or a `UsageError` that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise UsageError(f"{name} must be installed. Use: pip install 'dpaudit[{extra}]'") from error
 
 
 def answer(data: Any, dimension: int | None) -> FloatArray:

@@ -17,6 +17,7 @@ last update is not used; a query may be chosen again.
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -106,13 +107,9 @@ class MWEM(AnswersQueries):
     def _run(self, x: NDArray[np.int64], size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Transcripts (size, 2 T) and averages (size, N) of independent runs."""
         truth = self.queries @ x  # (K,)
-        logs = np.zeros((size, len(x)))
-        total = np.zeros((size, len(x)))
-        transcripts = np.empty((size, 2 * self.rounds))
-        for t in range(self.rounds):
-            y = self._histograms(logs)
+        transcripts, total = np.empty((size, 2 * self.rounds)), np.zeros((size, len(x)))
+        for t, (y, answers) in enumerate(self._rounds(transcripts)):
             total += y
-            answers = y @ self.queries.T  # (size, K)
             chances = np.cumsum(special.softmax(self._choice_exponents(answers, truth), axis=1), axis=1)
             # The first query whose cumulative chance exceeds a uniform number; the last sum may be 1 - 2**-53, and the
             # product may be rounded up to it.
@@ -120,8 +117,16 @@ class MWEM(AnswersQueries):
             chosen = np.minimum((chances <= uniform).sum(axis=1), len(truth) - 1)
             measured = self.c * truth[chosen] + rng.laplace(scale=self.noise_scale, size=size)
             transcripts[:, 2 * t], transcripts[:, 2 * t + 1] = chosen, measured
-            logs = self._updated(logs, answers, chosen, measured)
         return transcripts, total / self.rounds
+
+    def _rounds(self, transcripts: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Histogram of each round, shape (size, N), and its answers (size, K); reads a round once the next is asked."""
+        logs = np.zeros((len(transcripts), self.queries.shape[1]))
+        for t in range(self.rounds):
+            y = self._histograms(logs)
+            answers = y @ self.queries.T
+            yield y, answers
+            logs = self._updated(logs, answers, transcripts[:, 2 * t].astype(int), transcripts[:, 2 * t + 1])
 
     def _choice_exponents(self, answers: FloatArray, truth: FloatArray) -> FloatArray:
         """c |q'(y) - q'(x)| / (2 * choice_scale), shape (size, K)."""
@@ -143,14 +148,7 @@ class MWEM(AnswersQueries):
 
     def averages(self, transcripts: ArrayLike) -> FloatArray:
         """The released histograms that follow from transcripts of shape (size, 2 T), shape (size, N)."""
-        values = self._transcripts(transcripts)
-        logs = np.zeros((len(values), self.queries.shape[1]))
-        total = np.zeros_like(logs)
-        for t in range(self.rounds):
-            y = self._histograms(logs)
-            total += y
-            logs = self._updated(logs, y @ self.queries.T, values[:, 2 * t].astype(int), values[:, 2 * t + 1])
-        return total / self.rounds
+        return sum(y for y, _ in self._rounds(self._transcripts(transcripts))) / self.rounds
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
@@ -164,15 +162,12 @@ class MWEM(AnswersQueries):
         chosen = values[:, 0::2]
         is_possible = np.isfinite(values).all(axis=1) & np.isin(chosen, np.arange(len(truth))).all(axis=1)
         values = np.where(is_possible[:, None], values, 0.0)
-        logs = np.zeros((len(values), self.queries.shape[1]))
         density = np.zeros(len(values))
         rows = np.arange(len(values))
-        for t in range(self.rounds):
+        for t, (_, answers) in enumerate(self._rounds(values)):
             query, measured = values[:, 2 * t].astype(int), values[:, 2 * t + 1]
-            answers = self._histograms(logs) @ self.queries.T
             density += special.log_softmax(self._choice_exponents(answers, truth), axis=1)[rows, query]
             density -= np.abs(measured - self.c * truth[query]) / self.noise_scale + math.log(2.0 * self.noise_scale)
-            logs = self._updated(logs, answers, query, measured)
         return np.where(is_possible, density, -np.inf)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:

@@ -94,17 +94,27 @@ def norm(values: FloatArray, order: int) -> float:
 
 
 def _checked(costs: ArrayLike, constants: ArrayLike, order: int) -> tuple[FloatArray, FloatArray]:
+    s = checked_costs(costs)
+    return s, _constants(constants, s.shape, order)
+
+
+def checked_costs(costs: ArrayLike) -> FloatArray:
+    """Costs of groups or of rows, refused unless non-negative, finite and not all 0."""
     s = table("costs", costs, (None,))
-    c = _constants(constants, s.shape, order)
     if not (np.isfinite(s).all() and (s >= 0.0).all() and s.any()):
         raise UsageError(f"costs must be non-negative, finite and not all 0, got {s.tolist()}.")
-    return s, c
+    return s
+
+
+def check_order(order: int) -> None:
+    """Refuse an order of the norm other than 1 and 2."""
+    if order not in (1, 2):
+        raise UsageError(f"order must be 1 or 2, got {order!r}.")
 
 
 def _constants(constants: ArrayLike, shape: tuple[int | None, ...], order: int) -> FloatArray:
     c = table("constants", constants, shape)
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    check_order(order)
     if not (np.isfinite(c).all() and (c > 0.0).all()):
         raise UsageError(f"constants must be positive and finite, got {c.tolist()}.")
     return c

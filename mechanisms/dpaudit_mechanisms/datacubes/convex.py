@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms.datacubes.budgets import check_order, checked_costs
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
 from dpaudit_mechanisms.optimal_scales import optimum_of_ratios
 
@@ -55,15 +56,12 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     >>> bool(found.lower_bound >= (1.0 - 1e-6) * found.value)
     True
     """
-    b = table("costs", costs, (None,))
+    b = checked_costs(costs)
     changes = np.abs(table("columns", columns, (len(b), None)))
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    check_order(order)
     total = positive("total", total)
     if not np.isfinite(changes).all():
         raise UsageError("columns must be finite, got an infinite entry.")
-    if not (np.isfinite(b).all() and (b >= 0.0).all() and b.any()):
-        raise UsageError(f"costs must be non-negative, finite and not all 0, got {b.tolist()}.")
     used = b > 0.0
     a = np.unique(changes[used].T ** order, axis=0)  # (columns, used rows)
     a = a[a.any(axis=1)]

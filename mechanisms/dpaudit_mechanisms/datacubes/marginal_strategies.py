@@ -56,9 +56,6 @@ class MarginalStrategy(Strategy):
         values = np.asarray(data, dtype=float)
         return np.concatenate([self.domain.sum_to(values, marginal) for marginal in self.marginals], axis=-1)
 
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
-
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         # Two cells that differ in every attribute with two values or more change two cells of each marginal by 1; a
         # marginal without such an attribute is the total, which does not change.

@@ -71,9 +71,6 @@ class SketchStrategy(Strategy):
         found = self.sparse @ values.reshape(-1, self.domain.cells).T
         return np.asarray(found.T).reshape(*values.shape[:-1], -1)
 
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
-
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         if self.domain.cells <= MAX_DENSE:
             columns = (self.sparse.multiply(self.spread(budgets)[:, None])).toarray()

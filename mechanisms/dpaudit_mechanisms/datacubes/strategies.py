@@ -11,19 +11,19 @@ times under normal noise, where two different cells of each marginal change, and
 """
 
 import abc
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.budgets import norm, optimal_budgets, uniform_budgets
+from dpaudit_mechanisms.datacubes.budgets import check_order, norm, optimal_budgets, uniform_budgets
 from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
 from dpaudit_mechanisms.datacubes.workloads import Workload, written_out
 from dpaudit_mechanisms.inputs import FloatArray, table
 
 Adjacency = Literal["add_remove", "replace_one"]
-ADJACENCIES = ("add_remove", "replace_one")
 
 
 class Strategy(abc.ABC):
@@ -62,9 +62,9 @@ class Strategy(abc.ABC):
     def answers(self, data: ArrayLike) -> FloatArray:
         """S x, shape (..., m), from data vectors (..., N)."""
 
-    @abc.abstractmethod
     def constants(self, order: int) -> FloatArray:
-        """C_r of each group, shape (g,), for order 1 or 2."""
+        """C_r of each group, shape (g,), for order 1 or 2; 1 unless the class says otherwise."""
+        return np.ones(self.groups)
 
     @abc.abstractmethod
     def costs(self, workload: Workload) -> FloatArray:
@@ -99,10 +99,8 @@ class Strategy(abc.ABC):
         Exact, or an upper bound where the class says so. It is the loss in nats under Laplace noise (order 1), and
         the mu under normal noise (order 2).
         """
-        if adjacency not in ADJACENCIES:
-            raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}.")
-        if order not in (1, 2):
-            raise UsageError(f"order must be 1 or 2, got {order!r}.")
+        check_among("adjacency", adjacency, get_args(Adjacency))
+        check_order(order)
         eta = table("budgets", budgets, (self.groups,))
         # Validity: differences between budgets of both signs would cancel out.
         if not (np.isfinite(eta).all() and (eta >= 0.0).all()):

@@ -48,9 +48,6 @@ class HaarStrategy(Strategy):
     def answers(self, data: ArrayLike) -> FloatArray:
         return haar(data)
 
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
-
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         # Two cells that part on level s: one row of level s changes by 2, and two rows of each finer level by 1.
         levels = budgets[1:]

@@ -24,10 +24,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, special
 
-FloatArray = NDArray[np.float64]
+from dpaudit_mechanisms.inputs import FloatArray
+
 POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
 GRID_STEP = 2e-3  # nats, at most
@@ -98,10 +98,9 @@ class SampledGaussian:
         base = np.diff(special.ndtr(edges / sigma))
         shifted = np.diff(special.ndtr((edges - 1.0) / sigma))
         # in a cell the ratio P / Q = 1 - q + q exp((x - 1/2) / sigma^2) rises: its right end has the largest
-        right = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[1:] - 0.5) / sigma**2)
-        left = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[:-1] - 0.5) / sigma**2)
+        ratios = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges - 0.5) / sigma**2)
         with_it = (1.0 - q) * base + q * shifted
-        return _composed(right, with_it, self.steps), _composed(-left, base, self.steps)
+        return _composed(ratios[1:], with_it, self.steps), _composed(-ratios[:-1], base, self.steps)
 
 
 def _composed(losses: FloatArray, masses: FloatArray, steps: int) -> tuple[FloatArray, FloatArray, float]:

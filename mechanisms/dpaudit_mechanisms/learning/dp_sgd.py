@@ -16,16 +16,16 @@ of both.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.learning.accountant import SampledGaussian
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Fault = Literal[
     "none", "no_clipping", "clip_of_average", "clip_per_tensor", "noise_once_an_epoch", "noise_not_scaled",
@@ -180,38 +180,22 @@ def train(
     return Transcript(kept, tuple(tensors))
 
 
-Masks = Callable[[BoolArray, BoolArray, Training, np.random.Generator], "MaskIterator"]
+Masks = Iterator[tuple[BoolArray, BoolArray]]  # batches without end: their examples and their canaries
 
 
-class MaskIterator:
-    """Iterator over batches: their examples and their canaries, one step a call of `next`."""
-
-    def __init__(self, draw: Callable[[], tuple[BoolArray, BoolArray]]) -> None:
-        self._draw = draw
-
-    def __next__(self) -> tuple[BoolArray, BoolArray]:
-        return self._draw()
-
-
-def _poisson(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> MaskIterator:
+def _poisson(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> Masks:
     q = training.sampling_probability
-    return MaskIterator(lambda: (present & (rng.random(present.shape) < q), is_in & (rng.random(is_in.shape) < q)))
+    while True:
+        yield present & (rng.random(present.shape) < q), is_in & (rng.random(is_in.shape) < q)
 
 
-def _shuffled(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> MaskIterator:
+def _shuffled(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> Masks:
     """Batches that partition the data anew each epoch: every example is in exactly one batch of an epoch."""
     batches = max(1, round(1.0 / training.sampling_probability))
-    state = {"step": 0}
-    places = [np.empty(0, dtype=np.int64)] * 2
-
-    def draw() -> tuple[BoolArray, BoolArray]:
-        if state["step"] % batches == 0:
-            places[0], places[1] = rng.integers(0, batches, present.shape), rng.integers(0, batches, is_in.shape)
-        batch = state["step"] % batches
-        state["step"] += 1
-        return present & (places[0] == batch), is_in & (places[1] == batch)
-
-    return MaskIterator(draw)
+    while True:
+        places = [rng.integers(0, batches, mask.shape) for mask in (present, is_in)]
+        for batch in range(batches):
+            yield present & (places[0] == batch), is_in & (places[1] == batch)
 
 
 def _initial(model: str, columns: int, runs: int) -> list[FloatArray]:

@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.learning.dp_sgd import (
     Canaries,
     Fault,
@@ -21,7 +21,6 @@ from dpaudit_mechanisms.learning.dp_sgd import (
     train,
 )
 
-FloatArray = NDArray[np.float64]
 EXAMPLES = 24
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import GaussianDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import FloatArray
 
-FloatArray = NDArray[np.float64]
 DRAWN = 400  # synthetic records
 FLOOR = 1e-3  # of a noisy count, so that every share is defined
 

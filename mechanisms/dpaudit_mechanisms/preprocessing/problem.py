@@ -6,20 +6,21 @@ Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records;
 import dataclasses
 import itertools
 import math
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
-LOSSES = ("squared", "l1", "linf", "tail")
+LOSSES = get_args(Loss)
 MAX_QUERIES = 16  # for "linf": its expectation sums over all sets of queries
 NO_NOISE = 1e-300  # of the largest scale: below, 1 / c overflows, and the scale adds nothing to the expectation
 Point = tuple[FloatArray, FloatArray]  # what is answered, B (K, N), and the scales c (K,)
@@ -87,8 +88,7 @@ class Problem:
 
     @classmethod
     def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Self:
-        if loss not in LOSSES:
-            raise UsageError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}.")
+        check_among("loss", loss, LOSSES)
         rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None), finite=True)
         if loss == "linf" and len(rows) > MAX_QUERIES:
             raise UsageError(f"queries must be at most {MAX_QUERIES} for the loss 'linf', got {len(rows)}.")

