@@ -22,17 +22,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms import histograms
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    MAX_PAIRS,
-    HistogramMetric,
-    all_histograms,
-    histogram_count,
-    histogram_of,
-    neighbours,
-    spread_pairs,
-)
 from dpaudit_mechanisms.index_metric import Budgets
 from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, table
 
@@ -105,7 +96,7 @@ class DxExponential(Checked, FiniteChoice):
     @property
     def claim(self) -> Claim:
         """`MetricDP` over neighbouring histograms."""
-        return MetricDP(HistogramMetric(self.metric))
+        return MetricDP(histograms.HistogramMetric(self.metric))
 
     @property
     def outcomes(self) -> NDArray[np.int64]:
@@ -132,7 +123,9 @@ class DxExponential(Checked, FiniteChoice):
         return special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
 
     def log_law(self, data: Any) -> FloatArray:
-        return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
+        return np.asarray(
+            self.log_probabilities(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
+        )
 
     def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
@@ -143,7 +136,7 @@ class DxExponential(Checked, FiniteChoice):
         share, c = 0.05, float(self.c or 0.0)
 
         def scores(data: Any) -> FloatArray:
-            return self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
+            return self.scores(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = scores(data)
@@ -157,9 +150,9 @@ class DxExponential(Checked, FiniteChoice):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
-        if histogram_count(len(self.metric), self.records) > MAX_COMPARED:
+        if histograms.histogram_count(len(self.metric), self.records) > histograms.MAX_COMPARED:
             gaps = np.asarray(self.sensitivities)
-            return spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
+            return histograms.spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
         return tightest_pairs(self.log_probabilities, self.metric, self.records)
 
 
@@ -173,7 +166,7 @@ def score_sensitivities(utility: Utility, elements: int, records: int) -> FloatA
     """
     gaps = np.zeros((elements, elements))
     # x and x' share the records - 1 that stay: one row a rest, one column a choice of the last record.
-    rests = all_histograms(elements, records - 1)
+    rests = histograms.all_histograms(elements, records - 1)
     scores = np.stack([np.asarray(utility((rests + row).astype(float))) for row in np.eye(elements, dtype=int)])
     if not np.isfinite(scores).all():  # Validity: a NaN would compare as no change, and c would be too small
         raise UsageError(f"utility must return finite scores, got {scores[~np.isfinite(scores)][0]}.")
@@ -196,16 +189,18 @@ def tightest_pairs(
     log_probabilities: Callable[[ArrayLike], FloatArray], metric: FloatArray, records: int
 ) -> list[Pair]:
     """The neighbouring histograms with the largest loss over budget of a finite law, at most 20."""
-    inputs = all_histograms(len(metric), records)
+    inputs = histograms.all_histograms(len(metric), records)
     logs = log_probabilities(inputs)
     places = {row.tobytes(): n for n, row in enumerate(inputs)}
     ratios = []
     for n, x in enumerate(inputs):
-        for x_prime, i, j in neighbours(x):
+        for x_prime, i, j in histograms.neighbours(x):
             other = places[x_prime.tobytes()]
             if n < other and 0.0 < metric[i, j] < math.inf:
                 ratios.append((-float(np.abs(logs[n] - logs[other]).max() / metric[i, j]), n, other))
-    return [Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[:MAX_PAIRS]]
+    return [
+        Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[: histograms.MAX_PAIRS]
+    ]
 
 
 def score_threshold(

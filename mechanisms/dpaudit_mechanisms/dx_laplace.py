@@ -34,7 +34,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, position, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
@@ -215,10 +215,7 @@ class DxLaplace:
 
 def table_of_queries(queries: ArrayLike) -> FloatArray:
     """Queries of shape (N,) or (K, N) as an array of numbers."""
-    try:
-        array = np.asarray(queries, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"queries must be an array of numbers, got {queries!r}.") from error
+    array = numbers("queries", queries)
     if array.ndim not in (1, 2):
         raise UsageError(f"queries must be of shape (N,) or (K, N), got shape {array.shape}.")
     return array

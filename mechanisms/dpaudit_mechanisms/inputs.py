@@ -117,12 +117,17 @@ def position(data: Any, count: int) -> int:
     return index
 
 
-def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False) -> FloatArray:
-    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty."""
+def numbers(name: str, values: Any) -> FloatArray:
+    """`values` as an array of floats, of any shape and not copied where it is one; refused where there is none."""
     try:
-        array = np.array(values, dtype=float)
+        return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} must be an array of numbers, got {values!r}.") from error
+
+
+def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False) -> FloatArray:
+    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty."""
+    array = np.array(numbers(name, values))
     expected = _shown(["any" if length is None else str(length) for length in shape])
     fits = array.ndim == len(shape) and array.size > 0
     if not fits or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
@@ -137,10 +142,7 @@ def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: b
 
 def output_batch(outputs: Any, shape: tuple[int, ...]) -> FloatArray:
     """Outputs as floats of shape (size, *shape); NaN and infinities pass: they are outcomes too."""
-    try:
-        array = np.asarray(outputs, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"outputs must be an array of numbers, got {outputs!r}.") from error
+    array = numbers("outputs", outputs)
     if array.ndim != 1 + len(shape) or array.shape[1:] != shape:
         raise UsageError(f"outputs must be of shape {_shown(['size', *map(str, shape)])}, got shape {array.shape}.")
     return array

@@ -28,14 +28,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    MAX_PAIRS,
-    all_histograms,
-    histogram_count,
-    neighbours,
-    spread_pairs,
-)
+from dpaudit_mechanisms import histograms
 from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
@@ -201,15 +194,15 @@ class MWEM(AnswersQueries):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest `privacy_loss` over budget, at most 20; where many, of `spread_pairs`."""
-        if histogram_count(self.queries.shape[1], self.records) > MAX_COMPARED:
-            return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
+        if histograms.histogram_count(self.queries.shape[1], self.records) > histograms.MAX_COMPARED:
+            return histograms.spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
         ratios = []
-        for x in all_histograms(self.queries.shape[1], self.records):
-            for x_prime, i, j in neighbours(x):
+        for x in histograms.all_histograms(self.queries.shape[1], self.records):
+            for x_prime, i, j in histograms.neighbours(x):
                 if x.tobytes() > x_prime.tobytes() and 0.0 < self.metric[i, j] < math.inf:
                     loss = self.privacy_loss(x, x_prime) / self.metric[i, j]
                     ratios.append((-loss, tuple(x.tolist()), tuple(x_prime.tolist())))
-        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[:MAX_PAIRS]]
+        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[: histograms.MAX_PAIRS]]
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q'(y) for every released histogram and query, shape (size, K)."""

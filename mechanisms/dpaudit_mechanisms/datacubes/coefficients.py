@@ -87,11 +87,16 @@ class Coefficients:
         which = self._all_within(marginal)
         return scale(self.domain, marginal) * inverse(coefficients[..., which], self.domain.shape(marginal))
 
-    def variances(self, variances: FloatArray, marginal: Marginal) -> FloatArray:
-        """Variance of each cell of a marginal where the coefficients are uncorrelated, of variances (m,)."""
-        which = self._all_within(marginal)
-        squares = inverse_variances(variances[which], self.domain.shape(marginal))
-        return scale(self.domain, marginal) ** 2 * squares
+    def to_marginals(self, coefficients: FloatArray, marginals: Sequence[Marginal]) -> FloatArray:
+        """The cells of several marginals one after the other, shape (..., q)."""
+        return np.concatenate([self.to_marginal(coefficients, marginal) for marginal in marginals], axis=-1)
+
+    def variances(self, variances: FloatArray, marginals: Sequence[Marginal]) -> FloatArray:
+        """Variance of each cell of some marginals where the coefficients are uncorrelated, of variances (m,)."""
+        each = [inverse_variances(variances[self._all_within(m)], self.domain.shape(m)) for m in marginals]
+        return np.concatenate(
+            [scale(self.domain, m) ** 2 * squares for m, squares in zip(marginals, each, strict=True)]
+        )
 
 
 def scale(domain: Domain, marginal: Marginal) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, table, whole_number
 
 IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
@@ -110,10 +110,7 @@ class Domain:
         UsageError
             If it is not.
         """
-        try:
-            vector = np.asarray(data, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"data must be an array of numbers, got {data!r}.") from error
+        vector = numbers("data", data)
         if vector.shape != (self.cells,):
             raise UsageError(f"data must be of shape ({self.cells},), got shape {vector.shape}.")
         if not np.isfinite(vector).all():

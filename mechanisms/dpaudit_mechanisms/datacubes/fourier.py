@@ -89,12 +89,11 @@ class FourierStrategy(Strategy):
         values = np.empty(np.shape(noisy))
         values[..., self._rows] = noisy
         self._check(workload)
-        return np.concatenate([self.coefficients.to_marginal(values, marginal) for marginal in workload.sets], axis=-1)
+        return self.coefficients.to_marginals(values, workload.sets)
 
     def initial_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
         self._check(workload)
-        each = np.asarray(variances, dtype=float)[self._group_of]
-        return np.concatenate([self.coefficients.variances(each, marginal) for marginal in workload.sets])
+        return self.coefficients.variances(np.asarray(variances, dtype=float)[self._group_of], workload.sets)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         eta = np.where(self.supports == 0, 0.0, budgets)  # the total does not change

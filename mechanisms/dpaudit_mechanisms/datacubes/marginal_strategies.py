@@ -119,11 +119,10 @@ class MarginalStrategy(Strategy):
             estimates = forward(parts[i], self.domain.shape(marginal))[..., local]
             total[..., which] += estimates * (scale(self.domain, marginal) / variances[i])
         total /= precisions
-        return np.concatenate([coefficients.to_marginal(total, marginal) for marginal in workload.sets], axis=-1)
+        return coefficients.to_marginals(total, workload.sets)
 
     def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
-        uncertain = 1.0 / self._precisions(variances, workload)
-        return np.concatenate([workload.coefficients.variances(uncertain, marginal) for marginal in workload.sets])
+        return workload.coefficients.variances(1.0 / self._precisions(variances, workload), workload.sets)
 
     def _precisions(self, variances: FloatArray, workload: Workload) -> FloatArray:
         """One over the variance of each coefficient of the workload, shape (coefficients,)."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
@@ -20,7 +21,6 @@ from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
-from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
@@ -75,12 +75,8 @@ class Calibrated(Checked):
             sizes, given = self.workload.domain.sizes, self.strategy.domain.sizes
             raise UsageError(f"strategy must be over sizes {sizes}, got {given}.")
         if isinstance(self.budgets, str):
-            if self.budgets not in BUDGETS:
-                raise UsageError(f"budgets must be {', '.join(BUDGETS)} or an array, got {self.budgets!r}.")
+            check_among("budgets", self.budgets, BUDGETS)
             if self.budgets == "joint":
-                if not isinstance(self.strategy, MarginalStrategy):
-                    name = type(self.strategy).__name__
-                    raise UsageError(f"strategy must be of marginals for joint budgets, got {name}.")
                 shape = joint_budgets(self.strategy, self.workload, self.order).budgets
             elif self.budgets == "optimal":
                 shape = self.strategy.optimal(self.workload, self.order, self.adjacency)

