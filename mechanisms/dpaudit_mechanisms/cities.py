@@ -31,12 +31,11 @@ import importlib.metadata
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
-from dpaudit_mechanisms.inputs import FloatArray, installed
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, installed
 
 MIN_POPULATION = 50_000  # more inhabitants than this
 MERGING_RADIUS_KM = 40.0
@@ -81,7 +80,7 @@ def great_circle_km(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray
     return 2.0 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
 
 
-def merge_nearby(distances_km: FloatArray, radius_km: float) -> NDArray[np.int64]:
+def merge_nearby(distances_km: FloatArray, radius_km: float) -> IntArray:
     """For each place the place that it is merged into (itself if it is kept), shape (places,).
 
     Places are taken in their order: one is kept unless a kept one is nearer than `radius_km`; then it goes to the

@@ -15,13 +15,12 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
@@ -25,7 +24,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms import histograms
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import Budgets
-from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, fixed, table
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
@@ -99,7 +98,7 @@ class DxExponential(Checked, FiniteChoice):
         return MetricDP(histograms.HistogramMetric(self.metric))
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         one = np.zeros((1, len(self.metric)))
         one[0, 0] = self.records

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
@@ -34,7 +33,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, output_batch, position, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, fixed, numbers, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding

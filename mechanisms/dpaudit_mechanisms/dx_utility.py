@@ -13,10 +13,9 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import integrate, special
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 from dpaudit_mechanisms.preprocessing.problem import mean_largest_noise
 
 Norm = Literal["l1", "l2", "linf"]

@@ -11,7 +11,6 @@ import numbers
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
@@ -21,7 +20,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, fixed, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, fixed, position, positive, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ class Exponential(FiniteChoice):
         return MetricDP(IndexMetric(self.budgets))
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.scores.shape[1])
 

@@ -11,13 +11,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import Count, FloatArray, fixed, output_batch
+from dpaudit_mechanisms.inputs import Count, FloatArray, IntArray, fixed, output_batch
 from dpaudit_mechanisms.pure import Pure
 
 MAX_INPUT = 2.0**53  # integers up to here are exact in double precision
@@ -70,7 +69,7 @@ class Geometric(Pure):
         return self.epsilon / self.l1_sensitivity
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,); an error where there are no bounds."""
         if self.bounds is None:
             raise UsageError("bounds must be given for a finite set of outcomes, got None.")
@@ -81,7 +80,7 @@ class Geometric(Pure):
         """Tell whether the law of an output is that of the noise moved by the input: not where it is clamped."""
         return self.bounds is None
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` integer outputs on one input, shape (size,)."""
         outputs = self._input(data) + self._noise(size, rng)
         return outputs if self.bounds is None else np.clip(outputs, *self.bounds)
@@ -133,7 +132,7 @@ class Geometric(Pure):
             raise UsageError(f"data must be within the bounds {self.bounds}, got {value}.")
         return value
 
-    def _noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _noise(self, size: int, rng: np.random.Generator) -> IntArray:
         # The difference of two independent one-sided geometric variables is two-sided geometric with the same ratio.
         success = -math.expm1(-self.rate)
         return rng.geometric(success, size) - rng.geometric(success, size)

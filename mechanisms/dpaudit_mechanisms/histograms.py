@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.index_metric import Budgets, IndexMetric
-from dpaudit_mechanisms.inputs import Checked, FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, IntArray, table, whole_number
 
-IntArray = NDArray[np.int64]
 MAX_HISTOGRAMS = 1_000_000  # that are enumerated
 MAX_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds
 MAX_PAIRS = 20  # that a mechanism lists

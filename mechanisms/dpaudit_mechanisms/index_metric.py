@@ -8,10 +8,9 @@ import dataclasses
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import Checked, FloatArray, position, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, position, table
 
 
 def budget_matrix(metric: ArrayLike, inputs: int | None = None) -> FloatArray:

@@ -18,6 +18,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 def whole_number(name: str, value: Any, smallest: int) -> int:
@@ -148,7 +150,7 @@ def output_batch(outputs: Any, shape: tuple[int, ...]) -> FloatArray:
     return array
 
 
-def output_positions(outputs: Any, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def output_positions(outputs: Any, count: int) -> tuple[BoolArray, IntArray]:
     """Tell whether each output is a position in a list of `count` things, and that position (0 where it is none)."""
     given = output_batch(outputs, ())
     is_position = (given >= 0.0) & (given < count) & (given == np.floor(given))

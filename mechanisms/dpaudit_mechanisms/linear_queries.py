@@ -14,15 +14,14 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
-from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, histogram_of
+from dpaudit_mechanisms.histograms import HistogramMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, fixed, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, Positive, fixed, table
 
 
 class AnswersQueries(Checked, ABC):

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
@@ -29,7 +28,7 @@ from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms import histograms
-from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 Update = Literal["printed", "corrected"]
@@ -97,7 +96,7 @@ class MWEM(AnswersQueries):
         transcripts, averages = self._run(self._input(data), size, rng)
         return averages if self.release == "histogram" else transcripts
 
-    def _run(self, x: NDArray[np.int64], size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def _run(self, x: IntArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Transcripts (size, 2 T) and averages (size, N) of independent runs."""
         truth = self.queries @ x  # (K,)
         transcripts, total = np.empty((size, 2 * self.rounds)), np.zeros((size, len(x)))
@@ -125,9 +124,7 @@ class MWEM(AnswersQueries):
         """c |q'(y) - q'(x)| / (2 * choice_scale), shape (size, K)."""
         return self.c * np.abs(answers - truth) / (2.0 * self.choice_scale)
 
-    def _updated(
-        self, logs: FloatArray, answers: FloatArray, chosen: NDArray[np.int64], measured: FloatArray
-    ) -> FloatArray:
+    def _updated(self, logs: FloatArray, answers: FloatArray, chosen: IntArray, measured: FloatArray) -> FloatArray:
         """Log weights after one update, shape (size, N)."""
         own = answers[np.arange(len(logs)), chosen]
         unit = self.c if self.update == "corrected" else 1.0

@@ -16,12 +16,11 @@ answers, no finite scale exists.
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 from dpaudit_mechanisms.optimal_scales import optimal_scales
 from dpaudit_mechanisms.psa import MIN_RATIO, psa
 

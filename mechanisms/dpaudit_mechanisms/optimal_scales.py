@@ -16,12 +16,11 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 from dpaudit_mechanisms.psa import pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]

@@ -10,12 +10,11 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, at_least, output_batch, position
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, at_least, output_batch, position
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -43,7 +42,7 @@ class RandomisedResponse(Pure, FiniteChoice):
     input_kind = "position"
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (categories,)."""
         return np.arange(self.categories)
 
@@ -52,7 +51,7 @@ class RandomisedResponse(Pure, FiniteChoice):
         """Log of the probability of the true answer over that of one other answer, as it is drawn."""
         return self.epsilon
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` integer outputs on one input, shape (size,)."""
         truth = position(data, self.categories)
         is_true = rng.random(size) < math.exp(self._log_truth)

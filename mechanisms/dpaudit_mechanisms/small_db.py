@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
 from dpaudit.errors import UsageError
@@ -29,12 +28,11 @@ from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.histograms import (
     MAX_COMPARED,
-    IntArray,
     all_histograms,
     histogram_count,
     spread_pairs,
 )
-from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains

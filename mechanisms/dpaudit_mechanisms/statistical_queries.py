@@ -92,9 +92,7 @@ class StatisticalLaplace(Checked):
         """c * mean of q(x_i'), shape (k,)."""
         return self.c * self.transformed[self._rows(data)].mean(axis=0)
 
-    def location(self, data: Any) -> FloatArray:
-        """Location of the noise: the means."""
-        return self.means(data)
+    location = means  # of the noise
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one list of n positions, shape (size, k)."""

@@ -11,10 +11,9 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, fixed, output_batch, table
 
 RANK_TOLERANCE = 1e-10  # singular values below this share of the largest count as 0
 POINT_TOLERANCE = 1e-9  # of A z - b, relative to |b| + |A| |z|: rounding of sums of some thousand terms
@@ -84,7 +83,7 @@ class Affine:
         """The orthogonal projector onto the kernel, shape (coordinates, coordinates)."""
         return np.asarray(self.kernel.T @ self.kernel)
 
-    def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def contains(self, points: ArrayLike) -> BoolArray:
         """Tell whether each point satisfies all rows up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         with np.errstate(invalid="ignore"):

@@ -17,11 +17,10 @@ Their ratio is (2n - 1) / (2n + 2) < 1 for every n: what the paper conjectures (
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table, whole_number
 
 FAR = 700.0  # e^-700 is still a normal number
 

@@ -22,13 +22,10 @@ import numpy as np
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
 from dpaudit_mechanisms.constrained.tree_masses import non_negative_gamma
-from dpaudit_mechanisms.inputs import Count, FloatArray, fixed, positive, table
+from dpaudit_mechanisms.inputs import BoolArray, Count, FloatArray, fixed, positive, table
 
 ROUNDING = 1e-9  # of a count, in scales and counts: sums of thousands of steps of 1e-16
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
-
-
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def transition_matrix(target: Any, proposal: Any) -> Any:

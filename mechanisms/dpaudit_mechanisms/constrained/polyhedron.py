@@ -13,12 +13,11 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit_mechanisms.constrained.affine import Affine
-from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, fixed, output_batch, table
 
 FEASIBLE = 1e-9  # relative violation of a row that counts as rounding
 
@@ -64,7 +63,7 @@ class Polyhedron:
         """Of the space, n."""
         return int(self.rows.shape[1])
 
-    def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def contains(self, points: ArrayLike) -> BoolArray:
         """Tell whether each point is in the set up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         room = FEASIBLE * (np.abs(self.bounds) + np.abs(batch) @ np.abs(self.rows).T + 1.0)

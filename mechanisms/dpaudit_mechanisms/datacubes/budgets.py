@@ -13,11 +13,10 @@ The minimum under that norm is in closed form (DC-EQ4, DC-C3.3): at norm 1 it is
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from dpaudit_mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:

@@ -11,12 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray, Marginal, bit_set
+from dpaudit_mechanisms.datacubes.domains import Domain, Marginal, bit_set
 from dpaudit_mechanisms.datacubes.transforms import forward, inverse, inverse_variances
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 
 class Coefficients:

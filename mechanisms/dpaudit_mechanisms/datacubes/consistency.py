@@ -11,7 +11,6 @@ they were made from (DC-S11).
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, sparse
 
 from dpaudit.errors import DpauditError, UsageError
@@ -20,7 +19,7 @@ from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy, w
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import inverse
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray, numbers
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, numbers
 
 NORMS = (1, 2, np.inf)
 

@@ -8,11 +8,10 @@ Laplace and p = 2 for normal noise. With the scales c_i = b_i^(p/2) / e_i^p it i
 import dataclasses
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import check_order, checked_costs
-from dpaudit_mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
 from dpaudit_mechanisms.optimal_scales import optimum_of_ratios
 
 

@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.subjects.utility_bounds import UtilityBound
@@ -18,7 +17,7 @@ from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.datacubes.release import Calibrated
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 
 def non_negative(values: ArrayLike) -> FloatArray:

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, fixed, numbers, table, whole_number
 
-IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
 MAX_ATTRIBUTES = 62  # their sets are bits of an int64
 

@@ -10,16 +10,15 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import norm
 from dpaudit_mechanisms.datacubes.coefficients import scale
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray, bit_set
+from dpaudit_mechanisms.datacubes.domains import Domain, bit_set
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import basis, walsh_hadamard
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 MAX_CELLS = 1 << 24  # up to which the exact sensitivity of replacing a record is computed
 MAX_PAIRS = 1 << 27  # entries of the differences of all columns, likewise

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import norm
@@ -19,7 +18,7 @@ from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import forward
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 
 class MarginalStrategy(Strategy):

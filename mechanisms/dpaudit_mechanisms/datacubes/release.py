@@ -10,7 +10,6 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
@@ -24,7 +23,7 @@ from dpaudit_mechanisms.datacubes.joint import joint_budgets
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
-from dpaudit_mechanisms.inputs import Checked, FloatArray, fixed, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, fixed, output_batch, position, positive, table
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")

@@ -10,7 +10,6 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -20,7 +19,7 @@ from dpaudit_mechanisms.datacubes.domains import Domain
 from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, whole_number
 
 MAX_DENSE = 1024  # cells up to which everything is exact and written out
 PRECISION = 1e-4  # of iterations: what they leave is about that share of the noise

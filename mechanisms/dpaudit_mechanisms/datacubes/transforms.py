@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 TOGETHER = 64  # largest product of neighbouring sizes that are transformed by one matrix
 

@@ -7,14 +7,13 @@ by bit.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import haar, inverse_haar
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 
 class HaarStrategy(Strategy):

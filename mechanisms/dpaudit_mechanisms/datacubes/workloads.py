@@ -14,12 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.coefficients import Coefficients
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
-from dpaudit_mechanisms.inputs import FloatArray, fixed, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, fixed, table, whole_number
 
 MAX_MATRIX = 1 << 26  # entries of a matrix that is written out
 

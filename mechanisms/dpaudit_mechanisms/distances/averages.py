@@ -20,10 +20,9 @@ import functools
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, fixed, table
 
 
 def box_widths(widths: ArrayLike) -> FloatArray:
@@ -96,7 +95,7 @@ class AverageDistances:
         at = table("queries", queries, (None, len(self.widths)))
         ordered, sums = self._sorted
         n = self.records
-        below: NDArray[np.int64] = np.stack(
+        below: IntArray = np.stack(
             [np.searchsorted(ordered[:, i], at[:, i], side="right") for i in range(len(self.widths))], axis=1
         )
         left = np.take_along_axis(sums, below, axis=0)  # (queries, l): sum of the coordinates at most y_i

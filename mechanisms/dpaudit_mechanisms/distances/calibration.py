@@ -32,7 +32,6 @@ import math
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
 from dpaudit.errors import UsageError
@@ -40,6 +39,7 @@ from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit_mechanisms.distances.averages import Widths, box_widths
 from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.inputs import (
+    ArrayLike,
     Checked,
     Count,
     FloatArray,

@@ -26,11 +26,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, fixed, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, Checked, Count, FloatArray, Positive, fixed, table
 
 Statement = Literal["printed", "corrected"]
 NET_POINTS, MAX_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face
@@ -252,7 +251,7 @@ class SubsetDistances(Checked):
         return 1.0 / (self.sets * logs)
 
     @functools.cached_property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> BoolArray:
         """Membership of query points in sets, shape (L K, k): all sets of probability 1, then of 1/2, ..."""
         rng = np.random.default_rng(self.seed)
         chances = np.repeat(0.5 ** np.arange(self.scales), self.sets)

@@ -24,7 +24,6 @@ import math
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
@@ -37,7 +36,7 @@ from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.finite_choice import loss_of
-from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import BoolArray, Checked, Count, FloatArray, IntArray, output_batch, table
 
 Release = Literal["answers", "transcript", "position"]
 
@@ -170,7 +169,7 @@ class InteractiveDistances(Checked):
         return rng.laplace(scale=self.calibration.query_scale, size=len(run.transcripts))
 
     def between_mistakes(
-        self, run: "Run", rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+        self, run: "Run", rows: IntArray, values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
         """Hook of a run for queries on which the learner made no mistake: does nothing."""
 
@@ -338,7 +337,7 @@ class Run:
         self.predicted = self.hypotheses.predict(self.points)
         return self.points, self.predicted
 
-    def tell(self, above: NDArray[np.bool_], values: FloatArray, slopes: FloatArray) -> None:
+    def tell(self, above: BoolArray, values: FloatArray, slopes: FloatArray) -> None:
         """Update the runs that were above with what was released (of these only, shape (above, l)), and answer."""
         rows = np.flatnonzero(above)
         dimension = self.mechanism.dimension

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
@@ -30,6 +29,7 @@ from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, p
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.inputs import (
+    ArrayLike,
     Checked,
     Count,
     FloatArray,

@@ -16,10 +16,9 @@ import math
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, table, within
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, Positive, table, within
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

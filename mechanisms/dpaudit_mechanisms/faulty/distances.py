@@ -4,14 +4,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances, Run
 from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, Embedding
 from dpaudit_mechanisms.faulty.broken import Broken, BrokenSomewhere, Twin
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 
 class SparseVectorNotRefreshed(BrokenSomewhere, InteractiveDistances):
@@ -49,7 +48,7 @@ class LearnerReadsWithoutMistakes(BrokenSomewhere, InteractiveDistances):
         return self.calibration.updates + self.queries
 
     def between_mistakes(
-        self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+        self, run: Run, rows: IntArray, values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
         others = np.setdiff1d(np.arange(len(values)), rows)
         run.hypotheses.update(others, run.points[others], values[others], slopes[others])

@@ -4,11 +4,10 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.geometric import Geometric
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 
 
 class GeometricTooLittleNoise(Broken, Geometric):
@@ -38,7 +37,7 @@ class GeometricCountsZeroTwice(Broken, Geometric):
 
     what = "noise 0 is counted with both signs"
 
-    def _noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _noise(self, size: int, rng: np.random.Generator) -> IntArray:
         magnitude = rng.geometric(-math.expm1(-self.rate), size) - 1
         return magnitude * (2 * rng.integers(2, size=size) - 1)
 

@@ -20,13 +20,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, IntArray
 from dpaudit_mechanisms.learning.accountant import SampledGaussian
 
-BoolArray = NDArray[np.bool_]
 Fault = Literal[
     "none", "no_clipping", "clip_of_average", "clip_per_tensor", "noise_once_an_epoch", "noise_not_scaled",
     "batch_size_released",
@@ -102,7 +100,7 @@ class Transcript:
     tensors: tuple[FloatArray, ...]
 
 
-def digits(examples: int) -> tuple[FloatArray, NDArray[np.int64]]:
+def digits(examples: int) -> tuple[FloatArray, IntArray]:
     """The first examples of scikit-learn's digits: pixels in [0, 1] and a column of ones; and classes."""
     from sklearn.datasets import load_digits
 
@@ -113,12 +111,12 @@ def digits(examples: int) -> tuple[FloatArray, NDArray[np.int64]]:
 
 def train(
     features: FloatArray,
-    classes: NDArray[np.int64],
+    classes: IntArray,
     canaries: Canaries,
     training: Training,
     rng: np.random.Generator,
     fault: Fault = "none",
-    canary_examples: tuple[FloatArray, NDArray[np.int64]] | None = None,
+    canary_examples: tuple[FloatArray, IntArray] | None = None,
 ) -> Transcript:
     """Train once for each run, all runs at once.
 
@@ -285,9 +283,7 @@ def projection_scores(transcript: Transcript, weights: tuple[float, float] = (1.
     return np.asarray(np.einsum("rstp,t->rp", transcript.probes, np.array(weights)))
 
 
-def loss_scores(
-    transcript: Transcript, features: FloatArray, classes: NDArray[np.int64], training: Training
-) -> FloatArray:
+def loss_scores(transcript: Transcript, features: FloatArray, classes: IntArray, training: Training) -> FloatArray:
     """Black-box: minus the final loss of each canary example; shape (runs, canaries)."""
     inputs = np.broadcast_to(features, (len(transcript.tensors[0]), *features.shape))
     if training.model == "network":

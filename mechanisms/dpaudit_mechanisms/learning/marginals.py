@@ -13,12 +13,11 @@ import math
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import GaussianDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, NDArray
 
 DRAWN = 400  # synthetic records
 FLOOR = 1e-3  # of a noisy count, so that every share is defined
@@ -69,17 +68,17 @@ class ChainGenerator:
         def shares(counts: NDArray[Any]) -> FloatArray:
             return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
-        def loss(data: NDArray[np.int64], outputs: NDArray[np.int64]) -> FloatArray:
+        def loss(data: IntArray, outputs: IntArray) -> FloatArray:
             true = shares(np.histogram2d(*data.T[:2], bins=(2, 2), range=((-0.5, 1.5),) * 2)[0].reshape(4))
             return np.asarray(np.abs(shares(np.asarray(outputs).sum(axis=3).reshape(-1, 4)) - true).sum(axis=1))
 
-        def limit(data: NDArray[np.int64]) -> float:
+        def limit(data: IntArray) -> float:
             noise = 8.0 * math.sqrt(2.0 / math.pi) * math.sqrt(2.0) / self.mu
             return math.sqrt(3.0 / DRAWN) + (noise + 8.0 * FLOOR) / len(data)
 
         return [UtilityBound("error of a marginal", loss, limit, largest_loss=2.0, source="above")]
 
-    def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: IntArray, size: int, rng: np.random.Generator) -> IntArray:
         """Counts of the synthetic records in the eight cells, for `size` releases; shape (size, 2, 2, 2).
 
         Parameters

@@ -10,11 +10,11 @@ import dataclasses
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +59,11 @@ class NoisyVotes:
         two classes.
         """
 
-        def gaps(data: NDArray[np.int64]) -> NDArray[np.float64]:
+        def gaps(data: IntArray) -> FloatArray:
             counts = np.bincount(data, minlength=self.classes).astype(float)
             return counts.max() - counts
 
-        def limit(data: NDArray[np.int64]) -> float:
+        def limit(data: IntArray) -> float:
             g, b = gaps(data), 2.0 / self.epsilon
             return float((g * (1.0 + g / (2.0 * b)) * np.exp(-g / b) / 2.0).sum())
 
@@ -77,7 +77,7 @@ class NoisyVotes:
             )
         ]
 
-    def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, data: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Winners of `size` releases, shape (size,): the class as a float.
 
         Parameters
@@ -97,7 +97,7 @@ class NoisyVotes:
 
 def membership_scores(
     mechanism: NoisyVotes, releases: int, runs: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Scores of runs with the canary's vote for class 0, and of runs with its vote for class 1.
 
     A run releases the winner of `releases` tied elections, whose promise is `releases` times epsilon; the score is the

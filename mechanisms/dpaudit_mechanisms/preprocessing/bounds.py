@@ -21,11 +21,10 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpaudit.errors import DpauditError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 from dpaudit_mechanisms.preprocessing.program import Program
 
@@ -137,7 +136,7 @@ def priced_bound(problem: Problem, point: Point) -> float:
     positive = problem.limits > 0.0
     used = (np.abs(differences[noisy]) / c[noisy, None]).sum(axis=0)
     ratio = np.divide(used, problem.limits, out=np.zeros_like(used), where=positive)
-    chosen: NDArray[np.int64] = np.argsort(-ratio)[:MAX_PRICED]
+    chosen: IntArray = np.argsort(-ratio)[:MAX_PRICED]
     chosen = chosen[ratio[chosen] >= TIGHT]
     for k in np.flatnonzero(~noisy):
         alone = np.divide(np.abs(asked[k]), problem.limits, out=np.zeros_like(used), where=positive)
@@ -173,7 +172,7 @@ class _Prices:
     weights: FloatArray  # (K,): a linear lower bound of the noise's cost in c; unused for "squared"
 
     @classmethod
-    def of(cls, problem: Problem, chosen: NDArray[np.int64], differences: FloatArray, c: FloatArray) -> Self:
+    def of(cls, problem: Problem, chosen: IntArray, differences: FloatArray, c: FloatArray) -> Self:
         first, second = problem.first[chosen], problem.second[chosen]
         signs = np.sign(differences)  # any signs are valid; these are right at the point
         directions = np.zeros((*signs.shape, problem.queries.shape[1]))

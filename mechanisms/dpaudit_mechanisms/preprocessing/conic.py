@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpaudit.errors import DpauditError
-from dpaudit_mechanisms.inputs import FloatArray, installed
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, installed
 
 TOLERANCE = 1e-9  # of Clarabel: gap and residuals, on its own scaling of the program
 

@@ -9,7 +9,6 @@ import math
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -17,7 +16,7 @@ from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table, whole_number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
 LOSSES = get_args(Loss)
@@ -81,8 +80,8 @@ class Problem:
     records: int
     loss: Loss
     delta: float
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: IntArray
+    second: IntArray
     limits: FloatArray
     cuts: list[FloatArray] = dataclasses.field(default_factory=list, repr=False)
 
@@ -115,7 +114,7 @@ class Problem:
         return largest if largest > 0.0 else 1.0
 
 
-def _components(problem: Problem, links: Any) -> NDArray[np.int64]:
+def _components(problem: Problem, links: Any) -> IntArray:
     """A label for each element: those that a chain of the linked pairs joins have the same."""
     count = problem.queries.shape[1]
     ones = np.ones(int(links.sum()))
@@ -173,5 +172,5 @@ def better(problem: Problem, old: Point, new: Point | None) -> Point:
     return min(candidates, key=lambda candidate: problem.value(*candidate))
 
 
-def _means(labels: NDArray[np.int64], row: FloatArray) -> FloatArray:
+def _means(labels: IntArray, row: FloatArray) -> FloatArray:
     return np.asarray((np.bincount(labels, row) / np.bincount(labels))[labels])

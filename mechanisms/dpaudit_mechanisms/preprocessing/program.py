@@ -7,9 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 from dpaudit_mechanisms.preprocessing.conic import Rows, solve
 from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 
@@ -46,7 +45,7 @@ class Program:
                 for gradient in problem.cuts if problem.loss == "linf" else ():
                     self._cut(gradient)
 
-    def more(self, count: int, quadratic: float, linear: float) -> NDArray[np.int64]:
+    def more(self, count: int, quadratic: float, linear: float) -> IntArray:
         """New variables."""
         start = sum(map(len, self.linear))
         self.quadratic.append(np.full(count, quadratic))

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.domains import Domain
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 
 ADULT = Domain(
     (9, 16, 7, 15, 6, 5, 2, 2),

@@ -26,12 +26,11 @@ def run(options: Options) -> Outcome:
     draws, count = (3, 100) if options.quick else (DRAWS, QUERIES)
     records: list[dict[str, Any]] = []
     factors: list[FloatArray] = []
-    first: tuple[FloatArray, FloatArray] | None = None
+    first: Any = ()
     for _ in range(draws):
         points = dx_places.places(rng)
         metric = dx_places.distances(points)
-        if first is None:
-            first = (points, dx_places.element_improvements(metric))
+        first = first or (points, dx_places.element_improvements(metric))
         queries, truth = rng.uniform(size=(count, dx_places.ELEMENTS)), dx_places.random_histogram(rng)
         smallest = dx_places.smallest_distance(metric)
         ordinary = (queries.max(axis=1) - queries.min(axis=1)) / smallest
@@ -47,8 +46,6 @@ def run(options: Options) -> Outcome:
             "rmse_ordinary": float(np.sqrt(2.0 * np.mean(ordinary**2))), "rmse": float(np.sqrt(2.0 * np.mean(c**2))),
             "rmse_ordinary_of_runs": errors["ordinary"], "rmse_of_runs": errors["d_X"],
         })  # fmt: skip
-    assert first is not None
-    shown_map = first
     closed_over_best = _preprocessing(rng, 3 if options.quick else PREPROCESSED)
     every = np.concatenate(factors)
     means = np.array([r["improvement"]["mean"] for r in records])
@@ -100,11 +97,11 @@ def run(options: Options) -> Outcome:
             "queries": count,
             "draws": records,
             "improvement": dx_places.summary(every),
-            "first_draw": {"places": shown_map[0], "improvements": shown_map[1]},
+            "first_draw": {"places": first[0], "improvements": first[1]},
             "closed_form_over_optimum": closed_over_best,
             "correlation_with_smallest_distance": correlation,
         },
-        draw=lambda figure: _draw(figure, factors, records, *shown_map),
+        draw=lambda figure: _draw(figure, factors, records, *first),
         size=(13.5, 4.5),
     )
 

@@ -1,9 +1,8 @@
 """Fits and comparisons of measured tables, by statsmodels (the extra `fits`)."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit_mechanisms.inputs import FloatArray, installed
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, installed
 
 
 def exponent(logs: FloatArray, errors: FloatArray) -> list[float]:

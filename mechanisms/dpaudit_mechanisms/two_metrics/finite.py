@@ -19,7 +19,6 @@ from abc import abstractmethod
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
@@ -28,7 +27,7 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice, loss_of
 from dpaudit_mechanisms.inputs import Checked, FloatArray, fixed, output_positions, position, within
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities
-from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps
 
 MAX_PAIRS = 20
 
@@ -80,7 +79,7 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
         return log_probabilities(self.levels, self.spaces.measure, self.epsilon)
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.spaces.outcomes)
 

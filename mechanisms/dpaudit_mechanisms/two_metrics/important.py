@@ -12,12 +12,12 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import (
+    ArrayLike,
     Checked,
     FloatArray,
     NonNegative,

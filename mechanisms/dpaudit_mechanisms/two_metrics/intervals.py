@@ -4,10 +4,9 @@ They carry densities: sets are equal here where they differ by finitely many poi
 """
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 
 NOTHING: FloatArray = np.zeros((0, 2))
 

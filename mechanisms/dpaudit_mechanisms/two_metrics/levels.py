@@ -22,12 +22,11 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray
 
 
 class PartitionAndWeight(ABC):
@@ -77,7 +76,7 @@ def log_weights(above: FloatArray, epsilon: float) -> FloatArray:
         return np.where(above == 0.0, 0.0, np.where(np.isinf(above), -np.inf, -epsilon * above))
 
 
-def covered_levels(costs: FloatArray, covers: NDArray[np.bool_]) -> FloatArray:
+def covered_levels(costs: FloatArray, covers: BoolArray) -> FloatArray:
     """The least cost of an anchor that covers each value, shape (inputs, outcomes); infinity where none does.
 
     Parameters

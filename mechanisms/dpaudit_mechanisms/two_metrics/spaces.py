@@ -14,15 +14,13 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, fixed, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, IntArray, fixed, table
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+BoolArray = BoolArray
 # Relative slack of "at most k units": a distance that was computed in double precision counts as k where it is k. The
 # privacy of an instance does not rest on it: `privacy_loss` is computed from the levels that came out.
 ROUNDING = 1e-12

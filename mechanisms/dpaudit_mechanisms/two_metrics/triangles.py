@@ -13,13 +13,12 @@ import functools
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, fixed, installed, table, whole_number
-from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, IntArray, NDArray, fixed, installed, table, whole_number
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces
 
 MAX_NODES = 7  # networkx's atlas, and the table of all graphs, end here
 
@@ -88,7 +87,7 @@ class GraphClasses:
             raise UsageError(f"codes must have a graph of every class, got none like {int(np.argmin(self.class_of))}.")
 
     @functools.cached_property
-    def bits(self) -> NDArray[np.bool_]:
+    def bits(self) -> BoolArray:
         """Tell whether each graph has each edge, shape (classes, edges)."""
         return (np.asarray(self.codes)[:, None] >> np.arange(len(edges(self.nodes))) & 1).astype(bool)
 
@@ -129,7 +128,7 @@ class GraphClasses:
         return np.asarray(csgraph.shortest_path(graph, unweighted=True, directed=False))
 
     @functools.cached_property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> IntArray:
         """Adjacency matrices, shape (classes, nodes, nodes)."""
         matrices = np.zeros((len(self.bits), self.nodes, self.nodes), dtype=np.int64)
         for e, (i, j) in enumerate(edges(self.nodes)):
@@ -171,7 +170,7 @@ class GraphClasses:
         return np.unique(self.triangles)
 
 
-def algorithm_1(classes: GraphClasses) -> NDArray[np.bool_]:
+def algorithm_1(classes: GraphClasses) -> BoolArray:
     """Algorithm 1 of Wu, Xia and He (2017), arXiv:1702.02721: the sets I[k, i], all at once.
 
     Shape (edges + 1, classes, counts).

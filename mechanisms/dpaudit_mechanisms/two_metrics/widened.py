@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, NonNegative, fixed, table
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, NonNegative, fixed, table
 from dpaudit_mechanisms.two_metrics.finite import LevelMechanism, Staircase
-from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, widths_of
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, widths_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
