@@ -80,9 +80,7 @@ class DxExponential(Checked, FiniteChoice):
         if self.sensitivities is None:
             gaps = score_sensitivities(self.utility, len(metric), self.records)
         else:
-            gaps = table("sensitivities", self.sensitivities, metric.shape)
-            if not (np.isfinite(gaps) & (gaps >= 0.0)).all():
-                raise UsageError(f"sensitivities must be in [0, inf), got smallest {gaps.min()}, largest {gaps.max()}.")
+            gaps = table("sensitivities", self.sensitivities, metric.shape, within="in [0, inf)")
             gaps = np.maximum(gaps, gaps.T) * ~np.eye(len(gaps), dtype=bool)  # d is symmetric: the larger one counts
         smallest = smallest_scale(gaps, metric)
         c = smallest if self.c is None else number("c", self.c, "in (0, inf)", lambda v: 0.0 < v < math.inf)

@@ -104,16 +104,14 @@ class DxLaplace:
         count = queries.shape[1]
         metric = budget_matrix(self.metric, count)
         given = np.zeros(count) if self.base_histogram is None else self.base_histogram
-        histogram = table("base_histogram", given, (count,))
-        if not (np.isfinite(histogram).all() and (histogram >= 0.0).all()):
-            raise UsageError(f"base_histogram must be non-negative and finite, got smallest {histogram.min()}.")
+        histogram = table("base_histogram", given, (count,), within="in [0, inf)")
         ids = tuple(str(i) for i in range(count)) if self.ids is None else tuple(self.ids)
         if len(ids) != count or len(set(ids)) != count:
             raise UsageError(f"ids must be {count} different names, got {len(ids)} of which {len(set(ids))} differ.")
         if self.scales is None:
             required_c = noise_scales(queries, metric, self.rule)
         else:
-            required_c = table("scales", self.scales, (len(queries),))
+            required_c = table("scales", self.scales, (len(queries),), within="in [0, inf)")
             _check_feasible(queries, metric, required_c)
         fixed(self, queries=queries, metric=metric, base_histogram=histogram, base_answers=queries @ histogram, ids=ids,
               required_c=required_c)  # fmt: skip
@@ -234,8 +232,6 @@ def laplace_losses(queries: FloatArray, c: FloatArray) -> FloatArray:
 
 def _check_feasible(queries: FloatArray, metric: FloatArray, c: FloatArray) -> None:
     """Validity: scales that were not made by a rule keep the metric only if they satisfy DX-T1.1."""
-    if not (np.isfinite(c).all() and (c >= 0.0).all()):
-        raise UsageError(f"scales must be in [0, inf), got {c.tolist()}.")
     losses = laplace_losses(queries, c)
     over = losses > metric * (1.0 + FEASIBILITY)
     if over.any():

@@ -127,8 +127,19 @@ def numbers(name: str, values: Any) -> FloatArray:
         raise UsageError(f"{name} must be an array of numbers, got {values!r}.") from error
 
 
-def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False) -> FloatArray:
-    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty."""
+RANGES: dict[str, Callable[[FloatArray], Any]] = {  # of the entries of an array, beside being finite
+    "in (0, inf)": lambda array: array > 0.0,
+    "in [0, inf)": lambda array: array >= 0.0,
+}
+
+
+def table(
+    name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False, within: str = ""
+) -> FloatArray:
+    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty.
+
+    `within` is one of `RANGES`.
+    """
     array = np.array(numbers(name, values))
     expected = _shown(["any" if length is None else str(length) for length in shape])
     fits = array.ndim == len(shape) and array.size > 0
@@ -139,6 +150,8 @@ def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: b
         raise UsageError(f"{name} must be numbers, got nan at position {where}.")
     if finite and not np.isfinite(array).all():
         raise UsageError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}.")
+    if within and not (RANGES[within](array) & np.isfinite(array)).all():
+        raise UsageError(f"{name} must be {within}, got {array.tolist()}.")
     return array
 
 

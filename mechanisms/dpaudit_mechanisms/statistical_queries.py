@@ -69,9 +69,7 @@ class StatisticalLaplace(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         transformed = table("transformed", self.transformed, (None, None), finite=True)
-        c = table("c", self.c, (transformed.shape[1],))
-        if not ((c > 0.0) & np.isfinite(c)).all():
-            raise UsageError(f"c must be in (0, inf), got {c.tolist()}.")
+        c = table("c", self.c, (transformed.shape[1],), within="in (0, inf)")
         metric = budget_matrix(self.metric, len(transformed))
         ratio = smallest_scale(sensitivities(transformed, self.records), metric)
         if ratio > 1.0 + ROUNDING:

@@ -51,10 +51,9 @@ class Affine:
     kernel: FloatArray = dataclasses.field(init=False)  # (dimension, coordinates), orthonormal: spans A u = 0
 
     def __post_init__(self) -> None:
-        matrix = table("matrix", self.matrix, (None, None))
-        offsets = np.zeros(len(matrix)) if self.offsets is None else table("offsets", self.offsets, (len(matrix),))
-        if not (np.isfinite(matrix).all() and np.isfinite(offsets).all()):
-            raise UsageError("matrix and offsets must be finite, got an infinite entry.")
+        matrix = table("matrix", self.matrix, (None, None), finite=True)
+        given = np.zeros(len(matrix)) if self.offsets is None else self.offsets
+        offsets = table("offsets", given, (len(matrix),), finite=True)
         # Rows of length 1: which of them follow from others does not depend on the units of each.
         lengths = np.linalg.norm(matrix, axis=1)
         unit = np.where(lengths > 0.0, lengths, 1.0)

@@ -53,9 +53,7 @@ class BoxLaplace(Pure):
         if not (lower < upper).all() or np.isposinf(lower).any() or np.isneginf(upper).any():
             raise UsageError(f"upper must exceed lower, got {lower.tolist()} and {upper.tolist()}.")
         given = np.ones(len(lower)) if self.coordinate_sensitivity is None else self.coordinate_sensitivity
-        reach = table("coordinate_sensitivity", given, (len(lower),))
-        if not ((reach > 0.0) & np.isfinite(reach)).all():
-            raise UsageError(f"coordinate_sensitivity must be in (0, inf), got {reach.tolist()}.")
+        reach = table("coordinate_sensitivity", given, (len(lower),), within="in (0, inf)")
         fixed(self, lower=lower, upper=upper, coordinate_sensitivity=np.minimum(reach, upper - lower))
 
     @property

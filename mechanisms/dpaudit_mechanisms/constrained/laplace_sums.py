@@ -19,7 +19,6 @@ import math
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table, whole_number
 
 FAR = 700.0  # e^-700 is still a normal number
@@ -101,9 +100,7 @@ def draw_given_sum(count: int, sums: ArrayLike, rng: np.random.Generator, scale:
     ((5, 3), True)
     """
     count, scale = whole_number("count", count, 1), positive("scale", scale)
-    totals = table("sums", sums, (len(sums),)) / scale if len(sums) else np.zeros(0)
-    if not np.isfinite(totals).all():
-        raise UsageError("sums must be finite, got an infinite one.")
+    totals = table("sums", sums, (len(sums),), finite=True) / scale if len(sums) else np.zeros(0)
     s = np.abs(totals)
     t = _smaller_totals(count, s, rng)
     first, second = (_simplex(count, len(s), rng) for _ in range(2))

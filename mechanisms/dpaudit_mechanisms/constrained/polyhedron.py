@@ -49,10 +49,8 @@ class Polyhedron:
     equalities: Affine | None = None
 
     def __post_init__(self) -> None:
-        rows = table("rows", self.rows, (None, None))
-        bounds = table("bounds", self.bounds, (len(rows),))
-        if not (np.isfinite(rows).all() and np.isfinite(bounds).all()):
-            raise UsageError("rows and bounds must be finite, got an infinite entry.")
+        rows = table("rows", self.rows, (None, None), finite=True)
+        bounds = table("bounds", self.bounds, (len(rows),), finite=True)
         if self.equalities is not None and self.equalities.coordinates != rows.shape[1]:
             raise UsageError(f"equalities must have {rows.shape[1]} coordinates, got {self.equalities.coordinates}.")
         fixed(self, rows=rows, bounds=bounds)

@@ -112,8 +112,5 @@ def check_order(order: int) -> None:
 
 
 def _constants(constants: ArrayLike, shape: tuple[int | None, ...], order: int) -> FloatArray:
-    c = table("constants", constants, shape)
     check_order(order)
-    if not (np.isfinite(c).all() and (c > 0.0).all()):
-        raise UsageError(f"constants must be positive and finite, got {c.tolist()}.")
-    return c
+    return table("constants", constants, shape, within="in (0, inf)")

@@ -56,11 +56,9 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     True
     """
     b = checked_costs(costs)
-    changes = np.abs(table("columns", columns, (len(b), None)))
+    changes = np.abs(table("columns", columns, (len(b), None), finite=True))
     check_order(order)
     total = positive("total", total)
-    if not np.isfinite(changes).all():
-        raise UsageError("columns must be finite, got an infinite entry.")
     used = b > 0.0
     a = np.unique(changes[used].T ** order, axis=0)  # (columns, used rows)
     a = a[a.any(axis=1)]

@@ -100,10 +100,8 @@ class Strategy(abc.ABC):
         """
         check_among("adjacency", adjacency, get_args(Adjacency))
         check_order(order)
-        eta = table("budgets", budgets, (self.groups,))
         # Validity: differences between budgets of both signs would cancel out.
-        if not (np.isfinite(eta).all() and (eta >= 0.0).all()):
-            raise UsageError(f"budgets must be non-negative and finite, got {eta.tolist()}.")
+        eta = table("budgets", budgets, (self.groups,), within="in [0, inf)")
         if adjacency == "replace_one":
             return self._replaced(eta, order)
         return norm(self.constants(order) * eta, order)

@@ -57,9 +57,8 @@ class Workload:
         marginals = tuple(self.domain.marginal(marginal) for marginal in self.marginals)
         if not marginals:
             raise UsageError("marginals must be at least one, got none.")
-        weights = np.ones(len(marginals)) if self.weights is None else table("weights", self.weights, (len(marginals),))
-        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
-            raise UsageError(f"weights must be positive and finite, got {weights.tolist()}.")
+        given = np.ones(len(marginals)) if self.weights is None else self.weights
+        weights = table("weights", given, (len(marginals),), within="in (0, inf)")
         fixed(self, marginals=marginals, weights=weights)
 
     @property

@@ -27,9 +27,7 @@ from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, fixed, ta
 
 def box_widths(widths: ArrayLike) -> FloatArray:
     """Widths of a box, shape (l,), each in (0, inf); read-only."""
-    checked = table("widths", widths, (None,))
-    if not ((checked > 0.0) & np.isfinite(checked)).all():
-        raise UsageError(f"widths must be in (0, inf), got {checked.tolist()}.")
+    checked = table("widths", widths, (None,), within="in (0, inf)")
     with np.errstate(over="ignore"):
         if not np.isfinite((checked**2).sum()):  # sensitivities are of their sum and of the sum of their squares
             raise UsageError(f"widths must be of finite sum and squares, got {checked.tolist()}.")

@@ -17,7 +17,6 @@ from typing import Annotated
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, Positive, table, within
 
 
@@ -69,10 +68,7 @@ class StableProjection(Checked):
 
     def embed(self, points: ArrayLike) -> FloatArray:
         """Images, shape (points, images), in the box [0, widths]."""
-        given = table("points", points, (None, self.dimension))
-        if not np.isfinite(given).all():
-            raise UsageError("points must be finite, got inf.")
-        inside = np.clip(given, 0.0, self.side)
+        inside = np.clip(table("points", points, (None, self.dimension), finite=True), 0.0, self.side)
         corner = self.side * np.minimum(self.matrix, 0.0).sum(axis=1)
         return np.asarray(np.clip(inside @ self.matrix.T - corner, 0.0, self.widths))
 

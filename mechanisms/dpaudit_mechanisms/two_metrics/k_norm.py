@@ -116,9 +116,9 @@ class KNorm(Checked, PartitionAndWeight):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        queries = table("queries", self.queries, (None, None))
-        if not np.isfinite(queries).all() or not queries.any():
-            raise UsageError("queries must be finite and not 0.")
+        queries = table("queries", self.queries, (None, None), finite=True)
+        if not queries.any():
+            raise UsageError("queries must not be 0.")
         fixed(self, queries=queries)
         if self.basis.shape[1] > 8:
             raise UsageError(f"queries must have rank at most 8, got {self.basis.shape[1]}.")

@@ -55,11 +55,10 @@ class Profile(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         edges = table("edges", self.edges, (None,))
-        levels = table("levels", self.levels, (len(edges) - 1,)) if len(edges) > 1 else np.zeros(0)
+        count = len(edges) - 1
+        levels = table("levels", self.levels, (count,), within="in [0, inf)") if count else np.zeros(0)
         if edges[0] != 0.0 or not np.isfinite(edges).all() or (np.diff(edges) <= 0.0).any():
             raise UsageError(f"edges must be finite and increase from 0, got {edges.tolist()}.")
-        if (levels < 0.0).any() or not np.isfinite(levels).all():
-            raise UsageError(f"levels must be in [0, inf), got {levels.tolist()}.")
         fixed(self, edges=edges, levels=levels)
 
     def level(self, deviations: ArrayLike) -> FloatArray:

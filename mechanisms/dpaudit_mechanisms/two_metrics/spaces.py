@@ -83,9 +83,8 @@ class FiniteSpaces:
         given = table("values", self.values, (len(hidden),))
         if not np.array_equal(np.unique(given), np.arange(len(kept))):
             raise UsageError(f"values must be the positions 0 to {len(kept) - 1}, each of a dataset, got {given}.")
-        measure = table("measure", np.ones(len(kept)) if self.measure is None else self.measure, (len(kept),))
-        if not (np.isfinite(measure).all() and (measure > 0.0).all()):
-            raise UsageError(f"measure must be in (0, inf), got {measure.tolist()}.")
+        measure = np.ones(len(kept)) if self.measure is None else self.measure
+        measure = table("measure", measure, (len(kept),), within="in (0, inf)")
         fixed(self, privacy_metric=hidden, utility_metric=kept, values=given.astype(np.int64), measure=measure)
 
     @property
