@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_batch
+from dpaudit_mechanisms.protocol import Claim, UsageError, UtilityBound
 
 Truth = Callable[[Any], FloatArray]
 SHARE = 0.05  # of draws that may miss the error of a tail bound, where the mechanism has no share of its own

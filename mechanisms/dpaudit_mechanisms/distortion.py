@@ -16,11 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
 from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
+from dpaudit_mechanisms.protocol import UsageError, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -26,15 +26,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, fixed, numbers, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
 NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share of the largest one

@@ -13,14 +13,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, IntArray, fixed, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, PureDP, UsageError, UtilityBound, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -12,11 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import Count, FloatArray, IntArray, fixed, output_batch
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 from dpaudit_mechanisms.pure import Pure
 
 MAX_INPUT = 2.0**53  # integers up to here are exact in double precision

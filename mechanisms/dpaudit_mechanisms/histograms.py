@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.index_metric import Budgets, IndexMetric
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, IntArray, table, whole_number
+from dpaudit_mechanisms.protocol import Pair, UsageError
 
 MAX_HISTOGRAMS = 1_000_000  # that are enumerated
 MAX_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds

@@ -13,9 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
+from dpaudit_mechanisms.protocol import UsageError, check_among, number
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, answer, fixed, output_batch, positive, table
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 

@@ -15,13 +15,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.histograms import HistogramMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, Positive, fixed, table
+from dpaudit_mechanisms.protocol import Claim, MetricDP, UsageError, UtilityBound
 
 
 class AnswersQueries(Checked, ABC):

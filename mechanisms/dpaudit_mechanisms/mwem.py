@@ -23,13 +23,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms import histograms
 from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]

@@ -17,11 +17,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 from dpaudit_mechanisms.optimal_scales import optimal_scales
+from dpaudit_mechanisms.protocol import UsageError, check_among
 from dpaudit_mechanisms.psa import MIN_RATIO, psa
 
 Rule = Literal["single", "S1", "S2", "PSA", "optimal"]

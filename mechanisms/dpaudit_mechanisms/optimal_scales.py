@@ -17,10 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
+from dpaudit_mechanisms.protocol import UsageError, check_among
 from dpaudit_mechanisms.psa import pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]

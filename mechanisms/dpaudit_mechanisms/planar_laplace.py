@@ -22,13 +22,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
-from dpaudit.privacy.pairs import Pair, all_pairs
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms import cities
 from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, answer, fixed, output_batch
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, all_pairs
 
 CENTRE = (38.0, -97.0)  # latitude and longitude of the projection's centre, degrees
 Point = tuple[float, float]

@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.inputs import FloatArray, IntArray, at_least, output_batch, position
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 

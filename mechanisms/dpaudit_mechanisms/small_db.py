@@ -20,10 +20,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.histograms import (
@@ -34,6 +30,7 @@ from dpaudit_mechanisms.histograms import (
 )
 from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.protocol import SessionEnded
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE
 from dpaudit_mechanisms.inputs import Count
+from dpaudit_mechanisms.protocol import Pair, SessionEnded, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 

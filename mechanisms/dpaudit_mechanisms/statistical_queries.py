@@ -17,15 +17,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, squared_error
 from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, output_batch, position, table, whole_number
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

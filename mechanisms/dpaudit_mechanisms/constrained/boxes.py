@@ -20,11 +20,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 

@@ -17,16 +17,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, sum_of_errors, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, draw_given_sum, log_density_at_zero
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, table
+from dpaudit_mechanisms.protocol import Claim, Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 EQUAL = 1e-12  # relative: coefficients that differ by less are equal

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.inputs import FloatArray, fixed, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError
 
 
 def masses(law: Any, event: Any) -> Any:

@@ -22,14 +22,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import deviations, squared_error, sum_of_errors
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table, whole_number
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]

@@ -8,14 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.protocol import Claim, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

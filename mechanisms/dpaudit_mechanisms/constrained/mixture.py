@@ -8,11 +8,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import with_budget
 from dpaudit_mechanisms.inputs import FloatArray, fixed, table
+from dpaudit_mechanisms.protocol import Claim, PureDP, UsageError, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ import math
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
+from dpaudit_mechanisms.protocol import UsageError, number
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.datacubes.release import Calibrated
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
+from dpaudit_mechanisms.protocol import UsageError, UtilityBound
 
 
 def non_negative(values: ArrayLike) -> FloatArray:

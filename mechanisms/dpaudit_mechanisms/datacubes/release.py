@@ -11,11 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of_errors
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
@@ -24,6 +19,7 @@ from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, fixed, output_batch, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError, UtilityBound, check_among
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")

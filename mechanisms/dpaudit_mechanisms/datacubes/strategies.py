@@ -15,12 +15,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import check_order, norm, optimal_budgets, uniform_budgets
 from dpaudit_mechanisms.datacubes.domains import Domain
 from dpaudit_mechanisms.datacubes.workloads import Workload, written_out
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table
+from dpaudit_mechanisms.protocol import UsageError, check_among
 
 Adjacency = Literal["add_remove", "replace_one"]
 

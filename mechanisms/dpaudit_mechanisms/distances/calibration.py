@@ -34,8 +34,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from scipy import optimize, stats
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit_mechanisms.distances.averages import Widths, box_widths
 from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.inputs import (
@@ -50,6 +48,7 @@ from dpaudit_mechanisms.inputs import (
     whole_number,
     within,
 )
+from dpaudit_mechanisms.protocol import ApproxDP, Claim, PureDP, UsageError, number
 
 Noise = Literal["laplace", "gaussian"]
 MAX_UPDATES = 100_000

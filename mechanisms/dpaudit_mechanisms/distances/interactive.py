@@ -25,11 +25,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.protocol import SessionEnded
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.distances.analysts import Analyst
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
@@ -37,6 +32,7 @@ from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.finite_choice import loss_of
 from dpaudit_mechanisms.inputs import BoolArray, Checked, Count, FloatArray, IntArray, output_batch, table
+from dpaudit_mechanisms.protocol import Claim, Pair, SessionEnded, UsageError, UtilityBound
 
 Release = Literal["answers", "transcript", "position"]
 

@@ -16,15 +16,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import largest_error
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
 from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, fixed
+from dpaudit_mechanisms.protocol import Claim, Pair, UtilityBound
 
 
 class Embedding(Protocol):

@@ -19,10 +19,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances, Widths
 from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
@@ -40,6 +36,7 @@ from dpaudit_mechanisms.inputs import (
     whole_number,
     within,
 )
+from dpaudit_mechanisms.protocol import ApproxDP, Claim, Pair, PureDP, UsageError, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

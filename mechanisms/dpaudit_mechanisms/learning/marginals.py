@@ -14,10 +14,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from dpaudit.privacy.claims import GaussianDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, IntArray, NDArray
+from dpaudit_mechanisms.protocol import GaussianDP, Pair, UtilityBound
 
 DRAWN = 400  # synthetic records
 FLOOR = 1e-3  # of a noisy count, so that every share is defined

@@ -11,10 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit.privacy.claims import PureDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, IntArray
+from dpaudit_mechanisms.protocol import Pair, PureDP, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True)

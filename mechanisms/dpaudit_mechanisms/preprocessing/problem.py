@@ -12,11 +12,9 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from dpaudit.arguments import check_among
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table, whole_number
+from dpaudit_mechanisms.protocol import UsageError, check_among, number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
 LOSSES = get_args(Loss)

@@ -20,12 +20,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice, loss_of
 from dpaudit_mechanisms.inputs import Checked, FloatArray, fixed, output_positions, position, within
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities
 from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps
 

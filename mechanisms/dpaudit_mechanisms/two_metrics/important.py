@@ -13,9 +13,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import (
     ArrayLike,
     Checked,
@@ -27,6 +24,7 @@ from dpaudit_mechanisms.inputs import (
     positive,
     whole_number,
 )
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union, unions
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.line import OnTheLine

@@ -20,10 +20,8 @@ import numpy as np
 from scipy import special
 from scipy.spatial import ConvexHull, Delaunay
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, Positive, answer, fixed, output_batch, table
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.spaces import whole_steps
 

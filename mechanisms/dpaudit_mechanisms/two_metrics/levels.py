@@ -24,9 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray
+from dpaudit_mechanisms.protocol import Claim, PureDP, UsageError
 
 
 class PartitionAndWeight(ABC):

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, Positive, answer, output_batch
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.profiles import SPARE, Profile, query_profile
 

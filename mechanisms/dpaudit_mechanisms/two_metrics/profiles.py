@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, NonNegative, Positive, fixed, positive, table
+from dpaudit_mechanisms.protocol import UsageError, number
 from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union, unions
 
 MAX_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
