@@ -29,7 +29,7 @@ import numpy as np
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, fixed, numbers, output_batch, position, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound
 
@@ -97,7 +97,7 @@ class DxLaplace:
     input_kind = "position"  # in the universe: what sets of inputs are made of; histograms are inputs too
 
     def __post_init__(self) -> None:
-        queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
+        queries = table("queries", np.atleast_2d(numbers("queries", self.queries)), (None, None))
         count = queries.shape[1]
         metric = budget_matrix(self.metric, count)
         given = np.zeros(count) if self.base_histogram is None else self.base_histogram
@@ -205,14 +205,6 @@ class DxLaplace:
         """The pair of two positions, with the names of their elements."""
         names = list(self.ids or ())
         return Pair(i, j, x_id=names[i], x_prime_id=names[j])
-
-
-def table_of_queries(queries: ArrayLike) -> FloatArray:
-    """Queries of shape (N,) or (K, N) as an array of numbers."""
-    array = numbers("queries", queries)
-    if array.ndim not in (1, 2):
-        raise UsageError(f"queries must be of shape (N,) or (K, N), got shape {array.shape}.")
-    return array
 
 
 def laplace_losses(queries: FloatArray, c: FloatArray) -> FloatArray:

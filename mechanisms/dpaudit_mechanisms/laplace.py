@@ -7,6 +7,7 @@ equal budgets.
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -96,14 +97,11 @@ class Laplace(Pure):
 
         The bounds of the sum, and of the largest error where there is one coordinate, hold with equality.
         """
-        count = self.dimension or 1
+        count, truth = self.dimension or 1, functools.partial(answer, dimension=self.dimension)
         return [
-            largest_error(self._truth, self.scale * math.log(count / SHARE), source="DX-T2.3"),
-            sum_of_errors(self._truth, count * self.scale, "DX-T2.2a", math.sqrt(count) * self.scale),
+            largest_error(truth, self.scale * math.log(count / SHARE), source="DX-T2.3"),
+            sum_of_errors(truth, count * self.scale, "DX-T2.2a", math.sqrt(count) * self.scale),
         ]
-
-    def _truth(self, data: Any) -> FloatArray:
-        return answer(data, self.dimension)
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero: the loss equals epsilon on both."""

@@ -75,11 +75,9 @@ class Hierarchy:
         if (np.diff(depth) < 0).any() or (depth[leaves] != depth.max()).any():
             raise UsageError("parents must put all leaves on the last level, got some higher up.")
         sums = np.zeros((len(parents), len(leaves)))
-        for j, leaf in enumerate(leaves):
-            node = leaf
-            while node >= 0:
-                sums[node, j] = 1.0
-                node = parents[node]
+        sums[leaves, np.arange(len(leaves))] = 1.0
+        for node in range(len(parents) - 1, 0, -1):
+            sums[parents[node]] += sums[node]
         fixed(self, parents=tuple(parents.tolist()), depth=depth, sums=sums)
 
     @classmethod

@@ -316,11 +316,6 @@ class Run:
         )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Of the queries of all runs, and of their predictions: (runs, l)."""
-        return len(self.transcripts), self.mechanism.dimension
-
-    @property
     def answers(self) -> FloatArray:
         """All answers so far."""
         return self.all_answers[:, : self.asked]
@@ -328,7 +323,8 @@ class Run:
     def ask(self) -> tuple[FloatArray, FloatArray]:
         """The next query of each run, moved onto the box, and its prediction; both of shape (runs, l)."""
         # One shape only: a query of one coordinate would be broadcast to all of them.
-        points = table("queries", self.mechanism.analyst(self.answers), self.shape)
+        shape = len(self.transcripts), self.mechanism.dimension
+        points = table("queries", self.mechanism.analyst(self.answers), shape)
         self.points = np.clip(points, 0.0, self.mechanism.calibration.widths)
         self.predicted = self.hypotheses.predict(self.points)
         return self.points, self.predicted
