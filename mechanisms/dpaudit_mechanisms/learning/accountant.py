@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import fft, special
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, Probability
 
 POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
@@ -37,7 +37,7 @@ ROUNDING = 1e-12  # of a Fourier transform of masses that sum to 1, added to eve
 
 
 @dataclasses.dataclass(frozen=True)
-class SampledGaussian:
+class SampledGaussian(Checked):
     """T steps of Gaussian noise on Poisson samples.
 
     Parameters
@@ -51,7 +51,7 @@ class SampledGaussian:
 
     Raises
     ------
-    ValueError
+    dpaudit.errors.UsageError
         If one is out of range.
 
     Examples
@@ -61,17 +61,9 @@ class SampledGaussian:
     0.127
     """
 
-    steps: int
-    sampling_probability: float
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"steps must be at least 1, got {self.steps}.")
-        if not 0.0 < self.sampling_probability <= 1.0:
-            raise ValueError(f"sampling_probability must be in (0, 1], got {self.sampling_probability}.")
-        if not 0.0 < self.noise_multiplier < math.inf:
-            raise ValueError(f"noise_multiplier must be positive, got {self.noise_multiplier}.")
+    steps: Count
+    sampling_probability: Probability
+    noise_multiplier: Positive
 
     def profile(self, epsilon: float) -> float:
         """The smallest delta at epsilon >= 0, in the worse direction, rounded up."""

@@ -10,11 +10,11 @@ by 1: the l2 sensitivity of both together is sqrt(2), so noise of standard devia
 import dataclasses
 import itertools
 import math
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit_mechanisms.inputs import FloatArray, IntArray, NDArray
+from dpaudit_mechanisms.inputs import Checked, FloatArray, IntArray, NDArray, Positive
 from dpaudit_mechanisms.protocol import GaussianDP, Pair, UtilityBound
 
 DRAWN = 400  # synthetic records
@@ -22,7 +22,7 @@ FLOOR = 1e-3  # of a noisy count, so that every share is defined
 
 
 @dataclasses.dataclass(frozen=True)
-class ChainGenerator:
+class ChainGenerator(Checked):
     """Synthetic records of three binary attributes.
 
     Parameters
@@ -34,21 +34,13 @@ class ChainGenerator:
         "structural_zeros": cells that are empty in the data stay empty, without noise.
     """
 
-    mu: float
+    mu: Positive
     fault: Literal["none", "noise_for_one_marginal", "structural_zeros"] = "none"
-
-    def __post_init__(self) -> None:
-        if not self.mu > 0.0:
-            raise ValueError(f"mu must be positive, got {self.mu}.")
 
     @property
     def claim(self) -> GaussianDP:
         """Claim for adding or removing one record."""
         return GaussianDP(self.mu)
-
-    def with_budget(self, factor: float) -> Self:
-        """The same generator with `factor` times mu."""
-        return dataclasses.replace(self, mu=self.mu * factor)
 
     def pairs(self) -> list[Pair]:
         """A thousand records in all cells, one of which is left out."""

@@ -11,12 +11,13 @@ from typing import Literal
 
 import numpy as np
 
-from dpaudit_mechanisms.inputs import FloatArray, IntArray
-from dpaudit_mechanisms.protocol import Pair, PureDP, UtilityBound
+from dpaudit_mechanisms.inputs import Count, FloatArray, IntArray
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class NoisyVotes:
+class NoisyVotes(Pure):
     """The class with the largest noisy count.
 
     Parameters
@@ -29,18 +30,8 @@ class NoisyVotes:
         promised. "votes_of_each_model": each teacher's vote counts eight times, once for each of its models.
     """
 
-    epsilon: float
-    classes: int = 3
+    classes: Count = 3
     fault: Literal["none", "too_little_noise", "votes_of_each_model"] = "none"
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0.0:
-            raise ValueError(f"epsilon must be positive, got {self.epsilon}.")
-
-    @property
-    def claim(self) -> PureDP:
-        """Claim of one release."""
-        return PureDP(self.epsilon)
 
     def pairs(self) -> list[Pair]:
         """Elections of 40 teachers: a clear one, a close one with three candidates, and one vote moved."""
