@@ -148,8 +148,8 @@ def table(
         raise UsageError(f"{name} must be numbers, got nan at position {where}.")
     if finite and not np.isfinite(array).all():
         raise UsageError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}.")
-    if within and not (RANGES[within](array) & np.isfinite(array)).all():
-        raise UsageError(f"{name} must be {within}, got {array.tolist()}.")
+    if within and not (good := RANGES[within](array) & np.isfinite(array)).all():
+        raise UsageError(f"{name} must be {within}, got {array[~good][0]}.")
     return array
 
 

@@ -1,4 +1,4 @@
-"""How a faulty twin is made from its mechanism, and how it says its fault."""
+"""Making of a faulty twin from its mechanism, and the text of its fault."""
 
 import dataclasses
 from collections.abc import Callable, Mapping

@@ -116,7 +116,7 @@ class KNorm(Checked, PartitionAndWeight):
         super().__post_init__()
         queries = table("queries", self.queries, (None, None), finite=True)
         if not queries.any():
-            raise UsageError("queries must not be 0.")
+            raise UsageError("queries must have an entry other than 0, got only zeros.")
         fixed(self, queries=queries)
         if self.basis.shape[1] > 8:
             raise UsageError(f"queries must have rank at most 8, got {self.basis.shape[1]}.")
