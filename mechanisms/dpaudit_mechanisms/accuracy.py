@@ -4,18 +4,14 @@
 `dpaudit.UtilityBound`; mechanisms return theirs from `utility_bounds()`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_batch
+from dpaudit_mechanisms.protocol import UsageError, UtilityBound
 
 Truth = Callable[[Any], FloatArray]
 SHARE = 0.05  # of draws that may miss the error of a tail bound, where the mechanism has no share of its own
@@ -60,7 +56,7 @@ def squared_error(truth: Truth, bound: float, source: str = "", deviation: float
 
 
 def with_budget(mechanism: Any, factor: float) -> Any:
-    """The mechanism with `factor` times its budget: its own `with_budget`, or by its parameter epsilon, claim, metric.
+    """The mechanism with `factor` times its budget: its own `with_budget`, or by its epsilon, metric, mu or claim.
 
     Examples
     --------
@@ -70,10 +66,10 @@ def with_budget(mechanism: Any, factor: float) -> Any:
     """
     if callable(getattr(mechanism, "with_budget", None)):
         return mechanism.with_budget(factor)
-    for name in ("epsilon", "metric"):
-        if hasattr(mechanism, name):
+    fields = getattr(mechanism, "__dataclass_fields__", {})
+    for name in ("epsilon", "metric", "mu"):
+        if name in fields:
             return dataclasses.replace(mechanism, **{name: getattr(mechanism, name) * factor})
-    claim = getattr(mechanism, "claim", None)
-    if isinstance(claim, Claim) and "claim" in {field.name for field in dataclasses.fields(mechanism)}:
-        return dataclasses.replace(mechanism, claim=claim.with_value(claim.value * factor))
+    if "claim" in fields:
+        return dataclasses.replace(mechanism, claim=mechanism.claim.with_value(mechanism.claim.value * factor))
     raise UsageError(f"mechanism must have a budget to change, got {type(mechanism).__name__}.")

@@ -11,18 +11,15 @@ on each piece: its minimum is at a corner of g. That solves the printed problems
 convex in (q', c), and DX-O7, where the second term is c itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
+from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
+from dpaudit_mechanisms.protocol import UsageError, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -139,13 +136,5 @@ def _corners(lines: FloatArray) -> list[float]:
 def _checked(queries: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, FloatArray]:
     rows = table("queries", queries, (None, None), finite=True)
     budgets = budget_matrix(metric, rows.shape[1])
-    slack = 1e-12 * np.where(np.isfinite(budgets), budgets, 0.0)
-    for k in range(len(budgets)):
-        detour = budgets[:, k, None] + budgets[k]
-        if (budgets > detour + slack).any():
-            i, j = np.argwhere(budgets > detour + slack)[0].tolist()
-            raise UsageError(
-                f"metric must keep the triangle inequality, got {budgets[i, j]} at ({i}, {j}) "
-                f"over {detour[i, j]} through {k}."
-            )
+    check_metric(budgets, tolerance=1e-12)
     return rows, budgets

@@ -9,42 +9,27 @@ printed statement about another utility u adds the discrepancy max |u - u'|, whe
 here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms import histograms
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    MAX_PAIRS,
-    HistogramMetric,
-    all_histograms,
-    histogram_count,
-    histogram_of,
-    neighbours,
-    spread_pairs,
-)
-from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.index_metric import Budgets
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, fixed, table
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, number
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
-ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one
+ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxExponential(FiniteChoice):
+class DxExponential(Checked, FiniteChoice):
     """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
@@ -80,40 +65,35 @@ class DxExponential(FiniteChoice):
     """
 
     utility: Utility = dataclasses.field(repr=False)
-    metric: FloatArray = dataclasses.field(repr=False)
-    records: int
+    metric: Budgets = dataclasses.field(repr=False)
+    records: Count
     c: float | None = None
     sensitivities: FloatArray | None = dataclasses.field(default=None, repr=False)
     input_kind = "counts"
 
     def __post_init__(self) -> None:
-        metric = budget_matrix(self.metric)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-        given = self.sensitivities
-        if given is None:
+        super().__post_init__()
+        metric = self.metric
+        if self.sensitivities is None:
             gaps = score_sensitivities(self.utility, len(metric), self.records)
         else:
-            gaps = table("sensitivities", given, metric.shape)
-            if not (np.isfinite(gaps) & (gaps >= 0.0)).all():
-                raise UsageError(f"sensitivities must be in [0, inf), got smallest {gaps.min()}, largest {gaps.max()}.")
+            gaps = table("sensitivities", self.sensitivities, metric.shape, within="in [0, inf)")
             gaps = np.maximum(gaps, gaps.T) * ~np.eye(len(gaps), dtype=bool)  # d is symmetric: the larger one counts
-        object.__setattr__(self, "sensitivities", gaps)
         smallest = smallest_scale(gaps, metric)
         c = smallest if self.c is None else number("c", self.c, "in (0, inf)", lambda v: 0.0 < v < math.inf)
         if c == 0.0:
             raise UsageError("c must be given where no finite budget limits a score, got None.")
         if c < smallest * (1.0 - ROUNDING):
             raise UsageError(f"c must be at least {smallest!r} (sensitivity over budget, DX-T3), got {c!r}.")
-        object.__setattr__(self, "c", c)
+        fixed(self, sensitivities=gaps, c=c)
 
     @property
     def claim(self) -> Claim:
         """`MetricDP` over neighbouring histograms."""
-        return MetricDP(HistogramMetric(self.metric))
+        return MetricDP(histograms.HistogramMetric(self.metric))
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         one = np.zeros((1, len(self.metric)))
         one[0, 0] = self.records
@@ -137,9 +117,11 @@ class DxExponential(FiniteChoice):
         return special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
 
     def log_law(self, data: Any) -> FloatArray:
-        return np.asarray(self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0])
+        return np.asarray(
+            self.log_probabilities(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
+        )
 
-    def with_budget(self, factor: float) -> DxExponential:
+    def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         return dataclasses.replace(self, metric=self.metric * factor, c=float(self.c or 0.0) / factor)
 
@@ -148,7 +130,7 @@ class DxExponential(FiniteChoice):
         share, c = 0.05, float(self.c or 0.0)
 
         def scores(data: Any) -> FloatArray:
-            return self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
+            return self.scores(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
 
         def regret(data: Any, outputs: Any) -> FloatArray:
             values = scores(data)
@@ -162,9 +144,9 @@ class DxExponential(FiniteChoice):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
-        if histogram_count(len(self.metric), self.records) > MAX_COMPARED:
+        if histograms.histogram_count(len(self.metric), self.records) > histograms.MAX_COMPARED:
             gaps = np.asarray(self.sensitivities)
-            return spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
+            return histograms.spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
         return tightest_pairs(self.log_probabilities, self.metric, self.records)
 
 
@@ -178,7 +160,7 @@ def score_sensitivities(utility: Utility, elements: int, records: int) -> FloatA
     """
     gaps = np.zeros((elements, elements))
     # x and x' share the records - 1 that stay: one row a rest, one column a choice of the last record.
-    rests = all_histograms(elements, records - 1)
+    rests = histograms.all_histograms(elements, records - 1)
     scores = np.stack([np.asarray(utility((rests + row).astype(float))) for row in np.eye(elements, dtype=int)])
     if not np.isfinite(scores).all():  # Validity: a NaN would compare as no change, and c would be too small
         raise UsageError(f"utility must return finite scores, got {scores[~np.isfinite(scores)][0]}.")
@@ -201,16 +183,18 @@ def tightest_pairs(
     log_probabilities: Callable[[ArrayLike], FloatArray], metric: FloatArray, records: int
 ) -> list[Pair]:
     """The neighbouring histograms with the largest loss over budget of a finite law, at most 20."""
-    inputs = all_histograms(len(metric), records)
+    inputs = histograms.all_histograms(len(metric), records)
     logs = log_probabilities(inputs)
     places = {row.tobytes(): n for n, row in enumerate(inputs)}
     ratios = []
     for n, x in enumerate(inputs):
-        for x_prime, i, j in neighbours(x):
+        for x_prime, i, j in histograms.neighbours(x):
             other = places[x_prime.tobytes()]
             if n < other and 0.0 < metric[i, j] < math.inf:
                 ratios.append((-float(np.abs(logs[n] - logs[other]).max() / metric[i, j]), n, other))
-    return [Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[:MAX_PAIRS]]
+    return [
+        Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[: histograms.MAX_PAIRS]
+    ]
 
 
 def score_threshold(

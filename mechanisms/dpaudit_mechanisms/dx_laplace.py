@@ -19,25 +19,19 @@ as in "Open points" of DX-A-Lap:
   constant query gets noise with the others; under S1 it is counted in K.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
 NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share of the largest one
@@ -103,27 +97,21 @@ class DxLaplace:
     input_kind = "position"  # in the universe: what sets of inputs are made of; histograms are inputs too
 
     def __post_init__(self) -> None:
-        queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
+        queries = table("queries", np.atleast_2d(numbers("queries", self.queries)), (None, None))
         count = queries.shape[1]
         metric = budget_matrix(self.metric, count)
         given = np.zeros(count) if self.base_histogram is None else self.base_histogram
-        histogram = table("base_histogram", given, (count,))
-        if not (np.isfinite(histogram).all() and (histogram >= 0.0).all()):
-            raise UsageError(f"base_histogram must be non-negative and finite, got smallest {histogram.min()}.")
+        histogram = table("base_histogram", given, (count,), within="in [0, inf)")
         ids = tuple(str(i) for i in range(count)) if self.ids is None else tuple(self.ids)
         if len(ids) != count or len(set(ids)) != count:
             raise UsageError(f"ids must be {count} different names, got {len(ids)} of which {len(set(ids))} differ.")
         if self.scales is None:
             required_c = noise_scales(queries, metric, self.rule)
         else:
-            required_c = table("scales", self.scales, (len(queries),))
+            required_c = table("scales", self.scales, (len(queries),), within="in [0, inf)")
             _check_feasible(queries, metric, required_c)
-        arrays = {"queries": queries, "base_histogram": histogram, "required_c": required_c}
-        for name, array in {**arrays, "base_answers": queries @ histogram}.items():
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "ids", ids)
+        fixed(self, queries=queries, metric=metric, base_histogram=histogram, base_answers=queries @ histogram, ids=ids,
+              required_c=required_c)  # fmt: skip
 
     @property
     def claim(self) -> Claim:
@@ -187,7 +175,7 @@ class DxLaplace:
         has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
         return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
 
-    def with_budget(self, factor: float) -> DxLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with `factor` times the metric; given scales shrink by it."""
         scales = None if self.scales is None else np.asarray(self.scales) / factor
         return dataclasses.replace(self, metric=self.metric * factor, scales=scales)
@@ -219,17 +207,6 @@ class DxLaplace:
         return Pair(i, j, x_id=names[i], x_prime_id=names[j])
 
 
-def table_of_queries(queries: ArrayLike) -> FloatArray:
-    """Queries of shape (N,) or (K, N) as an array of numbers."""
-    try:
-        array = np.asarray(queries, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"queries must be an array of numbers, got {queries!r}.") from error
-    if array.ndim not in (1, 2):
-        raise UsageError(f"queries must be of shape (N,) or (K, N), got shape {array.shape}.")
-    return array
-
-
 def laplace_losses(queries: FloatArray, c: FloatArray) -> FloatArray:
     """Exact loss of every two elements, sum over k of |Q[k, i] - Q[k, j]| / c[k] in nats, shape (N, N).
 
@@ -244,8 +221,6 @@ def laplace_losses(queries: FloatArray, c: FloatArray) -> FloatArray:
 
 def _check_feasible(queries: FloatArray, metric: FloatArray, c: FloatArray) -> None:
     """Validity: scales that were not made by a rule keep the metric only if they satisfy DX-T1.1."""
-    if not (np.isfinite(c).all() and (c >= 0.0).all()):
-        raise UsageError(f"scales must be in [0, inf), got {c.tolist()}.")
     losses = laplace_losses(queries, c)
     over = losses > metric * (1.0 + FEASIBILITY)
     if over.any():

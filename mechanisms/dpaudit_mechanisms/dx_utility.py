@@ -9,16 +9,13 @@ at one element), not through all of them, and the squared error needs no factor 
     sup over x of E |B x + Y - Q x|_2^2 = n^2 max_i |(B - Q)_i|_2^2 + 2 |c|_2^2
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import integrate, special
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 from dpaudit_mechanisms.preprocessing.problem import mean_largest_noise
 
 Norm = Literal["l1", "l2", "linf"]

@@ -5,26 +5,19 @@ outcome r is chosen with probability proportional to exp(scores[i, r] / (2 c)). 
 and j have max over r of |scores[i, r] - scores[j, r]| <= c d(i, j). Source: DX-D9 (mechanism), DX-T3 (guarantee).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import numbers
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
-
-ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, fixed, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, PureDP, UsageError, UtilityBound, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,20 +63,17 @@ class Exponential(FiniteChoice):
         if not np.isfinite(scores).all():
             i, r = np.argwhere(~np.isfinite(scores))[0].tolist()
             raise UsageError(f"scores must be finite, got {scores[i, r]} at ({i}, {r}).")
-        scores.setflags(write=False)
         if isinstance(self.metric, numbers.Real):
             epsilon = positive("metric", self.metric)
             budgets = np.where(np.eye(len(scores), dtype=bool), 0.0, epsilon)
-            budgets.setflags(write=False)
         else:
             budgets = budget_matrix(self.metric, len(scores))
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "budgets", budgets)
-        object.__setattr__(self, "c", self._checked_c())
+        fixed(self, scores=scores, budgets=budgets)
+        fixed(self, c=self._checked_c())
 
     def _checked_c(self) -> float:
         gaps = self.score_gaps()
-        smallest = _largest_ratio(gaps, self.budgets)
+        smallest = smallest_scale(gaps, self.budgets)
         c = smallest if self.c is None else number("c", self.c, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
         if c < smallest * (1.0 - ROUNDING):
             i, j = np.unravel_index(np.argmax(gaps > c * self.budgets * (1.0 + ROUNDING)), gaps.shape)
@@ -103,7 +93,7 @@ class Exponential(FiniteChoice):
         return MetricDP(IndexMetric(self.budgets))
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.scores.shape[1])
 
@@ -129,7 +119,7 @@ class Exponential(FiniteChoice):
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
 
-    def with_budget(self, factor: float) -> Exponential:
+    def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         metric = self.metric * factor if isinstance(self.metric, numbers.Real) else self.budgets * factor
         return dataclasses.replace(self, metric=metric, c=float(self.c or 0.0) / factor)
@@ -154,12 +144,3 @@ class Exponential(FiniteChoice):
         asked = [(int(i), int(j)) for i, j in upper if 0.0 < self.budgets[i, j] < math.inf]
         asked.sort(key=lambda ij: -self.privacy_loss(*ij) / self.budgets[ij])
         return [Pair(i, j) for i, j in asked]
-
-
-def _largest_ratio(gaps: FloatArray, budgets: FloatArray) -> float:
-    """Largest gap over budget; pairs without a gap, and of infinite budget, ask for nothing."""
-    differs = gaps > 0.0
-    if (differs & (budgets == 0.0)).any():
-        i, j = np.argwhere(differs & (budgets == 0.0))[0].tolist()
-        raise UsageError(f"metric must be positive where the scores differ, got 0.0 at ({i}, {j}).")
-    return float(np.divide(gaps, budgets, out=np.zeros_like(gaps), where=differs).max())

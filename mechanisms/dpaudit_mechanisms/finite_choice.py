@@ -1,14 +1,11 @@
 """Base of mechanisms that choose one of finitely many outcomes: what follows from the log probabilities of them all."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit_mechanisms.inputs import FloatArray, output_positions
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, output_positions
 
 
 class FiniteChoice(ABC):
@@ -22,7 +19,7 @@ class FiniteChoice(ABC):
         """Probabilities of all outcomes on one input, shape (outcomes,)."""
         return np.exp(self.log_law(data))
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` positions of outcomes on one input, shape (size,)."""
         probabilities = self.distribution(data)
         return rng.choice(len(probabilities), size=size, p=probabilities)

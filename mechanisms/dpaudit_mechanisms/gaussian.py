@@ -6,12 +6,10 @@ the largest mu that it allows. Sources: Balle and Wang (2018), arXiv:1805.06530,
 Roth and Su (2019), theorem 2.7 (mu); Bun and Steinke (2016), proposition 1.6 (rho); Mironov (2017), proposition 7.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -20,11 +18,13 @@ from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, RenyiDP, ZeroCon
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, whole_number
+from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, answer, output_batch, positive, whole_number
+
+Dimension = Annotated[int | None, lambda name, value: None if value is None else whole_number(name, value, 1)]
 
 
 @dataclasses.dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Checked):
     """Adds independent normal noise of one standard deviation to each coordinate.
 
     Parameters
@@ -54,14 +54,12 @@ class Gaussian:
     """
 
     claim: Claim
-    l2_sensitivity: float = 1.0
-    dimension: int | None = None
+    l2_sensitivity: Positive = 1.0
+    dimension: Dimension = None
     translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "l2_sensitivity", positive("l2_sensitivity", self.l2_sensitivity))
-        if self.dimension is not None:
-            object.__setattr__(self, "dimension", whole_number("dimension", self.dimension, 1))
+        super().__post_init__()
         largest_mu(self.claim)  # refuses a claim that no normal noise can keep
 
     @property

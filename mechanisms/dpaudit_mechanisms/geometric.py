@@ -6,20 +6,14 @@ post-processing; the clamp keeps the loss of every pair, because clamped outputs
 as well as the tails did. Source: Ghosh, Roughgarden and Sundararajan (2009), definition 2.2 and section 2.3.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, whole_number
+from dpaudit_mechanisms.inputs import Count, FloatArray, IntArray, fixed, output_batch
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 from dpaudit_mechanisms.pure import Pure
 
 MAX_INPUT = 2.0**53  # integers up to here are exact in double precision
@@ -48,14 +42,12 @@ class Geometric(Pure):
     1.3863
     """
 
-    epsilon: float
-    l1_sensitivity: int = 1
+    l1_sensitivity: Count = 1
     bounds: tuple[int, int] | None = None
     input_kind = "number"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "l1_sensitivity", whole_number("l1_sensitivity", self.l1_sensitivity, 1))
+        super().__post_init__()
         if (rate := self.epsilon / self.l1_sensitivity) < MIN_RATE:
             raise UsageError(f"epsilon / l1_sensitivity must be at least {MIN_RATE:g}, got {rate!r}.")
         if self.bounds is not None:
@@ -66,7 +58,7 @@ class Geometric(Pure):
                 raise UsageError(
                     f"bounds must be at least l1_sensitivity = {self.l1_sensitivity} apart, got ({lower}, {upper})."
                 )
-            object.__setattr__(self, "bounds", (lower, upper))
+            fixed(self, bounds=(lower, upper))
 
     @property
     def rate(self) -> float:
@@ -74,7 +66,7 @@ class Geometric(Pure):
         return self.epsilon / self.l1_sensitivity
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,); an error where there are no bounds."""
         if self.bounds is None:
             raise UsageError("bounds must be given for a finite set of outcomes, got None.")
@@ -85,7 +77,7 @@ class Geometric(Pure):
         """Tell whether the law of an output is that of the noise moved by the input: not where it is clamped."""
         return self.bounds is None
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` integer outputs on one input, shape (size,)."""
         outputs = self._input(data) + self._noise(size, rng)
         return outputs if self.bounds is None else np.clip(outputs, *self.bounds)
@@ -137,7 +129,7 @@ class Geometric(Pure):
             raise UsageError(f"data must be within the bounds {self.bounds}, got {value}.")
         return value
 
-    def _noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _noise(self, size: int, rng: np.random.Generator) -> IntArray:
         # The difference of two independent one-sided geometric variables is two-sided geometric with the same ratio.
         success = -math.expm1(-self.rate)
         return rng.geometric(success, size) - rng.geometric(success, size)

@@ -6,8 +6,6 @@ element j, x' = x - e_i + e_j, and their budget is d(i, j). The printed definiti
 totals; `neighbours` has them with `bounded=False`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -15,14 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.index_metric import Budgets, IndexMetric
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, IntArray, table, whole_number
+from dpaudit_mechanisms.protocol import Pair, UsageError
 
-IntArray = NDArray[np.int64]
 MAX_HISTOGRAMS = 1_000_000  # that are enumerated
 MAX_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds
 MAX_PAIRS = 20  # that a mechanism lists
@@ -136,7 +131,7 @@ def spread_pairs(budgets: FloatArray, records: int, gaps: FloatArray, loss: Call
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class HistogramMetric:
+class HistogramMetric(Checked):
     """The budget of two histograms: d(i, j) where one record moves from i to j, 0 for equal ones, else not asked.
 
     Parameters
@@ -153,11 +148,8 @@ class HistogramMetric:
     (0.5, inf)
     """
 
-    budgets: FloatArray = dataclasses.field(repr=False)
+    budgets: Budgets = dataclasses.field(repr=False)
     name: str = "matrix"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", budget_matrix(self.budgets))
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         elements = len(self.budgets)

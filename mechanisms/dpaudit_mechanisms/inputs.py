@@ -1,18 +1,23 @@
-"""Reading the inputs of mechanisms: answers as finite numbers or vectors, positions in a list, tables of numbers."""
+"""Reading the inputs of mechanisms: answers as finite numbers or vectors, positions in a list, tables of numbers.
 
-from __future__ import annotations
+The parameters of a mechanism are read by their types: `Checked`.
+"""
 
+import functools
+import importlib
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
+from dpaudit_mechanisms.protocol import UsageError, check_among, number
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 def whole_number(name: str, value: Any, smallest: int) -> int:
@@ -23,6 +28,75 @@ def whole_number(name: str, value: Any, smallest: int) -> int:
 def positive(name: str, value: Any) -> float:
     """`value` as a float in (0, inf), or a `UsageError` that names the argument."""
     return number(name, value, "in (0, inf)", lambda v: 0.0 < v < math.inf)
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    """`value` if it is one of some texts, or a `UsageError` that names the argument."""
+    check_among(name, value, allowed)
+    return value
+
+
+Check = Callable[[str, Any], Any]  # from the name of an argument and its value to what is kept
+
+
+def within(condition: str, is_good: Callable[[float], bool]) -> Check:
+    """Check of a number."""
+    return lambda name, value: number(name, value, condition, is_good)
+
+
+def at_least(smallest: int) -> Check:
+    """Check of an integer."""
+    return lambda name, value: whole_number(name, value, smallest)
+
+
+Positive = Annotated[float, positive]
+NonNegative = Annotated[float, within("in [0, inf)", lambda v: 0.0 <= v < math.inf)]
+Probability = Annotated[float, within("in (0, 1]", lambda v: 0.0 < v <= 1.0)]
+Count = Annotated[int, at_least(1)]
+
+
+class Checked:
+    """A frozen dataclass that reads its fields as their types say, in their order: `Annotated` by a check, `Literal`.
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.laplace import Laplace
+    >>> Laplace(2)
+    Laplace(epsilon=2.0, coordinate_sensitivity=1.0)
+    >>> Laplace(0.0)
+    Traceback (most recent call last):
+    ...
+    dpaudit.errors.UsageError: epsilon must be in (0, inf), got 0.0.
+    """
+
+    def __post_init__(self) -> None:
+        fixed(self, **{name: check(name, getattr(self, name)) for name, check in _checks(type(self))})
+
+
+@functools.cache
+def _checks(kind: type) -> list[tuple[str, Check]]:
+    """The fields of a class that have a check."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if get_origin(hint) is Annotated]
+    chosen = [(name, get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal]
+    return found + [(name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen]
+
+
+def fixed(thing: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass; arrays among them become read-only."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(thing, name, value)
+
+
+def installed(module: str, extra: str) -> Any:
+    """A module of an optional library, or a `UsageError` that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise UsageError(f"{name} must be installed. Use: pip install 'dpaudit[{extra}]'") from error
 
 
 def answer(data: Any, dimension: int | None) -> FloatArray:
@@ -43,12 +117,28 @@ def position(data: Any, count: int) -> int:
     return index
 
 
-def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False) -> FloatArray:
-    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty."""
+def numbers(name: str, values: Any) -> FloatArray:
+    """`values` as an array of floats, of any shape and not copied where it is one; refused where there is none."""
     try:
-        array = np.array(values, dtype=float)
+        return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} must be an array of numbers, got {values!r}.") from error
+
+
+RANGES: dict[str, Callable[[FloatArray], Any]] = {  # of the entries of an array, beside being finite
+    "in (0, inf)": lambda array: array > 0.0,
+    "in [0, inf)": lambda array: array >= 0.0,
+}
+
+
+def table(
+    name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False, within: str = ""
+) -> FloatArray:
+    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty.
+
+    `within` is one of `RANGES`.
+    """
+    array = np.array(numbers(name, values))
     expected = _shown(["any" if length is None else str(length) for length in shape])
     fits = array.ndim == len(shape) and array.size > 0
     if not fits or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
@@ -58,21 +148,20 @@ def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: b
         raise UsageError(f"{name} must be numbers, got nan at position {where}.")
     if finite and not np.isfinite(array).all():
         raise UsageError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}.")
+    if within and not (good := RANGES[within](array) & np.isfinite(array)).all():
+        raise UsageError(f"{name} must be {within}, got {array[~good][0]}.")
     return array
 
 
 def output_batch(outputs: Any, shape: tuple[int, ...]) -> FloatArray:
     """Outputs as floats of shape (size, *shape); NaN and infinities pass: they are outcomes too."""
-    try:
-        array = np.asarray(outputs, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"outputs must be an array of numbers, got {outputs!r}.") from error
+    array = numbers("outputs", outputs)
     if array.ndim != 1 + len(shape) or array.shape[1:] != shape:
         raise UsageError(f"outputs must be of shape {_shown(['size', *map(str, shape)])}, got shape {array.shape}.")
     return array
 
 
-def output_positions(outputs: Any, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def output_positions(outputs: Any, count: int) -> tuple[BoolArray, IntArray]:
     """Tell whether each output is a position in a list of `count` things, and that position (0 where it is none)."""
     given = output_batch(outputs, ())
     is_position = (given >= 0.0) & (given < count) & (given == np.floor(given))

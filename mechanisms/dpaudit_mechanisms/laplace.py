@@ -6,18 +6,16 @@ numbers and (size, coordinates) for vectors. Source: Dwork, McSherry, Nissim and
 equal budgets.
 """
 
-from __future__ import annotations
-
 import dataclasses
+import functools
 import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, answer, fixed, output_batch, positive, table
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -44,19 +42,18 @@ class Laplace(Pure):
     (4, 2)
     """
 
-    epsilon: float
     coordinate_sensitivity: float | tuple[float, ...] = 1.0
     translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         given: Any = self.coordinate_sensitivity
         if isinstance(given, tuple | list | np.ndarray):
             values = table("coordinate_sensitivity", given, (None,)).tolist()
             checked: Any = tuple(positive(f"coordinate_sensitivity[{i}]", value) for i, value in enumerate(values))
         else:
             checked = positive("coordinate_sensitivity", given)
-        object.__setattr__(self, "coordinate_sensitivity", checked)
+        fixed(self, coordinate_sensitivity=checked)
 
     @property
     def dimension(self) -> int | None:
@@ -100,14 +97,11 @@ class Laplace(Pure):
 
         The bounds of the sum, and of the largest error where there is one coordinate, hold with equality.
         """
-        count = self.dimension or 1
+        count, truth = self.dimension or 1, functools.partial(answer, dimension=self.dimension)
         return [
-            largest_error(self._truth, self.scale * math.log(count / SHARE), source="DX-T2.3"),
-            sum_of_errors(self._truth, count * self.scale, "DX-T2.2a", math.sqrt(count) * self.scale),
+            largest_error(truth, self.scale * math.log(count / SHARE), source="DX-T2.3"),
+            sum_of_errors(truth, count * self.scale, "DX-T2.2a", math.sqrt(count) * self.scale),
         ]
-
-    def _truth(self, data: Any) -> FloatArray:
-        return answer(data, self.dimension)
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero: the loss equals epsilon on both."""

@@ -4,8 +4,6 @@
 mechanisms exist.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dpaudit.errors import UsageError

@@ -9,55 +9,45 @@ which is between half of n times the largest range of a query, and all of it. An
 nothing on some histogram, and is not stated.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
-from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, histogram_of
+from dpaudit_mechanisms.histograms import HistogramMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, Positive, fixed, table
+from dpaudit_mechanisms.protocol import Claim, MetricDP, UsageError, UtilityBound
 
-Self = TypeVar("Self", bound="AnswersQueries")
 
-
-class AnswersQueries(ABC):
+class AnswersQueries(Checked, ABC):
     """A mechanism on histograms of n records whose output answers queries c q'; a frozen dataclass."""
 
     queries: FloatArray
     metric: FloatArray
-    c: float
-    records: int
+    c: Positive
+    records: Count
     input_kind = "counts"
 
     @abstractmethod
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q' of what is released, shape (size, K)."""
 
-    def _check(self) -> None:
-        """Read the parameters, and refuse queries that differ by more than the metric."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
         queries = table("queries", self.queries, (None, None), finite=True)
         metric = budget_matrix(self.metric, queries.shape[1])
         check_queries(queries, metric)
-        queries.setflags(write=False)
-        for name, value in (("queries", queries), ("metric", metric), ("c", positive("c", self.c)),
-                            ("records", whole_number("records", self.records, 1))):  # fmt: skip
-            object.__setattr__(self, name, value)
+        fixed(self, queries=queries, metric=metric)
 
     @property
     def claim(self) -> Claim:
         """`MetricDP` over neighbouring histograms."""
         return MetricDP(HistogramMetric(self.metric))
 
-    def with_budget(self: Self, factor: float) -> Self:
+    def with_budget(self, factor: float) -> Self:
         """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
         changed = {"queries": self.queries * factor, "metric": self.metric * factor, "c": self.c / factor}
         return dataclasses.replace(self, **changed)  # type: ignore[type-var]

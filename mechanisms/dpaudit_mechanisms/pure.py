@@ -1,14 +1,16 @@
 """Base of all mechanisms whose budget is one epsilon."""
 
-from __future__ import annotations
+import dataclasses
 
 from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit_mechanisms.inputs import Checked, Positive
 
 
-class Pure:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pure(Checked):
     """A mechanism that keeps `PureDP(epsilon)`, for the inputs that it takes."""
 
-    epsilon: float
+    epsilon: Positive
 
     @property
     def claim(self) -> Claim:

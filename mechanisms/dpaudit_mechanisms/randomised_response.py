@@ -5,19 +5,15 @@ whole of its budget on single outcomes, so it sits exactly on its claim. Source:
 Kairouz, Oh and Viswanath (2014), arXiv:1407.1338, section 2.2 for k.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, IntArray, at_least, output_batch, position
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -41,16 +37,11 @@ class RandomisedResponse(Pure, FiniteChoice):
     1.0986
     """
 
-    epsilon: float
-    categories: int = 2
+    categories: Annotated[int, at_least(2)] = 2
     input_kind = "position"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "categories", whole_number("categories", self.categories, 2))
-
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (categories,)."""
         return np.arange(self.categories)
 
@@ -59,7 +50,7 @@ class RandomisedResponse(Pure, FiniteChoice):
         """Log of the probability of the true answer over that of one other answer, as it is drawn."""
         return self.epsilon
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
         """`size` integer outputs on one input, shape (size,)."""
         truth = position(data, self.categories)
         is_true = rng.random(size) < math.exp(self._log_truth)

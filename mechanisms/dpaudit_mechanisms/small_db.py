@@ -12,32 +12,25 @@ Sources: DX-A1 (Algorithm 1), DX-T5 (privacy), DX-T9, DX-P1, DX-T6 (accuracy). O
 at least 1; the logarithm is natural; queries may repeat.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.finite_choice import FiniteChoice
 from dpaudit_mechanisms.histograms import (
     MAX_COMPARED,
-    IntArray,
     all_histograms,
     histogram_count,
     spread_pairs,
 )
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
@@ -86,14 +79,10 @@ class SmallDB(AnswersQueries, FiniteChoice):
 
     queries: FloatArray = dataclasses.field(repr=False)
     metric: FloatArray = dataclasses.field(repr=False)
-    c: float
-    alpha: float
-    records: int
+    c: Positive
+    alpha: Positive
+    records: Count
     rescaled: bool = False
-
-    def __post_init__(self) -> None:
-        self._check()
-        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
 
     @property
     def size(self) -> int:

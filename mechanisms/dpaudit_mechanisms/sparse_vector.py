@@ -7,19 +7,15 @@ length, keeps epsilon: Laplace noise of scale 2 most / epsilon for the threshold
 (Dwork and Roth 2014, algorithms 1 and 2 and theorems 3.23 and 3.25).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.protocol import SessionEnded
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE
+from dpaudit_mechanisms.inputs import Count
+from dpaudit_mechanisms.protocol import Pair, SessionEnded, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -42,15 +38,8 @@ class SparseVector(Pure):
     [False, True]
     """
 
-    epsilon: float
     threshold: float
-    most: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < np.inf:
-            raise UsageError(f"epsilon must be positive and finite, got {self.epsilon!r}.")
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise UsageError(f"most must be a positive integer, got {self.most!r}.")
+    most: Count = 1
 
     @property
     def threshold_scale(self) -> float:
@@ -97,7 +86,7 @@ class SparseVector(Pure):
             )
         ]
 
-    def start(self, data: Any, rng: np.random.Generator) -> SparseVectorSession:
+    def start(self, data: Any, rng: np.random.Generator) -> "SparseVectorSession":
         """A session on a vector of counts."""
         return SparseVectorSession(self, np.asarray(data, dtype=float), rng)
 

@@ -10,28 +10,23 @@ u.
 Sources: DX-D10, DX-D11, DX-A4 (eq. (12)), DX-T10, DX-T11, DX-O6, DX-C24, DX-C25, DX-O7.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import SHARE, largest_error, squared_error
 from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, fixed, output_batch, position, table, whole_number
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StatisticalLaplace:
+class StatisticalLaplace(Checked):
     """Theorem 10 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     Mean over the records of q(u') + (Lap(c_1), ..., Lap(c_k)) / n.
@@ -64,25 +59,19 @@ class StatisticalLaplace:
     transformed: FloatArray = dataclasses.field(repr=False)
     c: FloatArray
     metric: FloatArray = dataclasses.field(repr=False)
-    records: int
+    records: Count
     translation_family: ClassVar[bool] = True
     input_kind = "records"  # a list of n positions in the universe
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         transformed = table("transformed", self.transformed, (None, None), finite=True)
-        c = table("c", self.c, (transformed.shape[1],))
-        if not ((c > 0.0) & np.isfinite(c)).all():
-            raise UsageError(f"c must be in (0, inf), got {c.tolist()}.")
+        c = table("c", self.c, (transformed.shape[1],), within="in (0, inf)")
         metric = budget_matrix(self.metric, len(transformed))
-        records = whole_number("records", self.records, 1)
-        ratio = smallest_scale(sensitivities(transformed, records), metric)
+        ratio = smallest_scale(sensitivities(transformed, self.records), metric)
         if ratio > 1.0 + ROUNDING:
             raise UsageError(f"transformed must change by at most n d(u, v), got {ratio!r} times that (DX-T10).")
-        for name, value in (("transformed", transformed), ("c", c)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "records", records)
+        fixed(self, transformed=transformed, c=c, metric=metric)
 
     @property
     def claim(self) -> Claim:
@@ -98,9 +87,7 @@ class StatisticalLaplace:
         """c * mean of q(x_i'), shape (k,)."""
         return self.c * self.transformed[self._rows(data)].mean(axis=0)
 
-    def location(self, data: Any) -> FloatArray:
-        """Location of the noise: the means."""
-        return self.means(data)
+    location = means  # of the noise
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one list of n positions, shape (size, k)."""
@@ -118,7 +105,7 @@ class StatisticalLaplace:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
         return float((np.abs(self.means(x) - self.means(x_prime)) / self.noise_scales).sum())
 
-    def with_budget(self, factor: float) -> StatisticalLaplace:
+    def with_budget(self, factor: float) -> Self:
         """The same queries c q(u'), with `factor` times the metric and 1 / `factor` of the noise."""
         transformed, metric = self.transformed * factor, self.metric * factor
         return dataclasses.replace(self, transformed=transformed, metric=metric, c=self.c / factor)

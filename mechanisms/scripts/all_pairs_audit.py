@@ -6,8 +6,6 @@ stands elsewhere, every pair of cities against its own budget, and writes `audit
 and nothing of the sound mechanism, each within a minute and 2 GB; 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@ states itself. The faulty mechanisms below it are disproved. --all saves a certi
 Exit status 0 where every row has the verdict that is expected of it, else 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import re
@@ -71,9 +69,7 @@ def rows() -> list[Row]:
         Row("geometric, sensitivity 3", Geometric(1.0, 3), range(10), is_asked=lambda x, y: abs(x - y) <= 3),
         Row("exponential", Exponential(SCORES, metric=1.0), range(4)),
         Row("exponential on histograms", DxExponential(lambda x: x, metric=1.0 - np.eye(3), records=2), histograms),
-        Row(
-            "staircase, adjacent", Staircase(FiniteSpaces(PATH, range(5), PATH), epsilon=1.0), range(5), None, adjacent
-        ),
+        Row("staircase, adjacent", Staircase(SPACES, epsilon=1.0), range(5), None, adjacent),
         Row("ladder, adjacent", Ladder(SPACES, epsilon=1.0), range(5), None, adjacent),
         Row("finite law", FiniteLaw([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]]), range(3)),
     ]

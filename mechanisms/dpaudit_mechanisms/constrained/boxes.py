@@ -13,8 +13,6 @@ Imaging. The nearest point of a box is a clamp, coordinate by coordinate; its en
 have the ratio e^(d/s) again: the loss is that of the noise, no more and no less.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
@@ -22,11 +20,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -44,24 +40,19 @@ class BoxLaplace(Pure):
         In (0, inf), one by default; at most the width of the interval counts.
     """
 
-    epsilon: float
     lower: Any
     upper: Any
     coordinate_sensitivity: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         lower = table("lower", self.lower, (None,))
         upper = table("upper", self.upper, (len(lower),))
         if not (lower < upper).all() or np.isposinf(lower).any() or np.isneginf(upper).any():
             raise UsageError(f"upper must exceed lower, got {lower.tolist()} and {upper.tolist()}.")
         given = np.ones(len(lower)) if self.coordinate_sensitivity is None else self.coordinate_sensitivity
-        reach = table("coordinate_sensitivity", given, (len(lower),))
-        if not ((reach > 0.0) & np.isfinite(reach)).all():
-            raise UsageError(f"coordinate_sensitivity must be in (0, inf), got {reach.tolist()}.")
-        for name, value in (("lower", lower), ("upper", upper)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "coordinate_sensitivity", np.minimum(reach, upper - lower))
+        reach = table("coordinate_sensitivity", given, (len(lower),), within="in (0, inf)")
+        fixed(self, lower=lower, upper=upper, coordinate_sensitivity=np.minimum(reach, upper - lower))
 
     @property
     def l1_sensitivity(self) -> float:
@@ -116,7 +107,7 @@ class ConditionedLaplace(BoxLaplace):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "scale", self._calibrated())
+        fixed(self, scale=self._calibrated())
 
     def _calibrated(self) -> float:
         low, high = self.l1_sensitivity / self.epsilon, 2.0 * self.l1_sensitivity / self.epsilon  # 0 <= gamma <= 1

@@ -4,8 +4,6 @@ Draws have the shape (chains, steps) for one quantity. Sources: Gelman et al., B
 11.4 (split R-hat); Geyer (1992), Practical Markov Chain Monte Carlo, section 3.3 (initial monotone sequence).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -10,25 +10,20 @@ Densities are with respect to Lebesgue measure on C. Outputs are completed from 
 (`Affine.completed`), so that the last bits of A z - b say nothing of the answer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, sum_of_errors, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, draw_given_sum, log_density_at_zero
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import Count, FloatArray, Positive, output_batch, table
+from dpaudit_mechanisms.protocol import Claim, Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 EQUAL = 1e-12  # relative: coefficients that differ by less are equal
@@ -103,7 +98,7 @@ class GaussianOnEqualities:
         constant = 0.5 * self.given.dimension * math.log(2.0 * math.pi * self.base.sigma**2)
         return np.where(inside, -0.5 * (reduced**2).sum(axis=1) - constant, -np.inf)
 
-    def with_budget(self, factor: float) -> GaussianOnEqualities:
+    def with_budget(self, factor: float) -> Self:
         """The same noise with `factor` times its budget."""
         return dataclasses.replace(self, base=with_budget(self.base, factor))
 
@@ -155,15 +150,12 @@ class LaplaceOnEqualities(Pure):
     [6.0, 6.0]
     """
 
-    epsilon: float
     given: Affine
-    l1_sensitivity: float = 1.0
-    sweeps: int = 30
+    l1_sensitivity: Positive = 1.0
+    sweeps: Count = 30
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "l1_sensitivity", positive("l1_sensitivity", self.l1_sensitivity))
-        object.__setattr__(self, "sweeps", whole_number("sweeps", self.sweeps, 1))
+        super().__post_init__()
         if not isinstance(self.given, Affine):
             raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:

@@ -5,8 +5,6 @@ comes in as fractions. An event is the set of its worlds, as a boolean array; a 
 the position of the world that it moves to.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -14,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError
 
 
 def masses(law: Any, event: Any) -> Any:
@@ -114,7 +110,7 @@ class FiniteLaw(FiniteChoice):
         law = table("law", self.law, (None, None))
         if not (law >= 0.0).all() or np.abs(law.sum(axis=1) - 1.0).max() > 1e-9:
             raise UsageError(f"law must have rows of probabilities, got sums {law.sum(axis=1).tolist()}.")
-        object.__setattr__(self, "law", law)
+        fixed(self, law=law)
 
     @property
     def claim(self) -> Claim:
@@ -138,11 +134,11 @@ class FiniteLaw(FiniteChoice):
         """Every two inputs."""
         return [Pair(a, b) for a, b in itertools.combinations(range(len(self.law)), 2)]
 
-    def given(self, event: Any) -> FiniteLaw:
+    def given(self, event: Any) -> "FiniteLaw":
         """This mechanism conditioned on an event of positive probability on every input."""
         return FiniteLaw(conditioned(self.law, event))
 
-    def moved(self, nearest: Any) -> FiniteLaw:
+    def moved(self, nearest: Any) -> "FiniteLaw":
         """This mechanism after imaging along a closest-world map."""
         return FiniteLaw(imaged(self.law, nearest))
 

@@ -15,23 +15,19 @@ of as many Laplace variables as b has leaves (scale 1). Laplace variables are ac
 q_b(S_b) / q_b(0), and all of them together with exp(-|sum|).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import deviations, squared_error, sum_of_errors
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, fixed, output_batch, table, whole_number
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.pure import Pure
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]
@@ -79,23 +75,20 @@ class Hierarchy:
         if (np.diff(depth) < 0).any() or (depth[leaves] != depth.max()).any():
             raise UsageError("parents must put all leaves on the last level, got some higher up.")
         sums = np.zeros((len(parents), len(leaves)))
-        for j, leaf in enumerate(leaves):
-            node = leaf
-            while node >= 0:
-                sums[node, j] = 1.0
-                node = parents[node]
-        for name, value in (("parents", tuple(parents.tolist())), ("depth", depth), ("sums", sums)):
-            object.__setattr__(self, name, value)
+        sums[leaves, np.arange(len(leaves))] = 1.0
+        for node in range(len(parents) - 1, 0, -1):
+            sums[parents[node]] += sums[node]
+        fixed(self, parents=tuple(parents.tolist()), depth=depth, sums=sums)
 
     @classmethod
-    def of_sizes(cls, sizes: Sequence[int]) -> Hierarchy:
+    def of_sizes(cls, sizes: Sequence[int]) -> Self:
         """A root, one node for each size, and as many leaves under it: three levels."""
         counts = [whole_number(f"sizes[{i}]", size, 1) for i, size in enumerate(sizes)]
         middle = [-1] + [0] * len(counts)
         return cls([*middle, *np.repeat(np.arange(1, len(counts) + 1), counts).tolist()])
 
     @classmethod
-    def flat(cls, leaves: int) -> Hierarchy:
+    def flat(cls, leaves: int) -> Self:
         """A root and its leaves: two levels."""
         return cls([-1, *[0] * whole_number("leaves", leaves, 1)])
 
@@ -175,11 +168,10 @@ class HierarchyLaplace(Pure):
     tree : Hierarchy
     """
 
-    epsilon: float
     tree: Hierarchy
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        super().__post_init__()
         if not isinstance(self.tree, Hierarchy):
             raise UsageError(f"tree must be a Hierarchy, got {self.tree!r}.")
 

@@ -3,21 +3,18 @@
 Post-processing: whatever the mechanism promises, the imaged one promises too (CD-L3.7).
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.protocol import Claim, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,7 +51,7 @@ class Imaged:
         """Pairs of the mechanism."""
         return list(self.mechanism.pairs())
 
-    def with_budget(self, factor: float) -> Imaged:
+    def with_budget(self, factor: float) -> Self:
         """The same projection of the mechanism with `factor` times its budget."""
         return dataclasses.replace(self, mechanism=with_budget(self.mechanism, factor))
 

@@ -14,16 +14,12 @@ Variances of one coordinate, for n variables of scale 1 whose sum is 0 (CD-U3, C
 Their ratio is (2n - 1) / (2n + 2) < 1 for every n: what the paper conjectures (CD-U4) is a theorem.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table, whole_number
 
 FAR = 700.0  # e^-700 is still a normal number
 
@@ -104,9 +100,7 @@ def draw_given_sum(count: int, sums: ArrayLike, rng: np.random.Generator, scale:
     ((5, 3), True)
     """
     count, scale = whole_number("count", count, 1), positive("scale", scale)
-    totals = table("sums", sums, (len(sums),)) / scale if len(sums) else np.zeros(0)
-    if not np.isfinite(totals).all():
-        raise UsageError("sums must be finite, got an infinite one.")
+    totals = table("sums", sums, (len(sums),), finite=True) / scale if len(sums) else np.zeros(0)
     s = np.abs(totals)
     t = _smaller_totals(count, s, rng)
     first, second = (_simplex(count, len(s), rng) for _ in range(2))

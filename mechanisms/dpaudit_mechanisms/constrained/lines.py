@@ -6,8 +6,6 @@ and all steps, in a fixed order (the columns of the kernel's basis, then one lin
 chains are independent of each other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit_mechanisms.constrained.affine import Affine

@@ -13,25 +13,19 @@ burn-in is `sweeps`. The promise is that of the target: what a chain has not for
 look at `chains` through `diagnostics`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
 from dpaudit_mechanisms.constrained.tree_masses import non_negative_gamma
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import BoolArray, Count, FloatArray, fixed, positive, table
 
 ROUNDING = 1e-9  # of a count, in scales and counts: sums of thousands of steps of 1e-16
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
-
-
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def transition_matrix(target: Any, proposal: Any) -> Any:
@@ -80,11 +74,10 @@ class Inequalities:
 
     def __post_init__(self) -> None:
         rows = table("rows", self.rows, (None, self.tree.nodes))
-        object.__setattr__(self, "bounds", table("bounds", self.bounds, (len(rows),)))
-        object.__setattr__(self, "rows", rows)
+        fixed(self, rows=rows, bounds=table("bounds", self.bounds, (len(rows),)))
 
     @classmethod
-    def non_negative(cls, tree: Hierarchy) -> Inequalities:
+    def non_negative(cls, tree: Hierarchy) -> Self:
         """Every leaf is at least 0, and so every node."""
         return cls(tree, np.eye(tree.nodes)[-tree.leaves :], np.zeros(tree.leaves))
 
@@ -216,17 +209,8 @@ class HierarchyMetropolis(HierarchyLaplace):
     """
 
     non_negative: bool = False
-    sweeps: int = 50
+    sweeps: Count = 50
     chains_of: ClassVar[type[Chains]] = Chains
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "sweeps", whole_number("sweeps", self.sweeps, 1))
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)`, of the law that the chains converge to."""
-        return PureDP(self.epsilon)
 
     @property
     def scale(self) -> float:

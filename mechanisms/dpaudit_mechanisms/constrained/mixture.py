@@ -1,20 +1,16 @@
 """The mixture of mechanisms, with weights that do not depend on the data (CD-T3.9)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import with_budget
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table
+from dpaudit_mechanisms.protocol import Claim, PureDP, UsageError, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,8 +49,7 @@ class Mixture:
             raise UsageError(f"weights must be probabilities, got {weights.tolist()}.")
         if len({str(mechanism.claim) for mechanism in self.mechanisms}) != 1:
             raise UsageError(f"mechanisms must have one claim, got {[str(m.claim) for m in self.mechanisms]}.")
-        object.__setattr__(self, "mechanisms", tuple(self.mechanisms))
-        object.__setattr__(self, "weights", weights)
+        fixed(self, mechanisms=tuple(self.mechanisms), weights=weights)
         # One claim in words is not yet one promise: what it calls adjacent is each mechanism's own.
         for pair, (i, other) in itertools.product(self.pairs(), enumerate(self.mechanisms)):
             promised = self.claim.for_pair(pair.x, pair.x_prime)
@@ -75,7 +70,7 @@ class Mixture:
         """Pairs of the first mechanism."""
         return list(self.mechanisms[0].pairs())
 
-    def with_budget(self, factor: float) -> Mixture:
+    def with_budget(self, factor: float) -> Self:
         """The same mixture of mechanisms with `factor` times their budgets."""
         return dataclasses.replace(self, mechanisms=[with_budget(one, factor) for one in self.mechanisms])
 

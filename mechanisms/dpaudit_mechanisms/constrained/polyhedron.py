@@ -9,18 +9,15 @@ batch. Boxes, and sets of non-negative numbers with a given sum, are projected o
 Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit_mechanisms.constrained.affine import Affine
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, fixed, output_batch, table
 
 FEASIBLE = 1e-9  # relative violation of a row that counts as rounding
 
@@ -52,14 +49,11 @@ class Polyhedron:
     equalities: Affine | None = None
 
     def __post_init__(self) -> None:
-        rows = table("rows", self.rows, (None, None))
-        bounds = table("bounds", self.bounds, (len(rows),))
-        if not (np.isfinite(rows).all() and np.isfinite(bounds).all()):
-            raise UsageError("rows and bounds must be finite, got an infinite entry.")
+        rows = table("rows", self.rows, (None, None), finite=True)
+        bounds = table("bounds", self.bounds, (len(rows),), finite=True)
         if self.equalities is not None and self.equalities.coordinates != rows.shape[1]:
             raise UsageError(f"equalities must have {rows.shape[1]} coordinates, got {self.equalities.coordinates}.")
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "bounds", bounds)
+        fixed(self, rows=rows, bounds=bounds)
         self.project(np.zeros((1, rows.shape[1])))  # refuses an empty set
 
     @property
@@ -67,7 +61,7 @@ class Polyhedron:
         """Of the space, n."""
         return int(self.rows.shape[1])
 
-    def contains(self, points: ArrayLike) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def contains(self, points: ArrayLike) -> BoolArray:
         """Tell whether each point is in the set up to rounding, shape (size,)."""
         batch = output_batch(points, (self.coordinates,))
         room = FEASIBLE * (np.abs(self.bounds) + np.abs(batch) @ np.abs(self.rows).T + 1.0)

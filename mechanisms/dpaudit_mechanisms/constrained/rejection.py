@@ -5,8 +5,6 @@ the event's probability on that input. So its running time tells c, and c tells 
 can watch the clock, take a sampler of fixed time (`boxes.ConditionedLaplace` is one).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit_mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Rejected:
+class Rejected(Checked):
     """Section 3, case 1 of Liu et al. (2023), arXiv:2303.00228, by rejection.
 
     A mechanism with numeric outputs, given an event.
@@ -43,12 +41,12 @@ class Rejected:
 
     mechanism: Any
     event: Callable[[Any], Any]
-    most: int = 100_000
+    most: Count = 100_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not callable(self.event):
             raise UsageError(f"event must be a function of outputs, got {self.event!r}.")
-        object.__setattr__(self, "most", whole_number("most", self.most, 1))
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, ...)."""

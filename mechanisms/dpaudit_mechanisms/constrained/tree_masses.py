@@ -11,15 +11,13 @@ and far out, so that the loss of the pair is exactly d / scale + |log c_x' / c_x
 d the l1 distance of all nodes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 from scipy import signal
 
-from dpaudit.errors import DpauditError, UsageError
+from dpaudit.errors import DpauditError
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
@@ -51,9 +49,7 @@ def log_non_negative_mass(tree: Hierarchy, counts: Any, scale: float) -> float:
     >>> round(log_non_negative_mass(one_leaf, [1.0], 2.0), 4), round(math.log(1.0 - 0.5 * math.exp(-1.0)), 4)
     (-0.2033, -0.2033)
     """
-    given, scale = table("counts", counts, (tree.leaves,)), positive("scale", scale)
-    if not (given >= 0.0).all():
-        raise UsageError(f"counts must be in [0, inf), got {given.min()}.")
+    given, scale = table("counts", counts, (tree.leaves,), within="in [0, inf)"), positive("scale", scale)
     limited, whole = (_integral(tree, ends) for ends in (given / scale, np.full(tree.leaves, np.inf)))
     if limited < MIN_SHARE * whole:
         raise DpauditError(f"the probability of non-negative counts must be at least {MIN_SHARE}, got less.")

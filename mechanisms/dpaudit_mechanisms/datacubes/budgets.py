@@ -10,16 +10,12 @@ The minimum under that norm is in closed form (DC-EQ4, DC-C3.3): at norm 1 it is
 (sum (C_r^2 s_r)^(1/3))^3 for p = 1 and (sum C_r sqrt(s_r))^2 for p = 2.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit_mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
+from dpaudit_mechanisms.protocol import UsageError, number
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:
@@ -96,17 +92,24 @@ def norm(values: FloatArray, order: int) -> float:
 
 
 def _checked(costs: ArrayLike, constants: ArrayLike, order: int) -> tuple[FloatArray, FloatArray]:
+    s = checked_costs(costs)
+    return s, _constants(constants, s.shape, order)
+
+
+def checked_costs(costs: ArrayLike) -> FloatArray:
+    """Costs of groups or of rows, refused unless non-negative, finite and not all 0."""
     s = table("costs", costs, (None,))
-    c = _constants(constants, s.shape, order)
     if not (np.isfinite(s).all() and (s >= 0.0).all() and s.any()):
         raise UsageError(f"costs must be non-negative, finite and not all 0, got {s.tolist()}.")
-    return s, c
+    return s
+
+
+def check_order(order: int) -> None:
+    """Refuse an order of the norm other than 1 and 2."""
+    if order not in (1, 2):
+        raise UsageError(f"order must be 1 or 2, got {order!r}.")
 
 
 def _constants(constants: ArrayLike, shape: tuple[int | None, ...], order: int) -> FloatArray:
-    c = table("constants", constants, shape)
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
-    if not (np.isfinite(c).all() and (c > 0.0).all()):
-        raise UsageError(f"constants must be positive and finite, got {c.tolist()}.")
-    return c
+    check_order(order)
+    return table("constants", constants, shape, within="in (0, inf)")

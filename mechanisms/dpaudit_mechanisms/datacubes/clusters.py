@@ -8,13 +8,12 @@ a_c. Both change with a merge by terms of the two clusters alone (and by g), so 
 pairs and one new row of it: g^2 numbers, where the published search took hours.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from dpaudit.errors import UsageError
+from dpaudit.arguments import check_among
+from dpaudit_mechanisms.datacubes.budgets import check_order
 from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.inputs import FloatArray
@@ -40,10 +39,8 @@ def clusters(
     >>> clusters(all_marginals(Domain.binary(6), 1)).marginals
     ((0, 1), (2, 3), (4, 5))
     """
-    if budgets not in ("optimal", "uniform"):
-        raise UsageError(f"budgets must be optimal or uniform, got {budgets!r}.")
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    check_among("budgets", budgets, ("optimal", "uniform"))
+    check_order(order)
     domain = workload.domain
     logs = np.log(np.array(domain.sizes, dtype=float))
     members = np.zeros((len(workload.sets), domain.attributes), dtype=bool)

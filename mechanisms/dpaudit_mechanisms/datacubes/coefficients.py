@@ -7,18 +7,15 @@ summed up in each answer. So a marginal is s_A times the inverse transform of th
 any noise that is uncorrelated and of one variance within a marginal is uncorrelated in its coefficients.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray, Marginal, bit_set
+from dpaudit_mechanisms.datacubes.domains import Domain, Marginal, bit_set
 from dpaudit_mechanisms.datacubes.transforms import forward, inverse, inverse_variances
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 
 class Coefficients:
@@ -89,11 +86,16 @@ class Coefficients:
         which = self._all_within(marginal)
         return scale(self.domain, marginal) * inverse(coefficients[..., which], self.domain.shape(marginal))
 
-    def variances(self, variances: FloatArray, marginal: Marginal) -> FloatArray:
-        """Variance of each cell of a marginal where the coefficients are uncorrelated, of variances (m,)."""
-        which = self._all_within(marginal)
-        squares = inverse_variances(variances[which], self.domain.shape(marginal))
-        return scale(self.domain, marginal) ** 2 * squares
+    def to_marginals(self, coefficients: FloatArray, marginals: Sequence[Marginal]) -> FloatArray:
+        """The cells of several marginals one after the other, shape (..., q)."""
+        return np.concatenate([self.to_marginal(coefficients, marginal) for marginal in marginals], axis=-1)
+
+    def variances(self, variances: FloatArray, marginals: Sequence[Marginal]) -> FloatArray:
+        """Variance of each cell of some marginals where the coefficients are uncorrelated, of variances (m,)."""
+        each = [inverse_variances(variances[self._all_within(m)], self.domain.shape(m)) for m in marginals]
+        return np.concatenate(
+            [scale(self.domain, m) ** 2 * squares for m, squares in zip(marginals, each, strict=True)]
+        )
 
 
 def scale(domain: Domain, marginal: Marginal) -> float:

@@ -8,12 +8,9 @@ The answers lie on a subspace that the truth lies in, and so are at most twice a
 they were made from (DC-S11).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, sparse
 
 from dpaudit.errors import DpauditError, UsageError
@@ -22,7 +19,7 @@ from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy, w
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import inverse
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, numbers
 
 NORMS = (1, 2, np.inf)
 
@@ -52,10 +49,7 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
     >>> consistent(one_way, [3.0, 1.0, 2.0, 0.0]).round(9).tolist()  # totals 4 and 2 become 3
     [2.5, 0.5, 2.5, 0.5]
     """
-    try:
-        values = np.asarray(answers, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"answers must be an array of numbers, got {answers!r}.") from error
+    values = numbers("answers", answers)
     if values.ndim not in (1, 2) or values.shape[-1] != workload.queries:
         raise UsageError(f"answers must be of shape (any, {workload.queries}), got shape {values.shape}.")
     if not np.isfinite(values).all():
@@ -110,8 +104,7 @@ def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Wo
             which, _ = coefficients.within(marginal)
             weights[which] += scale(workload.domain, marginal) ** 2
             errors[which] += scale(workload.domain, marginal) ** 2 * variance
-        each = errors / weights**2
-        return np.concatenate([coefficients.variances(each, marginal) for marginal in workload.sets])
+        return coefficients.variances(errors / weights**2, workload.sets)
     raise UsageError("strategy must be the workload itself, or give consistent answers, for exact variances.")
 
 

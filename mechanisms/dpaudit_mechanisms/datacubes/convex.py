@@ -5,15 +5,13 @@ Laplace and p = 2 for normal noise. With the scales c_i = b_i^(p/2) / e_i^p it i
 |S_ij|^p b_i^(p/2) / c_i <= 1: the problem of `dpaudit_mechanisms.optimal_scales`, which solves it and bounds it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.datacubes.budgets import check_order, checked_costs
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
 from dpaudit_mechanisms.optimal_scales import optimum_of_ratios
 
 
@@ -57,15 +55,10 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     >>> bool(found.lower_bound >= (1.0 - 1e-6) * found.value)
     True
     """
-    b = table("costs", costs, (None,))
-    changes = np.abs(table("columns", columns, (len(b), None)))
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    b = checked_costs(costs)
+    changes = np.abs(table("columns", columns, (len(b), None), finite=True))
+    check_order(order)
     total = positive("total", total)
-    if not np.isfinite(changes).all():
-        raise UsageError("columns must be finite, got an infinite entry.")
-    if not (np.isfinite(b).all() and (b >= 0.0).all() and b.any()):
-        raise UsageError(f"costs must be non-negative, finite and not all 0, got {b.tolist()}.")
     used = b > 0.0
     a = np.unique(changes[used].T ** order, axis=0)  # (columns, used rows)
     a = a[a.any(axis=1)]

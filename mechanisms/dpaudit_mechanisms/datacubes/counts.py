@@ -5,22 +5,18 @@ of the (rounded) total; the workload is answered from them, so its answers are c
 is post-processing, at no cost in privacy, and no longer unbiased.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.datacubes.release import Calibrated
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
+from dpaudit_mechanisms.protocol import UsageError, UtilityBound
 
 
 def non_negative(values: ArrayLike) -> FloatArray:

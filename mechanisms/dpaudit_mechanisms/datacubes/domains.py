@@ -6,8 +6,6 @@ An attribute with n values is encoded by ceil(log2 n) binary attributes, most si
 are cells that no record falls into.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -16,12 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, fixed, numbers, table, whole_number
 
-IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
 MAX_ATTRIBUTES = 62  # their sets are bits of an int64
 
@@ -57,11 +53,10 @@ class Domain:
         names = tuple(map(str, range(len(sizes)))) if self.names is None else tuple(self.names)
         if len(names) != len(sizes) or len(set(names)) != len(names):
             raise UsageError(f"names must be {len(sizes)} different ones, got {list(names)}.")
-        object.__setattr__(self, "sizes", sizes)
-        object.__setattr__(self, "names", names)
+        fixed(self, sizes=sizes, names=names)
 
     @classmethod
-    def binary(cls, attributes: int) -> Domain:
+    def binary(cls, attributes: int) -> "Domain":
         """`attributes` attributes of two values each."""
         return cls((2,) * whole_number("attributes", attributes, 1))
 
@@ -81,7 +76,7 @@ class Domain:
         ends = np.cumsum([0, *((size - 1).bit_length() for size in self.sizes)]).tolist()
         return tuple(tuple(range(start, end)) for start, end in itertools.pairwise(ends))
 
-    def encoded(self) -> Domain:
+    def encoded(self) -> "Domain":
         """The binary domain, with ceil(log2 n) attributes for one of n values.
 
         Raises
@@ -113,10 +108,7 @@ class Domain:
         UsageError
             If it is not.
         """
-        try:
-            vector = np.asarray(data, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"data must be an array of numbers, got {data!r}.") from error
+        vector = numbers("data", data)
         if vector.shape != (self.cells,):
             raise UsageError(f"data must be of shape ({self.cells},), got shape {vector.shape}.")
         if not np.isfinite(vector).all():

@@ -6,22 +6,19 @@ Hadamard basis of the paper, every entry of size N^(-1/2). Elsewhere it is the t
 group, of as many rows as their attributes have values beyond the first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import norm
 from dpaudit_mechanisms.datacubes.coefficients import scale
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray, bit_set
+from dpaudit_mechanisms.datacubes.domains import Domain, bit_set
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import basis, walsh_hadamard
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 MAX_CELLS = 1 << 24  # up to which the exact sensitivity of replacing a record is computed
 MAX_PAIRS = 1 << 27  # entries of the differences of all columns, likewise
@@ -91,12 +88,11 @@ class FourierStrategy(Strategy):
         values = np.empty(np.shape(noisy))
         values[..., self._rows] = noisy
         self._check(workload)
-        return np.concatenate([self.coefficients.to_marginal(values, marginal) for marginal in workload.sets], axis=-1)
+        return self.coefficients.to_marginals(values, workload.sets)
 
     def initial_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
         self._check(workload)
-        each = np.asarray(variances, dtype=float)[self._group_of]
-        return np.concatenate([self.coefficients.variances(each, marginal) for marginal in workload.sets])
+        return self.coefficients.variances(np.asarray(variances, dtype=float)[self._group_of], workload.sets)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         eta = np.where(self.supports == 0, 0.0, budgets)  # the total does not change

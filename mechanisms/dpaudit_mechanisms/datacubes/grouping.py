@@ -16,17 +16,13 @@ Greedy placement (each row into the first group that it fits) can fail where a g
 001, 110, 011: the first two go together, and neither is then completed. `find_grouping` searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.domains import IntArray
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table
 
 SAME = 1e-9  # relative: entries of one size
 MAX_STEPS = 100_000  # of the search

@@ -13,8 +13,6 @@ the whole workload alone, as few marginals with all of the budget often are best
 left out. What comes out is a stationary point, the best that was found, and no bound is stated.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -22,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms.datacubes.budgets import check_order
 from dpaudit_mechanisms.datacubes.coefficients import scale
 from dpaudit_mechanisms.datacubes.domains import bit_set
 from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
@@ -70,8 +69,7 @@ def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, to
     """
     if not isinstance(strategy, MarginalStrategy):
         raise UsageError(f"strategy must be of marginals, got {type(strategy).__name__}.")
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    check_order(order)
     total = positive("total", total)
     strategy.assigned(workload)  # refuses a workload that the strategy does not contain
     problem = _Problem(strategy, workload, order)

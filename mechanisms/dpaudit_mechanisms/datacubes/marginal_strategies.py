@@ -6,13 +6,10 @@ of its estimates from all marginals that contain its support, weighted by s_B^2 
 solved, and only the coefficients that the workload needs are looked at.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import norm
@@ -21,7 +18,7 @@ from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import forward
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 
 class MarginalStrategy(Strategy):
@@ -57,9 +54,6 @@ class MarginalStrategy(Strategy):
     def answers(self, data: ArrayLike) -> FloatArray:
         values = np.asarray(data, dtype=float)
         return np.concatenate([self.domain.sum_to(values, marginal) for marginal in self.marginals], axis=-1)
-
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         # Two cells that differ in every attribute with two values or more change two cells of each marginal by 1; a
@@ -124,11 +118,10 @@ class MarginalStrategy(Strategy):
             estimates = forward(parts[i], self.domain.shape(marginal))[..., local]
             total[..., which] += estimates * (scale(self.domain, marginal) / variances[i])
         total /= precisions
-        return np.concatenate([coefficients.to_marginal(total, marginal) for marginal in workload.sets], axis=-1)
+        return coefficients.to_marginals(total, workload.sets)
 
     def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
-        uncertain = 1.0 / self._precisions(variances, workload)
-        return np.concatenate([workload.coefficients.variances(uncertain, marginal) for marginal in workload.sets])
+        return workload.coefficients.variances(1.0 / self._precisions(variances, workload), workload.sets)
 
     def _precisions(self, variances: FloatArray, workload: Workload) -> FloatArray:
         """One over the variance of each coefficient of the workload, shape (coefficients,)."""

@@ -5,21 +5,18 @@ recovery has equal costs within groups (DC-D3.2), the optimal budgets are in clo
 from a convex program.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.budgets import optimal_budgets
 from dpaudit_mechanisms.datacubes.convex import convex_budgets
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
+from dpaudit_mechanisms.datacubes.domains import Domain
 from dpaudit_mechanisms.datacubes.grouping import fair_column_weights, find_grouping, group_constants
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table, whole_number
 
 EXACT = 1e-8  # relative: how well R S has to be Q
 MAX_PAIRS = 1 << 24  # entries of the differences of all columns

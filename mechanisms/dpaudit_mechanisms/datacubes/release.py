@@ -5,39 +5,31 @@ which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta),
 noise of the exact calibration of `dpaudit_mechanisms.gaussian`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of_errors
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
-from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, fixed, output_batch, position, positive, table
+from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError, UtilityBound, check_among
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")
-RECOVERIES = ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf")
 SHOWN_CELLS = 4  # of the last cells, in the list of pairs
 READ = 1e-15  # relative cost of a group above which a recovery reads it; below it is rounding
 FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for rounding
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Calibrated:
+class Calibrated(Checked):
     """Base of both releases: the budgets, the noise and the exact loss.
 
     Parameters
@@ -68,6 +60,7 @@ class Calibrated:
     eta: FloatArray = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.total
         if not isinstance(self.workload, Workload):
             raise UsageError(f"workload must be a Workload, got {self.workload!r}.")
@@ -77,12 +70,8 @@ class Calibrated:
             sizes, given = self.workload.domain.sizes, self.strategy.domain.sizes
             raise UsageError(f"strategy must be over sizes {sizes}, got {given}.")
         if isinstance(self.budgets, str):
-            if self.budgets not in BUDGETS:
-                raise UsageError(f"budgets must be {', '.join(BUDGETS)} or an array, got {self.budgets!r}.")
+            check_among("budgets", self.budgets, BUDGETS)
             if self.budgets == "joint":
-                if not isinstance(self.strategy, MarginalStrategy):
-                    name = type(self.strategy).__name__
-                    raise UsageError(f"strategy must be of marginals for joint budgets, got {name}.")
                 shape = joint_budgets(self.strategy, self.workload, self.order).budgets
             elif self.budgets == "optimal":
                 shape = self.strategy.optimal(self.workload, self.order, self.adjacency)
@@ -95,8 +84,7 @@ class Calibrated:
             loss = self._sensitivity(eta) if np.isfinite(eta).all() and (eta >= 0.0).all() else math.inf
             if not 0.0 < loss <= self.total * (1.0 + FEASIBILITY):
                 raise UsageError(f"budgets must be non-negative and lose at most {self.total:g}, got {loss:g}.")
-        eta.setflags(write=False)
-        object.__setattr__(self, "eta", eta)
+        fixed(self, eta=eta)
 
     def _sensitivity(self, budgets: FloatArray) -> float:
         """Validity: what budgets lose on the worst neighbours; the noise is scaled by it."""
@@ -269,8 +257,6 @@ class DatacubeRelease(Calibrated):
     recovery: Recovery = "least_squares"
 
     def __post_init__(self) -> None:
-        if self.recovery not in RECOVERIES:
-            raise UsageError(f"recovery must be one of {', '.join(RECOVERIES)}, got {self.recovery!r}.")
         super().__post_init__()
         is_initial = self.recovery != "least_squares" or self.strategy.is_determined
         if is_initial and not (self.eta > 0.0).all():

@@ -6,13 +6,10 @@ functions are public and drawn once, from a seed; a workload can be answered wit
 span of the rows, which takes more buckets in all than cells, or luck.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -22,7 +19,7 @@ from dpaudit_mechanisms.datacubes.domains import Domain
 from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, whole_number
 
 MAX_DENSE = 1024  # cells up to which everything is exact and written out
 PRECISION = 1e-4  # of iterations: what they leave is about that share of the noise
@@ -72,9 +69,6 @@ class SketchStrategy(Strategy):
         values = np.asarray(data, dtype=float)
         found = self.sparse @ values.reshape(-1, self.domain.cells).T
         return np.asarray(found.T).reshape(*values.shape[:-1], -1)
-
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         if self.domain.cells <= MAX_DENSE:

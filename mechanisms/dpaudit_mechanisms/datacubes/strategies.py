@@ -10,22 +10,18 @@ most twice as much; how much exactly is `sensitivity`. (For marginals: 2 times a
 times under normal noise, where two different cells of each marginal change, and nothing for the total, which does not.)
 """
 
-from __future__ import annotations
-
 import abc
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.budgets import norm, optimal_budgets, uniform_budgets
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
+from dpaudit_mechanisms.datacubes.budgets import check_order, norm, optimal_budgets, uniform_budgets
+from dpaudit_mechanisms.datacubes.domains import Domain
 from dpaudit_mechanisms.datacubes.workloads import Workload, written_out
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table
+from dpaudit_mechanisms.protocol import UsageError, check_among
 
 Adjacency = Literal["add_remove", "replace_one"]
-ADJACENCIES = ("add_remove", "replace_one")
 
 
 class Strategy(abc.ABC):
@@ -64,9 +60,9 @@ class Strategy(abc.ABC):
     def answers(self, data: ArrayLike) -> FloatArray:
         """S x, shape (..., m), from data vectors (..., N)."""
 
-    @abc.abstractmethod
     def constants(self, order: int) -> FloatArray:
-        """C_r of each group, shape (g,), for order 1 or 2."""
+        """C_r of each group, shape (g,), for order 1 or 2; 1 unless the class says otherwise."""
+        return np.ones(self.groups)
 
     @abc.abstractmethod
     def costs(self, workload: Workload) -> FloatArray:
@@ -101,14 +97,10 @@ class Strategy(abc.ABC):
         Exact, or an upper bound where the class says so. It is the loss in nats under Laplace noise (order 1), and
         the mu under normal noise (order 2).
         """
-        if adjacency not in ADJACENCIES:
-            raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}.")
-        if order not in (1, 2):
-            raise UsageError(f"order must be 1 or 2, got {order!r}.")
-        eta = table("budgets", budgets, (self.groups,))
+        check_among("adjacency", adjacency, get_args(Adjacency))
+        check_order(order)
         # Validity: differences between budgets of both signs would cancel out.
-        if not (np.isfinite(eta).all() and (eta >= 0.0).all()):
-            raise UsageError(f"budgets must be non-negative and finite, got {eta.tolist()}.")
+        eta = table("budgets", budgets, (self.groups,), within="in [0, inf)")
         if adjacency == "replace_one":
             return self._replaced(eta, order)
         return norm(self.constants(order) * eta, order)

@@ -6,19 +6,16 @@ basis elsewhere. No matrix larger than 64 x 64 is built for sizes up to 64: neig
 transformed together, by matrix products.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 TOGETHER = 64  # largest product of neighbouring sizes that are transformed by one matrix
 

@@ -6,17 +6,14 @@ power of two, and each number of values as well (use `Domain.encoded`); then a r
 by bit.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
 from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.transforms import haar, inverse_haar
 from dpaudit_mechanisms.datacubes.workloads import Workload
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray
 
 
 class HaarStrategy(Strategy):
@@ -49,9 +46,6 @@ class HaarStrategy(Strategy):
 
     def answers(self, data: ArrayLike) -> FloatArray:
         return haar(data)
-
-    def constants(self, order: int) -> FloatArray:
-        return np.ones(self.groups)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         # Two cells that part on level s: one row of level s changes by 2, and two rows of each finer level by 1.

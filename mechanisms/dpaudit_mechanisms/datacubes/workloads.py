@@ -6,8 +6,6 @@ DC-E1, DC-E2), with the two conventions that it leaves open: "half" is the first
 down, and the fixed attribute is the first one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -16,12 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes.coefficients import Coefficients
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, fixed, table, whole_number
 
 MAX_MATRIX = 1 << 26  # entries of a matrix that is written out
 
@@ -60,12 +57,9 @@ class Workload:
         marginals = tuple(self.domain.marginal(marginal) for marginal in self.marginals)
         if not marginals:
             raise UsageError("marginals must be at least one, got none.")
-        weights = np.ones(len(marginals)) if self.weights is None else table("weights", self.weights, (len(marginals),))
-        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
-            raise UsageError(f"weights must be positive and finite, got {weights.tolist()}.")
-        weights.setflags(write=False)
-        object.__setattr__(self, "marginals", marginals)
-        object.__setattr__(self, "weights", weights)
+        given = np.ones(len(marginals)) if self.weights is None else self.weights
+        weights = table("weights", given, (len(marginals),), within="in (0, inf)")
+        fixed(self, marginals=marginals, weights=weights)
 
     @property
     def sets(self) -> tuple[Marginal, ...]:
@@ -107,7 +101,7 @@ class Workload:
         """Q written out, shape (q, N); refused above 2**26 entries."""
         return written_out(self.answers, self.queries, self.domain.cells)
 
-    def encoded(self) -> Workload:
+    def encoded(self) -> "Workload":
         """The same marginals over the binary encoding of the domain; `decoded` takes its answers back."""
         bits = self.domain.bits
         sets = [[bit for a in marginal for bit in bits[a]] for marginal in self.sets]

@@ -1,14 +1,12 @@
 """Analysts: who asks the next query, from the answers so far. An analyst is part of the subject, and knows no data."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, table
 
 # The next query of each run, shape (runs, l), from the answers so far, shape (runs, queries so far).
 Analyst = Callable[[FloatArray], FloatArray]
@@ -21,7 +19,7 @@ class FixedQueries:
     points: FloatArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", table("points", self.points, (None, None)))
+        fixed(self, points=table("points", self.points, (None, None)))
 
     def __call__(self, answers: FloatArray) -> FloatArray:
         if answers.shape[1] >= len(self.points):

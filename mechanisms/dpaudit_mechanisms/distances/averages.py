@@ -15,28 +15,27 @@ Sources: MQ-C8 to MQ-C12, MQ-L6. That slopes are 1 / n-sensitive, as condition (
 / n.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, fixed, table
 
 
 def box_widths(widths: ArrayLike) -> FloatArray:
     """Widths of a box, shape (l,), each in (0, inf); read-only."""
-    checked = table("widths", widths, (None,))
-    if not ((checked > 0.0) & np.isfinite(checked)).all():
-        raise UsageError(f"widths must be in (0, inf), got {checked.tolist()}.")
+    checked = table("widths", widths, (None,), within="in (0, inf)")
     with np.errstate(over="ignore"):
         if not np.isfinite((checked**2).sum()):  # sensitivities are of their sum and of the sum of their squares
             raise UsageError(f"widths must be of finite sum and squares, got {checked.tolist()}.")
     checked.setflags(write=False)
     return checked
+
+
+Widths = Annotated[FloatArray, lambda name, value: box_widths(value)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,8 +67,7 @@ class AverageDistances:
     def __post_init__(self) -> None:
         widths = box_widths(self.widths)
         points = table("points", self.points, (None, len(widths)), finite=True)
-        object.__setattr__(self, "widths", widths)
-        object.__setattr__(self, "points", np.clip(points, 0.0, widths))
+        fixed(self, widths=widths, points=np.clip(points, 0.0, widths))
 
     @property
     def records(self) -> int:
@@ -95,7 +93,7 @@ class AverageDistances:
         at = table("queries", queries, (None, len(self.widths)))
         ordered, sums = self._sorted
         n = self.records
-        below: NDArray[np.int64] = np.stack(
+        below: IntArray = np.stack(
             [np.searchsorted(ordered[:, i], at[:, i], side="right") for i in range(len(self.widths))], axis=1
         )
         left = np.take_along_axis(sums, below, axis=0)  # (queries, l): sum of the coordinates at most y_i

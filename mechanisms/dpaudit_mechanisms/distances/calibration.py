@@ -27,21 +27,28 @@ error above eta + gap, which no overestimate reaches; so the gap of the learner 
 Sources: MQ-L3, MQ-T1, MQ-T2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
-from dpaudit_mechanisms.distances.averages import box_widths
+from dpaudit_mechanisms.distances.averages import Widths, box_widths
 from dpaudit_mechanisms.distances.learner import gap_of_updates
-from dpaudit_mechanisms.inputs import FloatArray, positive, whole_number
+from dpaudit_mechanisms.inputs import (
+    ArrayLike,
+    Checked,
+    Count,
+    FloatArray,
+    Positive,
+    Probability,
+    fixed,
+    positive,
+    whole_number,
+    within,
+)
+from dpaudit_mechanisms.protocol import ApproxDP, Claim, PureDP, UsageError, number
 
 Noise = Literal["laplace", "gaussian"]
 MAX_UPDATES = 100_000
@@ -49,7 +56,7 @@ PRINTED_CONSTANT = 3000.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Checked):
     """The numbers of one interactive mechanism; see the module for the letters.
 
     Parameters
@@ -76,33 +83,22 @@ class Calibration:
     1.0
     """
 
-    records: int
-    widths: FloatArray
-    updates: int
-    threshold: float
-    threshold_scale: float
-    query_scale: float
-    release_scale: float
+    records: Count
+    widths: Widths
+    updates: Count
+    threshold: Annotated[float, within("finite", math.isfinite)]
+    threshold_scale: Positive
+    query_scale: Positive
+    release_scale: Positive
     noise: Noise = "laplace"
     delta: float = 0.0
-    alpha: float = math.inf
-    beta: float = 1.0
+    alpha: Annotated[float, within("at least 0", lambda v: v >= 0.0)] = math.inf
+    beta: Probability = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-        object.__setattr__(self, "widths", box_widths(self.widths))
-        object.__setattr__(self, "updates", whole_number("updates", self.updates, 1))
-        object.__setattr__(self, "threshold", number("threshold", self.threshold, "finite", math.isfinite))
-        object.__setattr__(self, "alpha", number("alpha", self.alpha, "at least 0", lambda v: v >= 0.0))
-        object.__setattr__(self, "beta", number("beta", self.beta, "in (0, 1]", lambda v: 0.0 < v <= 1.0))
-        for name in ("threshold_scale", "query_scale", "release_scale"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
-        if self.noise not in ("laplace", "gaussian"):
-            raise UsageError(f"noise must be one of laplace, gaussian, got {self.noise!r}.")
+        super().__post_init__()
         inside = "in (0, 1) with Gaussian noise, 0 with Laplace noise"
-        object.__setattr__(
-            self, "delta", number("delta", self.delta, inside, lambda v: (0.0 < v < 1.0) == (self.noise == "gaussian"))
-        )
+        fixed(self, delta=number("delta", self.delta, inside, lambda v: (0.0 < v < 1.0) == (self.noise == "gaussian")))
 
     @property
     def diameter(self) -> float:
@@ -137,7 +133,7 @@ class Calibration:
             return self.updates * (self.comparison_epsilon + self.release_epsilon)
         return self.rho + 2.0 * math.sqrt(self.rho * -math.log(self.delta))
 
-    def with_budget(self, factor: float) -> Calibration:
+    def with_budget(self, factor: float) -> Self:
         """Noise for `factor` times the epsilon, and the same of everything else; alpha is stated as before."""
         scale = factor
         if self.noise == "gaussian":

@@ -19,8 +19,6 @@ queries and on public random numbers alone, so that databases that differ in one
 Sources: MQ-D5, MQ-D6, MQ-L9, MQ-A4, MQ-T11 to MQ-C18, MQ-C4.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -28,11 +26,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, Checked, Count, FloatArray, Positive, fixed, table
 
 Statement = Literal["printed", "corrected"]
 NET_POINTS, MAX_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face
@@ -58,7 +55,7 @@ def expansion_and_contraction(distances: ArrayLike, images: ArrayLike) -> tuple[
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RandomProjection:
+class RandomProjection(Checked):
     """Lemma 9 of Huang and Roth (2014), arXiv:1211.7302.
 
     x -> (g_j . x) for Gaussian vectors g_j, scaled and moved into a box; points within `radius` of `centre`.
@@ -85,21 +82,17 @@ class RandomProjection:
     ((2, 200), True)
     """
 
-    dimension: int
-    images: int
+    dimension: Count
+    images: Count
     seed: int = 0
     scaling: Literal["certified", "mean"] = "certified"
     centre: ArrayLike | None = None
-    radius: float = 0.5
+    radius: Positive = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("dimension", "images"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
-        if self.scaling not in ("certified", "mean"):
-            raise UsageError(f"scaling must be one of certified, mean, got {self.scaling!r}.")
-        object.__setattr__(self, "radius", positive("radius", self.radius))
+        super().__post_init__()
         given = np.zeros(self.dimension) if self.centre is None else self.centre
-        object.__setattr__(self, "centre", table("centre", given, (self.dimension,), finite=True))
+        fixed(self, centre=table("centre", given, (self.dimension,), finite=True))
 
     @functools.cached_property
     def matrix(self) -> FloatArray:
@@ -201,7 +194,7 @@ def sufficient_images(dimension: int, alpha: float, beta: float) -> int:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SubsetDistances:
+class SubsetDistances(Checked):
     """Figure 3 and theorem 11 of Huang and Roth (2014), arXiv:1211.7302.
 
     x -> distances to random subsets of the query points, weighted; the variant of Bourgain's embedding (MQ-A4).
@@ -235,16 +228,13 @@ class SubsetDistances:
 
     distance: Callable[[Sequence[Any], Sequence[Any]], FloatArray] = dataclasses.field(repr=False)
     queries: Sequence[Any] = dataclasses.field(repr=False)
-    sets: int
+    sets: Count
     seed: int = 0
     statement: Statement = "corrected"
-    diameter: float = 1.0
+    diameter: Positive = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sets", whole_number("sets", self.sets, 1))
-        object.__setattr__(self, "diameter", positive("diameter", self.diameter))
-        if self.statement not in ("printed", "corrected"):
-            raise UsageError(f"statement must be one of printed, corrected, got {self.statement!r}.")
+        super().__post_init__()
         fewest = 2 if self.statement == "printed" else 1
         if len(self.queries) < fewest:
             raise UsageError(f"queries must be at least {fewest}, got {len(self.queries)}.")
@@ -261,7 +251,7 @@ class SubsetDistances:
         return 1.0 / (self.sets * logs)
 
     @functools.cached_property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> BoolArray:
         """Membership of query points in sets, shape (L K, k): all sets of probability 1, then of 1/2, ..."""
         rng = np.random.default_rng(self.seed)
         chances = np.repeat(0.5 ** np.arange(self.scales), self.sets)

@@ -4,8 +4,6 @@ Given the threshold's noise r the comparisons are independent, so that the proba
 integral over r. Gauss-Legendre between the kinks of the integrand: relative error below 1e-9.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -19,32 +19,26 @@ Guarantees are of real numbers. Noise is added in doubles, whose least digits ma
 Sources: MQ-L3, MQ-L6, MQ-T1, MQ-A2, MQ-D1b.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.protocol import SessionEnded
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.distances.analysts import Analyst
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
+from dpaudit_mechanisms.finite_choice import loss_of
+from dpaudit_mechanisms.inputs import BoolArray, Checked, Count, FloatArray, IntArray, output_batch, table
+from dpaudit_mechanisms.protocol import Claim, Pair, SessionEnded, UsageError, UtilityBound
 
 Release = Literal["answers", "transcript", "position"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class InteractiveDistances:
+class InteractiveDistances(Checked):
     """Theorem 1 of Huang and Roth (2014), arXiv:1211.7302.
 
     F(y) = (1/n) sum over x of |x - y|_1, learned by tangents (Lemma 6) through a sparse vector (Lemma 3).
@@ -75,13 +69,8 @@ class InteractiveDistances:
 
     calibration: Calibration
     analyst: Analyst = dataclasses.field(repr=False)
-    queries: int
+    queries: Count
     release: Release = "answers"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "queries", whole_number("queries", self.queries, 1))
-        if self.release not in ("answers", "transcript", "position"):
-            raise UsageError(f"release must be one of answers, transcript, position, got {self.release!r}.")
 
     @property
     def dimension(self) -> int:
@@ -136,14 +125,14 @@ class InteractiveDistances:
             raise UsageError(f"data must have {self.calibration.records} points, got {found.records}.")
         return found
 
-    def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
+    def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> "Run":
         """`size` runs, with the hypotheses that they end with."""
         run, thresholds = Run.start(self, size), self.fresh_thresholds(size, rng)
         for _ in range(self.queries):
             self.step(run, thresholds, averages, rng)
         return run
 
-    def start(self, data: Any, rng: np.random.Generator) -> DistanceSession:
+    def start(self, data: Any, rng: np.random.Generator) -> "DistanceSession":
         """A session whose queries, points of shape (l,), come from outside; it answers `queries` of them.
 
         What `sample` does with its own analyst, one run at a time: a session of `dpaudit.subjects.protocol`.
@@ -154,7 +143,7 @@ class InteractiveDistances:
         """The thresholds of so many epochs, shape (size,)."""
         return self.calibration.threshold + rng.laplace(scale=self.calibration.threshold_scale, size=size)
 
-    def step(self, run: Run, thresholds: FloatArray, averages: AverageDistances, rng: np.random.Generator) -> None:
+    def step(self, run: "Run", thresholds: FloatArray, averages: AverageDistances, rng: np.random.Generator) -> None:
         """Answer the next query of each run; `thresholds` of the epochs that end are drawn anew."""
         tuned = self.calibration
         points, predicted = run.ask()
@@ -171,12 +160,12 @@ class InteractiveDistances:
         run.tell(above, released[:, 0], released[:, 1] / tuned.widths)
         self.between_mistakes(run, rows, values, slopes, rng)
 
-    def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
+    def comparison_noise(self, run: "Run", rng: np.random.Generator) -> FloatArray:
         """The noise of the comparison of each run, fresh at each query, shape (runs,)."""
         return rng.laplace(scale=self.calibration.query_scale, size=len(run.transcripts))
 
     def between_mistakes(
-        self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+        self, run: "Run", rows: IntArray, values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
         """Hook of a run for queries on which the learner made no mistake: does nothing."""
 
@@ -249,16 +238,14 @@ class InteractiveDistances:
         Exact for release="position".
         """
         if self.release == "position":
-            p, q = self.log_distribution(x), self.log_distribution(x_prime)
-            possible = (p > -np.inf) | (q > -np.inf)
-            return float(np.abs(p[possible] - q[possible]).max())
+            return loss_of(self.log_distribution(x), self.log_distribution(x_prime))
         first, second = self.averages(x).points, self.averages(x_prime).points
         moved = np.flatnonzero((first != second).any(axis=1))
         if self.calibration.noise == "gaussian":
             return math.inf if len(moved) else 0.0
         return len(moved) * self.calibration.epsilon
 
-    def with_budget(self, factor: float) -> InteractiveDistances:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 
@@ -318,7 +305,7 @@ class Run:
     comparisons: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def start(cls, mechanism: InteractiveDistances, size: int) -> Run:
+    def start(cls, mechanism: InteractiveDistances, size: int) -> Self:
         """Before the first query."""
         tuned, wide = mechanism.calibration, 1 + 2 * mechanism.dimension
         return cls(
@@ -329,11 +316,6 @@ class Run:
         )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Of the queries of all runs, and of their predictions: (runs, l)."""
-        return len(self.transcripts), self.mechanism.dimension
-
-    @property
     def answers(self) -> FloatArray:
         """All answers so far."""
         return self.all_answers[:, : self.asked]
@@ -341,12 +323,13 @@ class Run:
     def ask(self) -> tuple[FloatArray, FloatArray]:
         """The next query of each run, moved onto the box, and its prediction; both of shape (runs, l)."""
         # One shape only: a query of one coordinate would be broadcast to all of them.
-        points = table("queries", self.mechanism.analyst(self.answers), self.shape)
+        shape = len(self.transcripts), self.mechanism.dimension
+        points = table("queries", self.mechanism.analyst(self.answers), shape)
         self.points = np.clip(points, 0.0, self.mechanism.calibration.widths)
         self.predicted = self.hypotheses.predict(self.points)
         return self.points, self.predicted
 
-    def tell(self, above: NDArray[np.bool_], values: FloatArray, slopes: FloatArray) -> None:
+    def tell(self, above: BoolArray, values: FloatArray, slopes: FloatArray) -> None:
         """Update the runs that were above with what was released (of these only, shape (above, l)), and answer."""
         rows = np.flatnonzero(above)
         dimension = self.mechanism.dimension

@@ -11,16 +11,13 @@ and points by w, so that by Cauchy-Schwarz (m - 1) sqrt(g) <= sqrt(2 w) for m of
 Sources: MQ-A1, MQ-A2, MQ-L4, MQ-L5, MQ-L6, MQ-S1 to MQ-S4.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.distances.averages import box_widths
-from dpaudit_mechanisms.inputs import FloatArray, positive, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, positive, whole_number
 
 
 class TangentHypotheses:
@@ -47,7 +44,7 @@ class TangentHypotheses:
         shape = (whole_number("runs", runs, 1), 0, len(self.widths))
         self.slopes: FloatArray = np.zeros(shape)  # (runs, room, l); room grows, so that few updates cost little
         self.intercepts: FloatArray = np.zeros(shape)
-        self.updates: NDArray[np.int64] = np.zeros(runs, dtype=np.int64)
+        self.updates: IntArray = np.zeros(runs, dtype=np.int64)
 
     def predict(self, points: FloatArray) -> FloatArray:
         """The hypothesis of each coordinate at one point a run, from points (runs, l) to (runs, l); at least 0."""
@@ -66,7 +63,7 @@ class TangentHypotheses:
             np.maximum(best, self.slopes[run, j] * at + self.intercepts[run, j], out=best)
         return best
 
-    def update(self, runs: NDArray[np.int64], points: FloatArray, values: FloatArray, slopes: FloatArray) -> None:
+    def update(self, runs: IntArray, points: FloatArray, values: FloatArray, slopes: FloatArray) -> None:
         """Add the lines through (point, value) with these slopes to some runs; arrays of shape (len(runs), l).
 
         Slopes are clipped to [-1, 1], where every true one is: the noise of a clipped one is no larger.

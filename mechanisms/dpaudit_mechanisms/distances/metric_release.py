@@ -10,23 +10,19 @@ part of the contraction, such as that between public reference points and the qu
 Sources: MQ-A3, MQ-T7, MQ-T8, MQ-T10, MQ-T15.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import largest_error
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
-from dpaudit_mechanisms.inputs import FloatArray, positive
+from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, fixed
+from dpaudit_mechanisms.protocol import Claim, Pair, UtilityBound
 
 
 class Embedding(Protocol):
@@ -41,7 +37,7 @@ class Embedding(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MetricDistances:
+class MetricDistances(Checked):
     """Figure 2 and theorems 7, 8 and 15 of Huang and Roth (2014), arXiv:1211.7302.
 
     M(pi(y), pi(D)) for an embedding pi into l1, and M of theorem 2.
@@ -79,17 +75,15 @@ class MetricDistances:
     epsilon: float
     delta: float = 0.0
     beta: float = 0.05
-    scale: float = 1.0
+    scale: Positive = 1.0
     databases: Sequence[tuple[Any, Any]] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive("scale", self.scale))
-        inner = OfflineDistances(self.records, self.embedding.widths, self.epsilon, self.delta, self.beta)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "_places", self.embedding.embed(self.queries))
-
     inner: OfflineDistances = dataclasses.field(init=False, repr=False)
     _places: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        inner = OfflineDistances(self.records, self.embedding.widths, self.epsilon, self.delta, self.beta)
+        fixed(self, inner=inner, _places=self.embedding.embed(self.queries))
 
     @property
     def claim(self) -> Claim:
@@ -188,7 +182,7 @@ class EmbeddedDistances:
     def _inner(self, used: Embedding) -> InteractiveDistances:
         return InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
 
-    def with_budget(self, factor: float) -> EmbeddedDistances:
+    def with_budget(self, factor: float) -> Self:
         """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 

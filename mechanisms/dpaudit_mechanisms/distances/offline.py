@@ -11,27 +11,32 @@ One calibration on [0, 1] serves all of them: everything in it scales with the w
 Sources: MQ-T2, MQ-R2.1, MQ-S6.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.distances.analysts import FixedQueries
-from dpaudit_mechanisms.distances.averages import AverageDistances, box_widths
+from dpaudit_mechanisms.distances.averages import AverageDistances, Widths
 from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.inputs import (
+    ArrayLike,
+    Checked,
+    Count,
+    FloatArray,
+    Positive,
+    fixed,
+    output_batch,
+    table,
+    whole_number,
+    within,
+)
+from dpaudit_mechanisms.protocol import ApproxDP, Claim, Pair, PureDP, UsageError, UtilityBound
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +73,7 @@ class Hypothesis:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OfflineDistances:
+class OfflineDistances(Checked):
     """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
 
     F_i on the grid {0, w_i / g, ..., w_i} for each coordinate i, each with 1 / l of the budget.
@@ -96,21 +101,17 @@ class OfflineDistances:
     ([0.5, 0.2], 0.043)
     """
 
-    records: int
-    widths: FloatArray
-    epsilon: float
-    delta: float = 0.0
+    records: Count
+    widths: Widths
+    epsilon: Positive
+    delta: Annotated[float, within("in [0, 1)", lambda v: 0.0 <= v < 1.0)] = 0.0
     beta: float = 0.05
     intervals: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-        object.__setattr__(self, "widths", box_widths(self.widths))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", number("delta", self.delta, "in [0, 1)", lambda v: 0.0 <= v < 1.0))
-        if self.intervals is None:
-            object.__setattr__(self, "intervals", self._best_intervals())
-        object.__setattr__(self, "intervals", whole_number("intervals", self.intervals, 1))
+        super().__post_init__()
+        given = self._best_intervals() if self.intervals is None else self.intervals
+        fixed(self, intervals=whole_number("intervals", given, 1))
         # Validity: the budgets of the coordinates add up, and no calibration may take more than its share.
         if self.cost > self._budget * (1.0 + 1e-9):
             raise UsageError(f"calibrations must keep {self._budget}, got {self.cost}.")

@@ -10,22 +10,18 @@ With it `MetricDistances` and `EmbeddedDistances` answer l_p queries: what they 
 which follows from the matrix alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, Positive, table, within
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StableProjection:
+class StableProjection(Checked):
     """Theorem 10 of Huang and Roth (2014), arXiv:1211.7302, by a construction of our own.
 
     x -> P x for a bounded P with E|P x|_1 = |x|_p, moved into a box; points in [0, side]^dimension.
@@ -49,17 +45,11 @@ class StableProjection:
     ((2, 400), True)
     """
 
-    p: float
-    dimension: int
-    images: int
+    p: Annotated[float, within("in (1, 2)", lambda v: 1.0 < v < 2.0)]
+    dimension: Count
+    images: Count
     seed: int = 0
-    side: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", number("p", self.p, "in (1, 2)", lambda v: 1.0 < v < 2.0))
-        for name in ("dimension", "images"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
-        object.__setattr__(self, "side", positive("side", self.side))
+    side: Positive = 1.0
 
     @functools.cached_property
     def matrix(self) -> FloatArray:
@@ -78,10 +68,7 @@ class StableProjection:
 
     def embed(self, points: ArrayLike) -> FloatArray:
         """Images, shape (points, images), in the box [0, widths]."""
-        given = table("points", points, (None, self.dimension))
-        if not np.isfinite(given).all():
-            raise UsageError("points must be finite, got inf.")
-        inside = np.clip(given, 0.0, self.side)
+        inside = np.clip(table("points", points, (None, self.dimension), finite=True), 0.0, self.side)
         corner = self.side * np.minimum(self.matrix, 0.0).sum(axis=1)
         return np.asarray(np.clip(inside @ self.matrix.T - corner, 0.0, self.widths))
 

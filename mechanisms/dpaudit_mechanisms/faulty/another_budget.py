@@ -4,8 +4,6 @@ With less of it they are private, and less accurate than they say, which no audi
 they break their claim.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,5 @@
 """Constrained mechanisms with a planted fault: what goes wrong where an invariant is taken for free."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
 from typing import Any, ClassVar
 
@@ -16,8 +13,8 @@ from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_dens
 from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.rejection import Rejected
-from dpaudit_mechanisms.faulty.broken import Broken
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.faulty.broken import Broken, BrokenSomewhere, Twin
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
 from dpaudit_mechanisms.pure import Pure
 
 
@@ -49,10 +46,7 @@ class HierarchyForgetsTheLevels(Broken, HierarchyConditioned):
     """
 
     what = "a record counts on every level"
-
-    @property
-    def scale(self) -> float:
-        return 1.0 / self.epsilon
+    changes: ClassVar[Any] = {"scale": lambda self, scale: 1.0 / self.epsilon}
 
 
 class LaplaceOnAnyTotal(Broken, Pure):
@@ -78,12 +72,8 @@ class LaplaceOnAnyTotal(Broken, Pure):
 
     what = "answers off the plane have other normalisers"
 
-    epsilon: float
     total: float
     count: int = 2
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
 
     def pairs(self) -> list[Pair]:
         """An answer with the total, and one beside it."""
@@ -149,8 +139,7 @@ class ImagedOntoTheData(Broken, ImagedLaplace):
         return math.inf if (self.answer(x) != self.answer(x_prime)).any() else 0.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class RejectedGivesUp(Rejected):
+class RejectedGivesUp(Twin, Rejected):
     """Rejection that releases the true answer after `tries` draws outside of the event; the rest as in `Rejected`.
 
     Examples
@@ -183,9 +172,10 @@ class RejectedGivesUp(Rejected):
         return f"the true answer itself is an output: loss inf nats, promised {self.claim.value:g}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class MixtureByTheData(Mixture):
+class MixtureByTheData(BrokenSomewhere, Mixture):
     """A mixture whose weights go round with the sign of the data; parameters as in `Mixture`."""
+
+    what = "the weights depend on the data"
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         return self._chosen(data).sample(data, size, rng)
@@ -195,11 +185,6 @@ class MixtureByTheData(Mixture):
 
     def _chosen(self, data: Any) -> Mixture:
         return Mixture(self.mechanisms, self.weights if np.sum(data) > 0.0 else self.weights[::-1])
-
-    @property
-    def fault(self) -> str:
-        """Description of the fault."""
-        return f"the weights depend on the data, promised {self.claim}"
 
 
 class MetropolisStartsAtTheTruth(Broken, HierarchyMetropolis):
@@ -224,15 +209,14 @@ class _OneInequality(Chains):
         return slack[0] >= 0.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class MetropolisChecksOneInequality(HierarchyMetropolis):
+class MetropolisChecksOneInequality(Twin, HierarchyMetropolis):
     """M_MH that looks at the first inequality that a step changes: the second sibling of a pair may fall below 0.
 
     What is below is released as 0, as a tidy-up of rounding would. Parameters as in `HierarchyMetropolis`.
     """
 
     chains_of: ClassVar[type[Chains]] = _OneInequality
-    fault: ClassVar[str] = "a step checks one of its inequalities: impossible counts come out as 0"
+    fault = "a step checks one of its inequalities: impossible counts come out as 0"
 
     def _released(self, chains: Chains) -> FloatArray:
         return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))

@@ -1,8 +1,5 @@
 """Datacube releases with a planted fault each: what goes wrong where budgets are split, and where counts are tidied."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
 from typing import Any
 
@@ -10,13 +7,12 @@ import numpy as np
 
 from dpaudit_mechanisms.datacubes.counts import CountsRelease
 from dpaudit_mechanisms.datacubes.release import StrategyRelease
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.inputs import FloatArray
 
 
-class _Broken(StrategyRelease):
+class _Broken(Broken):
     """Says what is wrong, with the exact loss of the first pair (the mu, under normal noise)."""
-
-    what = ""
 
     @property
     def fault(self) -> str:
@@ -25,8 +21,7 @@ class _Broken(StrategyRelease):
         return f"{self.what}: loss {self.distance(pair.x, pair.x_prime):.6g}, promised {self.total:g}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeUnsharedBudget(_Broken):
+class DatacubeUnsharedBudget(_Broken, StrategyRelease):
     """Every group of rows gets the whole budget: a record is in a cell of each of them.
 
     Parameters as in `StrategyRelease`.
@@ -46,8 +41,7 @@ class DatacubeUnsharedBudget(_Broken):
         return float((self.strategy.constants(self.order) * budgets).max())
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeForgetsTheTwo(_Broken):
+class DatacubeForgetsTheTwo(_Broken, StrategyRelease):
     """Replacing a record is promised the budget that adding one needs: the factor of 2 is missing.
 
     Parameters as in `StrategyRelease`, with `adjacency="replace_one"`.
@@ -59,8 +53,7 @@ class DatacubeForgetsTheTwo(_Broken):
         return self.strategy.sensitivity(budgets, self.order, "add_remove")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DatacubeEuclideanBudgets(_Broken):
+class DatacubeEuclideanBudgets(_Broken, StrategyRelease):
     """Laplace noise, with budgets whose Euclidean norm is epsilon: the condition of normal noise.
 
     Parameters as in `StrategyRelease`.
@@ -72,8 +65,7 @@ class DatacubeEuclideanBudgets(_Broken):
         return self.strategy.sensitivity(budgets, 2, self.adjacency)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class CountsKeepTrueZeros(CountsRelease):
+class CountsKeepTrueZeros(Twin, CountsRelease):
     """Cells that are empty in the data stay empty: the tidied counts say which ones are.
 
     Parameters as in `CountsRelease`.

@@ -1,29 +1,26 @@
 """Distance queries with a planted fault each: four break their privacy, one its accuracy."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances, Run
 from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, Embedding
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.faulty.broken import Broken, BrokenSomewhere, Twin
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SparseVectorNotRefreshed(InteractiveDistances):
+class SparseVectorNotRefreshed(BrokenSomewhere, InteractiveDistances):
     """The noise of the comparisons is drawn at the first query and kept: then all of them are one noisy threshold.
 
     Of two queries whose errors move in opposite directions, one input can be below at the first and above at the second
     one, and its neighbour cannot. (The noise of the threshold could be kept at no cost: see the tests.)
     """
 
-    what: ClassVar[str] = "the noise of the comparisons is not refreshed: loss inf nats where two errors change places"
+    what = "the noise of the comparisons is not refreshed: loss inf nats where two errors change places"
 
     def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
         return run.comparisons if run.asked else super().comparison_noise(run, rng)
@@ -37,42 +34,30 @@ class SparseVectorNotRefreshed(InteractiveDistances):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.append(before[:-1] - before[1:], before[-1])))
 
-    @property
-    def fault(self) -> str:
-        """Description of the fault."""
-        return f"{self.what}, promised {self.claim}"
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class LearnerReadsWithoutMistakes(InteractiveDistances):
+class LearnerReadsWithoutMistakes(BrokenSomewhere, InteractiveDistances):
     """Also where the learner makes no mistake its hypothesis gets the tangent, exact as no noise was paid for.
 
     Its transcript does not say what was read, so `release` has to be "answers".
     """
 
-    what: ClassVar[str] = "the data are read where there was no mistake: loss inf nats at the next query of that point"
+    what = "the data are read where there was no mistake: loss inf nats at the next query of that point"
 
     @property
     def most_lines(self) -> int:
         return self.calibration.updates + self.queries
 
     def between_mistakes(
-        self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+        self, run: Run, rows: IntArray, values: FloatArray, slopes: FloatArray, rng: np.random.Generator
     ) -> None:
         others = np.setdiff1d(np.arange(len(values)), rows)
         run.hypotheses.update(others, run.points[others], values[others], slopes[others])
 
-    @property
-    def fault(self) -> str:
-        """Description of the fault."""
-        return f"{self.what}, promised {self.claim}"
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EmbeddingLooksAtTheData(EmbeddedDistances):
+class EmbeddingLooksAtTheData(Broken, EmbeddedDistances):
     """Bourgain's own embedding: subsets of the data, not of the queries. One point changes the images of all others."""
 
-    what: ClassVar[str] = "the subsets are drawn from the data"
+    what = "the subsets are drawn from the data"
 
     def embedding_of(self, data: Any) -> Embedding:
         """Of the data in place of the queries; of the same number of images for all databases."""
@@ -100,21 +85,15 @@ class EmbeddingLooksAtTheData(EmbeddedDistances):
         return f"{self.what}: a query changes by {found:.3g} / n, at most 1 / n is promised and paid for"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProjectionScaledToTheData(EmbeddedDistances):
+class ProjectionScaledToTheData(BrokenSomewhere, EmbeddedDistances):
     """Images are stretched about the middle of the box until those of the data fill it: one point moves all others."""
 
-    what: ClassVar[str] = "images are scaled by their own spread"
+    what = "images are scaled by their own spread: a query changes by the images of all records"
 
     def embedding_of(self, data: Any) -> Embedding:
         """The embedding with its images multiplied by what the spread of this database leaves room for."""
         spread = float((np.ptp(self.embedding.embed(data), axis=0) / self.embedding.widths).max())
         return _Stretched(self.embedding, 1.0 / max(spread, 0.1))
-
-    @property
-    def fault(self) -> str:
-        """Description of the fault."""
-        return f"{self.what}: a query changes by the images of all records, promised {self.claim}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,11 +112,10 @@ class _Stretched:
         return np.clip(middle + self.factor * (self.embedding.embed(points) - middle), 0.0, self.widths)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LearnerForgetsTheSlopes(InteractiveDistances):
+class LearnerForgetsTheSlopes(Twin, InteractiveDistances):
     """Hypotheses get horizontal lines: private, and more mistakes than the calibration allows for."""
 
-    fault: ClassVar[str] = "tangents have slope 0: private, with more mistakes than were accounted for"
+    fault = "tangents have slope 0: private, with more mistakes than were accounted for"
 
     def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
         return super().run(_Flat(averages.points, averages.widths), size, rng)

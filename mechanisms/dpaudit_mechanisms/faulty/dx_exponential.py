@@ -1,11 +1,9 @@
 """Exponential mechanisms on histograms with a planted fault: two break their privacy, one its accuracy."""
 
-from __future__ import annotations
-
-import dataclasses
+from typing import Any, ClassVar
 
 from dpaudit_mechanisms.dx_exponential import DxExponential
-from dpaudit_mechanisms.faulty.broken import Broken
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.small_db import SmallDB
 
 
@@ -13,10 +11,7 @@ class _WithoutTheTwo(Broken):
     """Divides scores by c in place of 2 c."""
 
     what = "the factor 2 is missing"
-
-    @property
-    def divisor(self) -> float:
-        return super().divisor / 2.0
+    changes: ClassVar[Any] = {"divisor": lambda self, divisor: divisor / 2.0}
 
 
 class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
@@ -36,12 +31,8 @@ class SmallDBWithoutTheTwo(_WithoutTheTwo, SmallDB):
     """SmallDB with weights exp(u'(x, y) / c); parameters as in `SmallDB`."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DxExponentialTooFlat(DxExponential):
+class DxExponentialTooFlat(Twin, DxExponential):
     """Weights exp(u'(x, r) / (2.4 c)): private, and not as accurate as DX-T4 says; parameters as in `DxExponential`."""
 
     fault = "the exponent is divided by 1.2: poor outcomes are more likely than the bound on the score allows"
-
-    @property
-    def divisor(self) -> float:
-        return 1.2 * super().divisor
+    changes: ClassVar[Any] = {"divisor": lambda self, divisor: 1.2 * divisor}

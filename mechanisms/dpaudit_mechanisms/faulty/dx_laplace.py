@@ -1,14 +1,11 @@
 """d_X-private Laplace mechanisms with a planted fault each: those of privacy that DX-T1 names, and one of utility."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpaudit_mechanisms.dx_laplace import DxLaplace
-from dpaudit_mechanisms.faulty.broken import Broken
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import noise_scales
 
@@ -27,12 +24,7 @@ class DxLaplaceTooLittleNoise(Broken, DxLaplace):
     """
 
     what = "the scales are 1.2 times too small"
-
-    factor: ClassVar[float] = 1.2
-
-    @property
-    def c(self) -> FloatArray:
-        return super().c / self.factor
+    changes: ClassVar[Any] = {"c": lambda self, c: c / 1.2}
 
 
 class DxLaplaceForgetsAQuery(Broken, DxLaplace):
@@ -95,15 +87,11 @@ class DxLaplaceUnsharedBudget(Broken, DxLaplace):
         return np.array([noise_scales(row[None], self.metric, "single")[0] for row in self.queries])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DxLaplaceTooMuchNoise(DxLaplace):
+class DxLaplaceTooMuchNoise(Twin, DxLaplace):
     """Noise whose scales are 1.5 times too large: private, and worse than its error bounds promise.
 
     Parameters as in `DxLaplace`. `required_c` are the scales that the bounds are stated with.
     """
 
-    factor: ClassVar[float] = 1.5
-
-    @property
-    def c(self) -> FloatArray:
-        return super().c * self.factor
+    fault = "the scales are 1.5 times too large: private, with larger errors than the bounds allow"
+    changes: ClassVar[Any] = {"c": lambda self, c: c * 1.5}

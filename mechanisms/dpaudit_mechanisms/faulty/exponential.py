@@ -1,6 +1,6 @@
 """An exponential mechanism with a planted fault."""
 
-from __future__ import annotations
+from typing import Any, ClassVar
 
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.broken import Broken
@@ -21,7 +21,4 @@ class ExponentialWithoutTheTwo(Broken, Exponential):
     """
 
     what = "the factor 2 is missing"
-
-    @property
-    def divisor(self) -> float:
-        return super().divisor / 2.0
+    changes: ClassVar[Any] = {"divisor": lambda self, divisor: divisor / 2.0}

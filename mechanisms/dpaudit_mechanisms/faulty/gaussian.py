@@ -1,16 +1,13 @@
 """A Gaussian mechanism with a planted fault."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpaudit.privacy.claims import ApproxDP
+from dpaudit_mechanisms.faulty.broken import Twin
 from dpaudit_mechanisms.gaussian import Gaussian
 
 
-@dataclasses.dataclass(frozen=True)
-class GaussianTooLittleNoise(Gaussian):
+class GaussianTooLittleNoise(Twin, Gaussian):
     """Normal noise whose sigma is 1.2 times too small; parameters as in `Gaussian`.
 
     Examples
@@ -21,10 +18,7 @@ class GaussianTooLittleNoise(Gaussian):
     """
 
     factor: ClassVar[float] = 1.2
-
-    @property
-    def sigma(self) -> float:
-        return super().sigma / self.factor
+    changes: ClassVar[Any] = {"sigma": lambda self, sigma: sigma / self.factor}
 
     @property
     def fault(self) -> str:

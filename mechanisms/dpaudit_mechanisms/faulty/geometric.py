@@ -1,16 +1,13 @@
 """Geometric mechanisms with a planted fault."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit_mechanisms.faulty.broken import Broken
 from dpaudit_mechanisms.geometric import Geometric
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 
 
 class GeometricTooLittleNoise(Broken, Geometric):
@@ -23,12 +20,7 @@ class GeometricTooLittleNoise(Broken, Geometric):
     """
 
     what = "the noise falls off 1.2 times too fast"
-
-    factor: ClassVar[float] = 1.2
-
-    @property
-    def rate(self) -> float:
-        return super().rate * self.factor
+    changes: ClassVar[Any] = {"rate": lambda self, rate: rate * 1.2}
 
 
 class GeometricCountsZeroTwice(Broken, Geometric):
@@ -45,7 +37,7 @@ class GeometricCountsZeroTwice(Broken, Geometric):
 
     what = "noise 0 is counted with both signs"
 
-    def _noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _noise(self, size: int, rng: np.random.Generator) -> IntArray:
         magnitude = rng.geometric(-math.expm1(-self.rate), size) - 1
         return magnitude * (2 * rng.integers(2, size=size) - 1)
 

@@ -1,9 +1,7 @@
 """Laplace mechanisms with a planted fault."""
 
-from __future__ import annotations
-
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,12 +20,7 @@ class LaplaceTooLittleNoise(Broken, Laplace):
     """
 
     what = "the scale is 1.2 times too small"
-
-    factor: ClassVar[float] = 1.2
-
-    @property
-    def scale(self) -> float:
-        return super().scale / self.factor
+    changes: ClassVar[Any] = {"scale": lambda self, scale: scale / 1.2}
 
 
 class LaplaceForgetsACoordinate(Broken, Laplace):

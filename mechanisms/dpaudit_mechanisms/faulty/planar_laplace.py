@@ -1,7 +1,5 @@
 """A planar Laplace mechanism with a planted fault: one place reports as if it stood elsewhere."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

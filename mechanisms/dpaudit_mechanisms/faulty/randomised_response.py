@@ -1,8 +1,7 @@
 """Randomised response with a planted fault."""
 
-from __future__ import annotations
-
 import math
+from typing import Any, ClassVar
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.faulty.broken import Broken
@@ -22,13 +21,10 @@ class RandomisedResponseWrongNormaliser(Broken, RandomisedResponse):
     """
 
     what = "the normaliser is that of 2 categories"
+    changes: ClassVar[Any] = {"log_odds": lambda self, log_odds: log_odds + math.log(self.categories - 1)}
     categories: int = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.categories < 3:
             raise UsageError(f"categories must be at least 3 for a wrong normaliser, got {self.categories}.")
-
-    @property
-    def log_odds(self) -> float:
-        return self.epsilon + math.log(self.categories - 1)

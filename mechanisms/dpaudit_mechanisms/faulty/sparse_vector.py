@@ -3,28 +3,25 @@
 Lyu, Su and Li (2017), section 3, has them with their origins.
 """
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dpaudit_mechanisms.faulty.broken import Twin
 from dpaudit_mechanisms.sparse_vector import SparseVector, SparseVectorSession
 
 
-@dataclasses.dataclass(frozen=True)
-class SparseVectorWithoutQueryNoise(SparseVector):
+class SparseVectorWithoutQueryNoise(Twin, SparseVector):
     """Comparisons without noise: two counts that change places make an answer impossible; loss inf."""
 
-    @property
-    def query_scale(self) -> float:
-        return 0.0
+    fault = "comparisons have no noise: loss inf nats where two counts change places"
+    changes: ClassVar[Any] = {"query_scale": lambda self, scale: 0.0}
 
 
-@dataclasses.dataclass(frozen=True)
-class SparseVectorWithoutEnd(SparseVector):
+class SparseVectorWithoutEnd(Twin, SparseVector):
     """Does not stop after `most` queries above, nor draw the threshold anew: the loss grows with the queries."""
+
+    fault = "the session has no end, and its threshold no fresh noise: the loss grows with the queries"
 
     def start(self, data: Any, rng: np.random.Generator) -> SparseVectorSession:
         return _Endless(self, np.asarray(data, dtype=float), rng)

@@ -1,11 +1,8 @@
 """Statistical-query mechanisms with a planted fault: one breaks its privacy, one its accuracy."""
 
-from __future__ import annotations
+from typing import Any, ClassVar
 
-import dataclasses
-
-from dpaudit_mechanisms.faulty.broken import Broken
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 
@@ -20,18 +17,11 @@ class StatisticalHalfTheNoise(Broken, StatisticalLaplace):
     """
 
     what = "the noise has half its scale"
-
-    @property
-    def noise_scales(self) -> FloatArray:
-        return self.c / 2.0
+    changes: ClassVar[Any] = {"noise_scales": lambda self, scales: scales / 2.0}
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class StatisticalTooMuchNoise(StatisticalLaplace):
+class StatisticalTooMuchNoise(Twin, StatisticalLaplace):
     """Laplace noise of 1.2 times the scales: private, and not as accurate as DX-T11 says; parameters as above."""
 
     fault = "the noise has 1.2 times its scale: the bound on the largest error fails where there is no bias"
-
-    @property
-    def noise_scales(self) -> FloatArray:
-        return 1.2 * self.c
+    changes: ClassVar[Any] = {"noise_scales": lambda self, scales: 1.2 * scales}

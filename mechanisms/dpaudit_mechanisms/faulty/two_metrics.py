@@ -1,7 +1,5 @@
 """Mechanisms between two metric spaces with a planted fault each: all but one break their privacy."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -10,23 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from dpaudit_mechanisms.faulty.broken import Broken
+from dpaudit_mechanisms import two_metrics
+from dpaudit_mechanisms.faulty.broken import Broken, Twin
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch
-from dpaudit_mechanisms.two_metrics import (
-    GlobalSensitivity,
-    ImportantOnTheLine,
-    KNorm,
-    Ladder,
-    OnTheLine,
-    PrivacyFirst,
-    Profile,
-    Staircase,
-    WidenedPrivacyFirst,
-    WidenedStaircase,
-)
 
 
-class StaircaseOfHalfTheSensitivity(Broken, Staircase):
+class StaircaseOfHalfTheSensitivity(Broken, two_metrics.Staircase):
     """Steps of Delta f / 2: a neighbour changes a level by up to 2.
 
     Examples
@@ -43,7 +30,7 @@ class StaircaseOfHalfTheSensitivity(Broken, Staircase):
         return super().sensitivity_used() / 2.0
 
 
-class GlobalSensitivityTooSteep(Broken, GlobalSensitivity):
+class GlobalSensitivityTooSteep(Broken, two_metrics.GlobalSensitivity):
     """Weights exp(-1.5 epsilon d / Delta f): the sensitivity is taken 1.5 times too small."""
 
     what = "the sensitivity is 1.5 times too small"
@@ -52,7 +39,7 @@ class GlobalSensitivityTooSteep(Broken, GlobalSensitivity):
         return super().sensitivity_used() / 1.5
 
 
-class PrivacyFirstSquared(Broken, PrivacyFirst):
+class PrivacyFirstSquared(Broken, two_metrics.PrivacyFirst):
     """Levels are squared distances of datasets: from the second step on they change by more than 1."""
 
     what = "the distances of datasets are squared"
@@ -61,7 +48,7 @@ class PrivacyFirstSquared(Broken, PrivacyFirst):
         return super().costs() ** 2
 
 
-class WidenedPrivacyFirstLastShell(Broken, WidenedPrivacyFirst):
+class WidenedPrivacyFirstLastShell(Broken, two_metrics.WidenedPrivacyFirst):
     """The sets as printed (UP-D-R), which subtract the last shell alone: a value of several sets takes its last one.
 
     Every value is in some set, so the law exists. Parameters as in `WidenedPrivacyFirst`.
@@ -81,19 +68,19 @@ class WidenedPrivacyFirstLastShell(Broken, WidenedPrivacyFirst):
         return found + self.penalties()
 
 
-class WidenedStaircaseSparesTheTruth(Broken, WidenedStaircase):
+class WidenedStaircaseSparesTheTruth(Broken, two_metrics.WidenedStaircase):
     """The penalty of unimportant values is waived for the true value: it depends on the dataset."""
 
     what = "the true value has no penalty"
 
     @functools.cached_property
     def levels(self) -> FloatArray:
-        return WidenedStaircase(self.spaces, self.epsilon, self.widths).levels + np.where(
+        return two_metrics.WidenedStaircase(self.spaces, self.epsilon, self.widths).levels + np.where(
             self.spaces.values_of, 0.0, self.penalties()
         )
 
 
-class LadderOfEqualRungs(Broken, Ladder):
+class LadderOfEqualRungs(Broken, two_metrics.Ladder):
     """Every rung has the height of the first one: neighbours with other local sensitivities are forgotten."""
 
     what = "all rungs are as high as the first"
@@ -102,7 +89,7 @@ class LadderOfEqualRungs(Broken, Ladder):
         return super().steps(0)
 
 
-class OnTheLineTooNarrow(Broken, OnTheLine):
+class OnTheLineTooNarrow(Broken, two_metrics.OnTheLine):
     """Cells 1.2 times too narrow: the change of a neighbour crosses two levels.
 
     Examples
@@ -113,14 +100,12 @@ class OnTheLineTooNarrow(Broken, OnTheLine):
     """
 
     what = "the cells are 1.2 times too narrow"
-
-    @property
-    def drawn(self) -> Profile:
-        sound = self.profile
-        return Profile(sound.edges / 1.2, sound.levels, sound.width / 1.2, sound.first, sound.steps)
+    changes: ClassVar[Any] = {
+        "drawn": lambda self, sound: dataclasses.replace(sound, edges=sound.edges / 1.2, width=sound.width / 1.2)
+    }
 
 
-class KNormOneDegreeShort(Broken, KNorm):
+class KNormOneDegreeShort(Broken, two_metrics.KNorm):
     """Outputs F x + rho v with v uniform in K and rho from Gamma(rank) in place of Gamma(rank + 1).
 
     A classic slip: the density is then epsilon^rank E_1(epsilon b) / (vol(K) (rank - 1)!) at gauge b, infinite at F x.
@@ -147,18 +132,14 @@ class KNormOneDegreeShort(Broken, KNorm):
         return math.inf if (self.queries @ (answer(x, count) - answer(x_prime, count))).any() else 0.0
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PrivacyFirstTooFlat(PrivacyFirst):
+class PrivacyFirstTooFlat(Twin, two_metrics.PrivacyFirst):
     """Every level counts three quarters: private, and less accurate than the law that it states to have."""
 
-    fault: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
-
-    @functools.cached_property
-    def levels(self) -> FloatArray:
-        return 0.75 * super().levels
+    fault = "levels are a quarter too low: private, with a larger expected error"
+    changes: ClassVar[Any] = {"levels": lambda self, levels: 0.75 * levels}
 
 
-class ImportantByTheData(Broken, ImportantOnTheLine):
+class ImportantByTheData(Broken, two_metrics.ImportantOnTheLine):
     """The important values move with the answer: a value may lose its penalty and a level with one neighbour.
 
     Examples

@@ -18,18 +18,16 @@ Two accountants that share no formula:
   transforms. Rounding up, and counting what lies beyond the grid as certain loss, make it an upper bound.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, special
 
-FloatArray = NDArray[np.float64]
+from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, Probability
+
 POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
 GRID_STEP = 2e-3  # nats, at most
@@ -39,7 +37,7 @@ ROUNDING = 1e-12  # of a Fourier transform of masses that sum to 1, added to eve
 
 
 @dataclasses.dataclass(frozen=True)
-class SampledGaussian:
+class SampledGaussian(Checked):
     """T steps of Gaussian noise on Poisson samples.
 
     Parameters
@@ -53,7 +51,7 @@ class SampledGaussian:
 
     Raises
     ------
-    ValueError
+    dpaudit.errors.UsageError
         If one is out of range.
 
     Examples
@@ -63,17 +61,9 @@ class SampledGaussian:
     0.127
     """
 
-    steps: int
-    sampling_probability: float
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"steps must be at least 1, got {self.steps}.")
-        if not 0.0 < self.sampling_probability <= 1.0:
-            raise ValueError(f"sampling_probability must be in (0, 1], got {self.sampling_probability}.")
-        if not 0.0 < self.noise_multiplier < math.inf:
-            raise ValueError(f"noise_multiplier must be positive, got {self.noise_multiplier}.")
+    steps: Count
+    sampling_probability: Probability
+    noise_multiplier: Positive
 
     def profile(self, epsilon: float) -> float:
         """The smallest delta at epsilon >= 0, in the worse direction, rounded up."""
@@ -100,10 +90,9 @@ class SampledGaussian:
         base = np.diff(special.ndtr(edges / sigma))
         shifted = np.diff(special.ndtr((edges - 1.0) / sigma))
         # in a cell the ratio P / Q = 1 - q + q exp((x - 1/2) / sigma^2) rises: its right end has the largest
-        right = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[1:] - 0.5) / sigma**2)
-        left = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[:-1] - 0.5) / sigma**2)
+        ratios = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges - 0.5) / sigma**2)
         with_it = (1.0 - q) * base + q * shifted
-        return _composed(right, with_it, self.steps), _composed(-left, base, self.steps)
+        return _composed(ratios[1:], with_it, self.steps), _composed(-ratios[:-1], base, self.steps)
 
 
 def _composed(losses: FloatArray, masses: FloatArray, steps: int) -> tuple[FloatArray, FloatArray, float]:

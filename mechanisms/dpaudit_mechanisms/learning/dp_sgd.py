@@ -15,20 +15,16 @@ noise is there, so that an attack that sees every step is as strong as the accou
 of both.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, IntArray
 from dpaudit_mechanisms.learning.accountant import SampledGaussian
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Fault = Literal[
     "none", "no_clipping", "clip_of_average", "clip_per_tensor", "noise_once_an_epoch", "noise_not_scaled",
     "batch_size_released",
@@ -104,7 +100,7 @@ class Transcript:
     tensors: tuple[FloatArray, ...]
 
 
-def digits(examples: int) -> tuple[FloatArray, NDArray[np.int64]]:
+def digits(examples: int) -> tuple[FloatArray, IntArray]:
     """The first examples of scikit-learn's digits: pixels in [0, 1] and a column of ones; and classes."""
     from sklearn.datasets import load_digits
 
@@ -115,12 +111,12 @@ def digits(examples: int) -> tuple[FloatArray, NDArray[np.int64]]:
 
 def train(
     features: FloatArray,
-    classes: NDArray[np.int64],
+    classes: IntArray,
     canaries: Canaries,
     training: Training,
     rng: np.random.Generator,
     fault: Fault = "none",
-    canary_examples: tuple[FloatArray, NDArray[np.int64]] | None = None,
+    canary_examples: tuple[FloatArray, IntArray] | None = None,
 ) -> Transcript:
     """Train once for each run, all runs at once.
 
@@ -182,38 +178,22 @@ def train(
     return Transcript(kept, tuple(tensors))
 
 
-Masks = Callable[[BoolArray, BoolArray, Training, np.random.Generator], "MaskIterator"]
+Masks = Iterator[tuple[BoolArray, BoolArray]]  # batches without end: their examples and their canaries
 
 
-class MaskIterator:
-    """Iterator over batches: their examples and their canaries, one step a call of `next`."""
-
-    def __init__(self, draw: Callable[[], tuple[BoolArray, BoolArray]]) -> None:
-        self._draw = draw
-
-    def __next__(self) -> tuple[BoolArray, BoolArray]:
-        return self._draw()
-
-
-def _poisson(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> MaskIterator:
+def _poisson(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> Masks:
     q = training.sampling_probability
-    return MaskIterator(lambda: (present & (rng.random(present.shape) < q), is_in & (rng.random(is_in.shape) < q)))
+    while True:
+        yield present & (rng.random(present.shape) < q), is_in & (rng.random(is_in.shape) < q)
 
 
-def _shuffled(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> MaskIterator:
+def _shuffled(present: BoolArray, is_in: BoolArray, training: Training, rng: np.random.Generator) -> Masks:
     """Batches that partition the data anew each epoch: every example is in exactly one batch of an epoch."""
     batches = max(1, round(1.0 / training.sampling_probability))
-    state = {"step": 0}
-    places = [np.empty(0, dtype=np.int64)] * 2
-
-    def draw() -> tuple[BoolArray, BoolArray]:
-        if state["step"] % batches == 0:
-            places[0], places[1] = rng.integers(0, batches, present.shape), rng.integers(0, batches, is_in.shape)
-        batch = state["step"] % batches
-        state["step"] += 1
-        return present & (places[0] == batch), is_in & (places[1] == batch)
-
-    return MaskIterator(draw)
+    while True:
+        places = [rng.integers(0, batches, mask.shape) for mask in (present, is_in)]
+        for batch in range(batches):
+            yield present & (places[0] == batch), is_in & (places[1] == batch)
 
 
 def _initial(model: str, columns: int, runs: int) -> list[FloatArray]:
@@ -303,9 +283,7 @@ def projection_scores(transcript: Transcript, weights: tuple[float, float] = (1.
     return np.asarray(np.einsum("rstp,t->rp", transcript.probes, np.array(weights)))
 
 
-def loss_scores(
-    transcript: Transcript, features: FloatArray, classes: NDArray[np.int64], training: Training
-) -> FloatArray:
+def loss_scores(transcript: Transcript, features: FloatArray, classes: IntArray, training: Training) -> FloatArray:
     """Black-box: minus the final loss of each canary example; shape (runs, canaries)."""
     inputs = np.broadcast_to(features, (len(transcript.tensors[0]), *features.shape))
     if training.model == "network":

@@ -4,26 +4,14 @@ Each promises what DP-SGD with Poisson batches, clipping and noise at every step
 runs with the canary and so many without, and gives the scores of both: an audit with the design many-runs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit_mechanisms.learning.dp_sgd import (
-    Canaries,
-    Fault,
-    Training,
-    Transcript,
-    digits,
-    likelihood_scores,
-    projection_scores,
-    train,
-)
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.learning import dp_sgd
 
-FloatArray = NDArray[np.float64]
 EXAMPLES = 24
 
 
@@ -46,38 +34,38 @@ class Twin:
         Of either side that find it.
     """
 
-    fault: Fault
+    fault: dp_sgd.Fault
     what: str
-    training: Training
-    score: Callable[[Transcript, Training], FloatArray]
+    training: dp_sgd.Training
+    score: Callable[[dp_sgd.Transcript, dp_sgd.Training], FloatArray]
     size: float = 1.0
     tensors: tuple[float, float] = (1.0, 0.0)
     runs: int = 300
 
 
-def _sum(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript)
+def _sum(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
+    return dp_sgd.projection_scores(transcript)
 
 
-def _of_both_tensors(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript, (0.5**0.5, 0.5**0.5))
+def _of_both_tensors(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
+    return dp_sgd.projection_scores(transcript, (0.5**0.5, 0.5**0.5))
 
 
-def _between_tensors(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript, (1.0, -1.0))
+def _between_tensors(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
+    return dp_sgd.projection_scores(transcript, (1.0, -1.0))
 
 
-def _quiet_steps(transcript: Transcript, training: Training) -> FloatArray:
+def _quiet_steps(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
     epoch = max(1, round(1.0 / training.sampling_probability))
     is_quiet = np.arange(training.steps) % epoch != 0
     return np.asarray(np.abs(transcript.probes[:, is_quiet, 0]).sum(axis=1))
 
 
-def _first_step(transcript: Transcript, training: Training) -> FloatArray:
+def _first_step(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
     return np.asarray(transcript.probes[:, 0, 0])
 
 
-def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
+def _batch_sizes(transcript: dp_sgd.Transcript, training: dp_sgd.Training) -> FloatArray:
     """The log likelihood ratio of the batch sizes, each guessed from the noise of the other coordinates.
 
     The noise is divided by the size B that was drawn: its standard deviation over 63 coordinates tells B.
@@ -91,28 +79,28 @@ def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
     return np.asarray(ratio.sum(axis=1))[:, None]
 
 
-_USUAL = Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=1.0)
+_USUAL = dp_sgd.Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=1.0)
 
 TWINS: tuple[Twin, ...] = (
     Twin("no_clipping", "gradients are not clipped", _USUAL, _sum, size=10.0),
     Twin("clip_of_average", "the average is clipped, not each gradient", _USUAL, _sum, size=50.0),
     Twin(
         "clip_per_tensor", "each tensor is clipped to C, the noise is for C in all",
-        Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0), _of_both_tensors,
+        dp_sgd.Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0), _of_both_tensors,
         size=10.0, tensors=(0.5**0.5, 0.5**0.5), runs=600,
     ),
     Twin("noise_once_an_epoch", "noise is added to the first batch of an epoch alone", _USUAL, _quiet_steps),
     Twin(
         "noise_not_scaled", "the noise is not scaled by the clipping norm, which is 4",
-        Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=4.0), _sum,
+        dp_sgd.Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=4.0), _sum,
     ),
     Twin(
         "batch_size_released", "sums are divided by the batch size that was drawn, noise and all",
-        Training(steps=150, sampling_probability=0.8, noise_multiplier=60.0), _batch_sizes, size=1e-9, runs=60,
+        dp_sgd.Training(steps=150, sampling_probability=0.8, noise_multiplier=60.0), _batch_sizes, size=1e-9, runs=60,
     ),
     Twin(
         "shuffled_batches", "batches are shuffled, the accountant takes them for Poisson samples",
-        Training(steps=4, sampling_probability=0.25, noise_multiplier=0.25), likelihood_scores,
+        dp_sgd.Training(steps=4, sampling_probability=0.25, noise_multiplier=0.25), dp_sgd.likelihood_scores,
     ),
     Twin("same_noise_key", "all tensors get their noise from the same key", _USUAL, _between_tensors),
     Twin("first_iterate_released", "the first iterate is released as it is, without noise", _USUAL, _first_step),
@@ -120,20 +108,20 @@ TWINS: tuple[Twin, ...] = (
 
 
 def exposure(
-    training: Training,
+    training: dp_sgd.Training,
     runs: int,
     rng: np.random.Generator,
-    fault: Fault = "none",
+    fault: dp_sgd.Fault = "none",
     size: float = 1.0,
     tensors: tuple[float, float] = (1.0, 0.0),
-    score: Callable[[Transcript, Training], FloatArray] = likelihood_scores,
+    score: Callable[[dp_sgd.Transcript, dp_sgd.Training], FloatArray] = dp_sgd.likelihood_scores,
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of `runs` trainings with the canary, and of as many without it; all on the same few digits."""
-    features, classes = digits(EXAMPLES)
+    features, classes = dp_sgd.digits(EXAMPLES)
     sides = []
     for is_in in (True, False):
-        canaries = Canaries(np.full((runs, 1), is_in), size, tensors)
-        sides.append(score(train(features, classes, canaries, training, rng, fault), training)[:, 0])
+        canaries = dp_sgd.Canaries(np.full((runs, 1), is_in), size, tensors)
+        sides.append(score(dp_sgd.train(features, classes, canaries, training, rng, fault), training)[:, 0])
     return sides[0], sides[1]
 
 
@@ -142,9 +130,11 @@ def one_run(twin: Twin, canaries: int, rng: np.random.Generator) -> tuple[FloatA
 
     None where the twin's score is not of single canaries, so that one run has one score.
     """
-    features, classes = digits(EXAMPLES)
+    features, classes = dp_sgd.digits(EXAMPLES)
     is_in = rng.integers(0, 2, (1, canaries)) == 1
-    transcript = train(features, classes, Canaries(is_in, twin.size, twin.tensors), twin.training, rng, twin.fault)
+    transcript = dp_sgd.train(
+        features, classes, dp_sgd.Canaries(is_in, twin.size, twin.tensors), twin.training, rng, twin.fault
+    )
     scores = twin.score(transcript, twin.training)[0]
     if len(scores) == 1:
         return None

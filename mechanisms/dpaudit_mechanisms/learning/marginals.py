@@ -7,27 +7,22 @@ by 1: the l2 sensitivity of both together is sqrt(2), so noise of standard devia
 = sqrt(2) / sigma. Fitting and sampling are post-processing. The number of records drawn is fixed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import GaussianDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import Checked, FloatArray, IntArray, NDArray, Positive
+from dpaudit_mechanisms.protocol import GaussianDP, Pair, UtilityBound
 
-FloatArray = NDArray[np.float64]
 DRAWN = 400  # synthetic records
 FLOOR = 1e-3  # of a noisy count, so that every share is defined
 
 
 @dataclasses.dataclass(frozen=True)
-class ChainGenerator:
+class ChainGenerator(Checked):
     """Synthetic records of three binary attributes.
 
     Parameters
@@ -39,21 +34,13 @@ class ChainGenerator:
         "structural_zeros": cells that are empty in the data stay empty, without noise.
     """
 
-    mu: float
+    mu: Positive
     fault: Literal["none", "noise_for_one_marginal", "structural_zeros"] = "none"
-
-    def __post_init__(self) -> None:
-        if not self.mu > 0.0:
-            raise ValueError(f"mu must be positive, got {self.mu}.")
 
     @property
     def claim(self) -> GaussianDP:
         """Claim for adding or removing one record."""
         return GaussianDP(self.mu)
-
-    def with_budget(self, factor: float) -> ChainGenerator:
-        """The same generator with `factor` times mu."""
-        return dataclasses.replace(self, mu=self.mu * factor)
 
     def pairs(self) -> list[Pair]:
         """A thousand records in all cells, one of which is left out."""
@@ -71,17 +58,17 @@ class ChainGenerator:
         def shares(counts: NDArray[Any]) -> FloatArray:
             return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
-        def loss(data: NDArray[np.int64], outputs: NDArray[np.int64]) -> FloatArray:
+        def loss(data: IntArray, outputs: IntArray) -> FloatArray:
             true = shares(np.histogram2d(*data.T[:2], bins=(2, 2), range=((-0.5, 1.5),) * 2)[0].reshape(4))
             return np.asarray(np.abs(shares(np.asarray(outputs).sum(axis=3).reshape(-1, 4)) - true).sum(axis=1))
 
-        def limit(data: NDArray[np.int64]) -> float:
+        def limit(data: IntArray) -> float:
             noise = 8.0 * math.sqrt(2.0 / math.pi) * math.sqrt(2.0) / self.mu
             return math.sqrt(3.0 / DRAWN) + (noise + 8.0 * FLOOR) / len(data)
 
         return [UtilityBound("error of a marginal", loss, limit, largest_loss=2.0, source="above")]
 
-    def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sample(self, data: IntArray, size: int, rng: np.random.Generator) -> IntArray:
         """Counts of the synthetic records in the eight cells, for `size` releases; shape (size, 2, 2, 2).
 
         Parameters

@@ -6,21 +6,18 @@ by 1, so the counts' l1 sensitivity is 2 and the release keeps epsilon-DP (Paper
 post-processing of the noisy counts).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import PureDP
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import Count, FloatArray, IntArray
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
+from dpaudit_mechanisms.pure import Pure
 
 
 @dataclasses.dataclass(frozen=True)
-class NoisyVotes:
+class NoisyVotes(Pure):
     """The class with the largest noisy count.
 
     Parameters
@@ -33,18 +30,8 @@ class NoisyVotes:
         promised. "votes_of_each_model": each teacher's vote counts eight times, once for each of its models.
     """
 
-    epsilon: float
-    classes: int = 3
+    classes: Count = 3
     fault: Literal["none", "too_little_noise", "votes_of_each_model"] = "none"
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0.0:
-            raise ValueError(f"epsilon must be positive, got {self.epsilon}.")
-
-    @property
-    def claim(self) -> PureDP:
-        """Claim of one release."""
-        return PureDP(self.epsilon)
 
     def pairs(self) -> list[Pair]:
         """Elections of 40 teachers: a clear one, a close one with three candidates, and one vote moved."""
@@ -61,11 +48,11 @@ class NoisyVotes:
         two classes.
         """
 
-        def gaps(data: NDArray[np.int64]) -> NDArray[np.float64]:
+        def gaps(data: IntArray) -> FloatArray:
             counts = np.bincount(data, minlength=self.classes).astype(float)
             return counts.max() - counts
 
-        def limit(data: NDArray[np.int64]) -> float:
+        def limit(data: IntArray) -> float:
             g, b = gaps(data), 2.0 / self.epsilon
             return float((g * (1.0 + g / (2.0 * b)) * np.exp(-g / b) / 2.0).sum())
 
@@ -79,7 +66,7 @@ class NoisyVotes:
             )
         ]
 
-    def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, data: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Winners of `size` releases, shape (size,): the class as a float.
 
         Parameters
@@ -99,7 +86,7 @@ class NoisyVotes:
 
 def membership_scores(
     mechanism: NoisyVotes, releases: int, runs: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Scores of runs with the canary's vote for class 0, and of runs with its vote for class 1.
 
     A run releases the winner of `releases` tied elections, whose promise is `releases` times epsilon; the score is the

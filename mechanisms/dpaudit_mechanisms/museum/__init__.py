@@ -3,8 +3,6 @@
 They are kept simple: the fault, and no more of the library around it.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """Re-creation of a bug: one function that has both versions, and a decorator that says the rest of its exhibit."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -14,19 +14,17 @@ Two kinds, of which the larger counts:
   e >= 0 of a convex plus a concave function, found exactly. It is concave in m; the prices are improved by L-BFGS.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import heapq
 import itertools
 import math
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpaudit.errors import DpauditError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 from dpaudit_mechanisms.preprocessing.program import Program
 
@@ -93,7 +91,7 @@ class _Box:
     def bound(self) -> float:
         return max(self.own, self.parent)
 
-    def __lt__(self, other: _Box) -> bool:
+    def __lt__(self, other: Self) -> bool:
         return (self.bound, self.order) < (other.bound, other.order)
 
 
@@ -107,13 +105,11 @@ def _relaxed(problem: Problem, low: FloatArray, high: FloatArray) -> _Box:
     for k in range(count):
         a, b = low[k] / program.unit, high[k] / program.unit
         c = np.full(pairs, program.c[k])
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, scale)
-            if share is None:
-                program.at_most.add([*terms, (c, -positive)], -constant)
-            else:
-                program.at_most.add([*terms, (share[k], -a * positive), (c, -positive)], -constant - a * positive)
-                program.at_most.add([*terms, (share[k], -b * positive)], -constant)
+        if share is None:
+            program.bound_gaps(k, scale, ([(c, -positive)], 0.0))
+        else:
+            envelope = [(share[k], -a * positive), (c, -positive)], -a * positive
+            program.bound_gaps(k, scale, envelope, ([(share[k], -b * positive)], 0.0))
         program.at_most.add([(program.c[k : k + 1], -1.0)], -a)
         program.at_most.add([(program.c[k : k + 1], 1.0)], b)
     if share is not None:
@@ -140,7 +136,7 @@ def priced_bound(problem: Problem, point: Point) -> float:
     positive = problem.limits > 0.0
     used = (np.abs(differences[noisy]) / c[noisy, None]).sum(axis=0)
     ratio = np.divide(used, problem.limits, out=np.zeros_like(used), where=positive)
-    chosen: NDArray[np.int64] = np.argsort(-ratio)[:MAX_PRICED]
+    chosen: IntArray = np.argsort(-ratio)[:MAX_PRICED]
     chosen = chosen[ratio[chosen] >= TIGHT]
     for k in np.flatnonzero(~noisy):
         alone = np.divide(np.abs(asked[k]), problem.limits, out=np.zeros_like(used), where=positive)
@@ -176,7 +172,7 @@ class _Prices:
     weights: FloatArray  # (K,): a linear lower bound of the noise's cost in c; unused for "squared"
 
     @classmethod
-    def of(cls, problem: Problem, chosen: NDArray[np.int64], differences: FloatArray, c: FloatArray) -> _Prices:
+    def of(cls, problem: Problem, chosen: IntArray, differences: FloatArray, c: FloatArray) -> Self:
         first, second = problem.first[chosen], problem.second[chosen]
         signs = np.sign(differences)  # any signs are valid; these are right at the point
         directions = np.zeros((*signs.shape, problem.queries.shape[1]))
@@ -227,9 +223,7 @@ class _Prices:
 
 def _least_squared(n: float, p: float, size: float) -> float:
     """The e >= 0 that minimises n^2 e^2 + 3 ((p - size e)_+^2 / 2)^(1/3)."""
-    if p <= 0.0:
-        return 0.0
-    if size <= 0.0:
+    if p <= 0.0 or size <= 0.0:
         return 0.0
 
     def value(e: float) -> float:

@@ -4,19 +4,16 @@ minimise x' P x / 2 + q' x subject to A x = b for the first rows and A x <= b fo
 optional dependency (extra `preprocessing`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
-from dpaudit.errors import DpauditError, UsageError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit.errors import DpauditError
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, installed
 
 TOLERANCE = 1e-9  # of Clarabel: gap and residuals, on its own scaling of the program
 
@@ -77,10 +74,7 @@ def solve(quadratic: FloatArray, linear: FloatArray, equal: Rows, at_most: Rows)
     DpauditError
         If the solver ends without a solution.
     """
-    try:
-        import clarabel
-    except ImportError:
-        raise UsageError("clarabel must be installed. Use: pip install 'dpaudit[preprocessing]'") from None
+    clarabel = installed("clarabel", "preprocessing")
     (left, right), (below, limit) = equal.matrix(len(linear)), at_most.matrix(len(linear))
     cones = [clarabel.ZeroConeT(equal.count), clarabel.NonnegativeConeT(at_most.count)]
     settings = clarabel.DefaultSettings()

@@ -24,18 +24,15 @@ How far above the optimum it can be is proved by a lower bound: `dpaudit_mechani
 Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit_mechanisms.dx_laplace import DxLaplace
-from dpaudit_mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, whole_number
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 from dpaudit_mechanisms.optimal_scales import ScaleLoss, optimal_scales
 from dpaudit_mechanisms.preprocessing.bounds import lower_bound

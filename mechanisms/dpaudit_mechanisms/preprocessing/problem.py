@@ -3,25 +3,21 @@
 Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records; pairs are i < j of finite budget.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray, table, whole_number
+from dpaudit_mechanisms.protocol import UsageError, check_among, number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
-LOSSES = ("squared", "l1", "linf", "tail")
+LOSSES = get_args(Loss)
 MAX_QUERIES = 16  # for "linf": its expectation sums over all sets of queries
 NO_NOISE = 1e-300  # of the largest scale: below, 1 / c overflows, and the scale adds nothing to the expectation
 Point = tuple[FloatArray, FloatArray]  # what is answered, B (K, N), and the scales c (K,)
@@ -82,15 +78,14 @@ class Problem:
     records: int
     loss: Loss
     delta: float
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: IntArray
+    second: IntArray
     limits: FloatArray
     cuts: list[FloatArray] = dataclasses.field(default_factory=list, repr=False)
 
     @classmethod
-    def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Problem:
-        if loss not in LOSSES:
-            raise UsageError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}.")
+    def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Self:
+        check_among("loss", loss, LOSSES)
         rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None), finite=True)
         if loss == "linf" and len(rows) > MAX_QUERIES:
             raise UsageError(f"queries must be at most {MAX_QUERIES} for the loss 'linf', got {len(rows)}.")
@@ -117,7 +112,7 @@ class Problem:
         return largest if largest > 0.0 else 1.0
 
 
-def _components(problem: Problem, links: Any) -> NDArray[np.int64]:
+def _components(problem: Problem, links: Any) -> IntArray:
     """A label for each element: those that a chain of the linked pairs joins have the same."""
     count = problem.queries.shape[1]
     ones = np.ones(int(links.sum()))
@@ -175,5 +170,5 @@ def better(problem: Problem, old: Point, new: Point | None) -> Point:
     return min(candidates, key=lambda candidate: problem.value(*candidate))
 
 
-def _means(labels: NDArray[np.int64], row: FloatArray) -> FloatArray:
+def _means(labels: IntArray, row: FloatArray) -> FloatArray:
     return np.asarray((np.bincount(labels, row) / np.bincount(labels))[labels])

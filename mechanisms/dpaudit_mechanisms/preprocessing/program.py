@@ -3,15 +3,12 @@
 Lengths are in units of `Problem.unit`; the bias is (B - Q) n / unit, so that all variables are of one size.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, IntArray
 from dpaudit_mechanisms.preprocessing.conic import Rows, solve
 from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 
@@ -48,7 +45,7 @@ class Program:
                 for gradient in problem.cuts if problem.loss == "linf" else ():
                     self._cut(gradient)
 
-    def more(self, count: int, quadratic: float, linear: float) -> NDArray[np.int64]:
+    def more(self, count: int, quadratic: float, linear: float) -> IntArray:
         """New variables."""
         start = sum(map(len, self.linear))
         self.quadratic.append(np.full(count, quadratic))
@@ -64,6 +61,13 @@ class Program:
         flat = self.bias.ravel()
         self.at_most.add([(flat, 1.0), (size, -1.0)], 0.0)
         self.at_most.add([(flat, -1.0), (size, -1.0)], 0.0)
+
+    def bound_gaps(self, k: int, scale: FloatArray, *bounds: tuple[list[tuple[Any, ArrayLike]], ArrayLike]) -> None:
+        """|B[k, i] - B[k, j]| / (unit scale) + terms <= bound: for each pair, and all terms with their bounds."""
+        for sign in (1.0, -1.0):
+            gap, constant = self.gap_terms(k, sign, scale)
+            for terms, bound in bounds:
+                self.at_most.add([*gap, *terms], bound - constant)
 
     def gap_terms(self, k: int, sign: float, scale: FloatArray) -> tuple[list[tuple[Any, ArrayLike]], FloatArray]:
         """sign (B[k, i] - B[k, j]) / (unit scale) as terms in the bias, and the constant that moves to the right."""
@@ -112,10 +116,9 @@ def joint(problem: Problem, point: Point) -> tuple[Point, float]:
     program = Program(problem)
     for k in range(len(c)):
         closed = share[k] <= 1e-12 * problem.limits
-        for sign in (1.0, -1.0):
-            # |b| <= c share, divided by the share where there is one
-            terms, constant = program.gap_terms(k, sign, np.where(closed, 1.0, share[k]))
-            program.at_most.add([*terms, (np.full(len(closed), program.c[k]), -(~closed).astype(float))], -constant)
+        # |b| <= c share, divided by the share where there is one
+        terms = [(np.full(len(closed), program.c[k]), -(~closed).astype(float))]
+        program.bound_gaps(k, np.where(closed, 1.0, share[k]), (terms, 0.0))
     return program.solve()
 
 
@@ -128,9 +131,7 @@ def answers_alone(problem: Problem, point: Point) -> tuple[Point, float] | None:
     pairs = len(problem.limits)
     t = program.more(len(c) * pairs, 0.0, 0.0).reshape(len(c), pairs)
     for k in range(len(c)):
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, np.full(pairs, c[k] / program.unit))
-            program.at_most.add([*terms, (t[k], -1.0)], -constant)
+        program.bound_gaps(k, np.full(pairs, c[k] / program.unit), ([(t[k], -1.0)], 0.0))
     program.at_most.add([(row, 1.0) for row in t], problem.limits)
     return program.solve()
 
@@ -145,9 +146,7 @@ def one_scale(problem: Problem) -> tuple[Point, float]:
     positive = problem.limits > 0.0
     t = program.more(queries * pairs, 0.0, 0.0).reshape(queries, pairs)
     for k in range(queries):
-        for sign in (1.0, -1.0):
-            terms, constant = program.gap_terms(k, sign, np.where(positive, problem.limits, 1.0))
-            program.at_most.add([*terms, (t[k], -1.0)], -constant)
+        program.bound_gaps(k, np.where(positive, problem.limits, 1.0), ([(t[k], -1.0)], 0.0))
         if k:
             program.equal.add([(program.c[k : k + 1], 1.0), (program.c[:1], -1.0)], 0.0)
     program.at_most.add([*[(row, 1.0) for row in t], (np.full(pairs, program.c[0]), -positive.astype(float))], 0.0)

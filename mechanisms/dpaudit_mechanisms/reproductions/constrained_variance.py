@@ -5,8 +5,6 @@ The paper has n = 2 and 3 and simulations for larger n; here both sides are clos
 beside them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

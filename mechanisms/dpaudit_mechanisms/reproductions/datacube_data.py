@@ -4,8 +4,6 @@ Adult (UCI): eight attributes of 9, 16, 7, 15, 6, 5, 2 and 2 values, 23 bits in 
 16 binary measures of disability. No records come with this package.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 from pathlib import Path
@@ -13,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.domains import Domain
+from dpaudit_mechanisms.inputs import FloatArray, IntArray
 
 ADULT = Domain(
     (9, 16, 7, 15, 6, 5, 2, 2),

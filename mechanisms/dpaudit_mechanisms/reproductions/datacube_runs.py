@@ -6,8 +6,6 @@ mean absolute error per entry of a marginal over the marginal's mean count, aver
 of a marginal with n cells is records / n, so that it is the sum of all absolute errors over marginals x records.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -18,36 +16,24 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import GaussianDP, PureDP
-from dpaudit_mechanisms.datacubes import (
-    DatacubeRelease,
-    Domain,
-    FourierStrategy,
-    Strategy,
-    Workload,
-    all_and_half,
-    all_and_with_attribute,
-    all_marginals,
-    base_counts,
-    paper_mu,
-    workload_itself,
-)
+from dpaudit_mechanisms import datacubes
 from dpaudit_mechanisms.datacubes.clusters import clusters
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
 from dpaudit_mechanisms.inputs import FloatArray
 
-WORKLOADS: dict[str, Callable[[Domain], Workload]] = {
-    "Q1": lambda domain: all_marginals(domain, 1),
-    "Q1*": lambda domain: all_and_half(domain, 1),
-    "Q1a": lambda domain: all_and_with_attribute(domain, 1),
-    "Q2": lambda domain: all_marginals(domain, 2),
-    "Q2*": lambda domain: all_and_half(domain, 2),
-    "Q2a": lambda domain: all_and_with_attribute(domain, 2),
+WORKLOADS: dict[str, Callable[[datacubes.Domain], datacubes.Workload]] = {
+    "Q1": lambda domain: datacubes.all_marginals(domain, 1),
+    "Q1*": lambda domain: datacubes.all_and_half(domain, 1),
+    "Q1a": lambda domain: datacubes.all_and_with_attribute(domain, 1),
+    "Q2": lambda domain: datacubes.all_marginals(domain, 2),
+    "Q2*": lambda domain: datacubes.all_and_half(domain, 2),
+    "Q2a": lambda domain: datacubes.all_and_with_attribute(domain, 2),
 }
 # The clusters are those of equal budgets for C and C+ alike, so that budgets are all that differs between the two.
-FAMILIES: dict[str, Callable[[Workload], Strategy]] = {
-    "I": lambda workload: base_counts(workload.domain),
-    "Q": workload_itself,
-    "F": FourierStrategy,
+FAMILIES: dict[str, Callable[[datacubes.Workload], datacubes.Strategy]] = {
+    "I": lambda workload: datacubes.base_counts(workload.domain),
+    "Q": datacubes.workload_itself,
+    "F": datacubes.FourierStrategy,
     "C": lambda workload: clusters(workload, budgets="uniform"),
 }
 STRATEGIES = ("I", "Q", "Q+", "F", "F+", "C", "C+")
@@ -56,14 +42,18 @@ DELTA = 1e-6
 BATCH_CELLS = 1 << 21  # strategy rows of a batch of draws
 
 
-def release(workload: Workload, name: str, recovery: Any, strategy: Strategy | None = None) -> DatacubeRelease:
+def release(
+    workload: datacubes.Workload, name: str, recovery: Any, strategy: datacubes.Strategy | None = None
+) -> datacubes.DatacubeRelease:
     """The release of a strategy of the paper's figures at epsilon = 1, `+` being optimal budgets."""
     budgets = "optimal" if name.endswith("+") else "uniform"
-    return DatacubeRelease(workload, strategy or FAMILIES[name[0]](workload), PureDP(1.0), budgets, recovery=recovery)
+    return datacubes.DatacubeRelease(
+        workload, strategy or FAMILIES[name[0]](workload), PureDP(1.0), budgets, recovery=recovery
+    )
 
 
 def errors(
-    workload: Workload, name: str, data: FloatArray, truth: FloatArray, draws: int, rng: np.random.Generator,
+    workload: datacubes.Workload, name: str, data: FloatArray, truth: FloatArray, draws: int, rng: np.random.Generator,
     recoveries: tuple[str, ...] = RECOVERIES,
 ) -> dict[str, float]:  # fmt: skip
     """The relative error of one strategy at epsilon = 1, for each recovery, from the same noise; `truth` is Q x."""
@@ -81,7 +71,7 @@ def errors(
 
 
 def spread_of_improvement(
-    workload: Workload, family: str, data: FloatArray, truth: FloatArray, times: int, rng: np.random.Generator
+    workload: datacubes.Workload, family: str, data: FloatArray, truth: FloatArray, times: int, rng: np.random.Generator
 ) -> float:
     """Standard deviation of the improvement by optimal budgets that one release of either kind shows, as a share.
 
@@ -97,7 +87,7 @@ def spread_of_improvement(
     return float(np.std(found, ddof=1))
 
 
-def exact_improvement(workload: Workload, family: str, recovery: Any = "initial") -> float:
+def exact_improvement(workload: datacubes.Workload, family: str, recovery: Any = "initial") -> float:
     """By how much optimal budgets lower the root of the variance, as a share, summed over all entries. Exact."""
     strategy = FAMILIES[family](workload)
     roots = [float(np.sqrt(release(workload, family + plus, recovery, strategy).query_variances()).sum())
@@ -105,13 +95,13 @@ def exact_improvement(workload: Workload, family: str, recovery: Any = "initial"
     return 1.0 - roots[1] / roots[0]
 
 
-def exact_error(workload: Workload, name: str, total: int) -> float:
+def exact_error(workload: datacubes.Workload, name: str, total: int) -> float:
     """The relative error of `errors` before consistency, with roots of variances for mean absolute errors. Exact."""
     roots = np.sqrt(release(workload, name, "initial").query_variances())
     return float(roots.sum()) / (len(workload.sets) * total)
 
 
-def seconds(workload: Workload, name: str, data: FloatArray, rng: np.random.Generator) -> float:
+def seconds(workload: datacubes.Workload, name: str, data: FloatArray, rng: np.random.Generator) -> float:
     """Processor time of one release with consistent answers: strategy, budgets, noise and recovery."""
     start = time.process_time()
     release(workload, name, "consistent_2").sample(data, 1, rng)
@@ -134,7 +124,7 @@ def table_1(bits: int, ways: tuple[int, ...], draws: int, rng: np.random.Generat
     logarithm = math.log(2.0 / DELTA)
     found = []
     for k in ways:
-        workload = all_marginals(Domain.binary(bits), k)
+        workload = datacubes.all_marginals(datacubes.Domain.binary(bits), k)
         zero = np.zeros(workload.domain.cells)
         count, wide = math.comb(bits, k), math.comb(bits + k, k)
         bounds = {
@@ -148,10 +138,10 @@ def table_1(bits: int, ways: tuple[int, ...], draws: int, rng: np.random.Generat
             budgets = "optimal" if name.endswith("+") else "uniform"
             claims = (
                 ("epsilon", PureDP(1.0), pure),
-                ("(epsilon, delta)", GaussianDP(paper_mu(1.0, DELTA)), approximate * math.sqrt(logarithm)),
+                ("(epsilon, delta)", GaussianDP(datacubes.paper_mu(1.0, DELTA)), approximate * math.sqrt(logarithm)),
             )
             for privacy, claim, bound in claims:
-                mechanism = DatacubeRelease(workload, strategy, claim, budgets, recovery="initial")
+                mechanism = datacubes.DatacubeRelease(workload, strategy, claim, budgets, recovery="initial")
                 noise = np.abs(mechanism.sample(zero, draws, rng)).sum() / (draws * count)
                 found.append(BoundRow(name, privacy, k, float(noise), bound))
     return found
@@ -159,9 +149,9 @@ def table_1(bits: int, ways: tuple[int, ...], draws: int, rng: np.random.Generat
 
 def figure_1() -> list[tuple[str, float | None, float]]:
     """The worked example: what is released, the printed sum of variances at epsilon = 1, and ours. Exact."""
-    workload = Workload(Domain.binary(3), [(0,), (0, 1)])
-    itself = workload_itself(workload)
-    release_of = functools.partial(DatacubeRelease, workload, itself, PureDP(1.0))
+    workload = datacubes.Workload(datacubes.Domain.binary(3), [(0,), (0, 1)])
+    itself = datacubes.workload_itself(workload)
+    release_of = functools.partial(datacubes.DatacubeRelease, workload, itself, PureDP(1.0))
     printed = [4.0 / 9.0, 5.0 / 9.0]
     best = joint_budgets(itself, workload, 1).budgets
     halves = _halves(release_of(printed))
@@ -176,7 +166,7 @@ def figure_1() -> list[tuple[str, float | None, float]]:
     ]
 
 
-def _halves(mechanism: DatacubeRelease) -> float:
+def _halves(mechanism: datacubes.DatacubeRelease) -> float:
     """The printed recombination: half of an answer, and half of what the other marginal says of it."""
     half = np.array([
         [1, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 1],

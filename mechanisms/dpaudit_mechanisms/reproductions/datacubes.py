@@ -6,8 +6,6 @@ lexicographic order, and the first attribute (a random half beside). Adult is bi
 Neighbours differ by one record more. Figures are drawn after consistency in L2.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -15,8 +15,6 @@ places. The practical calibration runs; the printed one is beside it as a formul
 * Times of one query, with the statistics sorted once.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import time

@@ -6,8 +6,6 @@ box that is scaled so that its l1 diameter is 1. Strings are the names of the ci
 over the longest length.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

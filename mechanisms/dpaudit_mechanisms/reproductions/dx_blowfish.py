@@ -9,8 +9,6 @@ infinite): such a draw is drawn again, and counted. The Blowfish budgets as prin
 smallest repair, their shortest-path closure, is checked to need the same scales.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,7 @@ from dpaudit.privacy.metrics import BlowfishMetric, SmoothBlowfishMetric
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import single_scales
-from dpaudit_mechanisms.reproductions.dx_places import (
-    ELEMENTS,
-    distances,
-    histogram,
-    places,
-    smallest_distance,
-    summary,
-)
+from dpaudit_mechanisms.reproductions import dx_places
 
 DRAWS, QUERIES = 10, 1000
 ROUGHLY = 1.5  # our reading of "roughly the same": the ratio of the mean errors; at T = 2 it hangs on the draws
@@ -44,10 +35,10 @@ def run(options: Options) -> Outcome:
     scales = {name: np.zeros((len(THRESHOLDS), draws, count)) for name, _ in METRICS}  # c at epsilon = 1
     ordinary, redrawn, broken, changed = np.zeros((draws, count)), 0, np.zeros(len(THRESHOLDS)), 0.0
     for n in range(draws):
-        points = places(rng)
-        while smallest_distance(distances(points)) > THRESHOLDS[0]:
-            points, redrawn = places(rng), redrawn + 1
-        queries = rng.uniform(size=(count, ELEMENTS))
+        points = dx_places.places(rng)
+        while dx_places.smallest_distance(dx_places.distances(points)) > THRESHOLDS[0]:
+            points, redrawn = dx_places.places(rng), redrawn + 1
+        queries = rng.uniform(size=(count, dx_places.ELEMENTS))
         ordinary[n] = queries.max(axis=1) - queries.min(axis=1)
         for t, threshold in enumerate(THRESHOLDS):
             for name, kind in METRICS:
@@ -62,14 +53,14 @@ def run(options: Options) -> Outcome:
     errors = {name: np.sqrt(2.0) * values.mean(axis=(1, 2)) for name, values in scales.items()}
     rows: list[list[Any]] = [
         [threshold, name, *(float(errors[name][t] / epsilon) for epsilon in PRINTED),
-         *(summary(factors[name][t].ravel())[key] for key in ("mean", "median", "95%"))]
+         *(dx_places.summary(factors[name][t].ravel())[key] for key in ("mean", "median", "95%"))]
         for t, threshold in enumerate(THRESHOLDS) for name, _ in METRICS
     ]  # fmt: skip
     base = float(np.sqrt(2.0) * ordinary.mean())
     rows.append([None, "ordinary", *(base / epsilon for epsilon in PRINTED), 1.0, 1.0, 1.0])
     return Outcome(
         tables=[Table(
-            f"{count} queries on each of {draws} draws of {ELEMENTS} places",
+            f"{count} queries on each of {draws} draws of {dx_places.ELEMENTS} places",
             ["T", "budgets", *(f"RMSE eps={epsilon:g}" for epsilon in PRINTED), "mean IF", "median IF", "95% IF"],
             rows,
             "RMSE in units of the query, mean over the queries; IF at epsilon = 1 (its mean under Blowfish at T = 2 is "
@@ -77,9 +68,10 @@ def run(options: Options) -> Outcome:
             f"{THRESHOLDS[0]:g}: {redrawn} draws.",
         )],
         statements=_statements(scales, factors, errors, broken / draws, changed),
-        numbers={"elements": ELEMENTS, "queries": count, "draws": draws, "redrawn": redrawn, "thresholds": THRESHOLDS,
-                 "epsilons": EPSILONS, "mean_rmse_at_epsilon_1": errors, "ordinary_rmse_at_epsilon_1": base,
-                 "improvement": {name: [summary(values[t].ravel()) for t in range(len(THRESHOLDS))]
+        numbers={"elements": dx_places.ELEMENTS, "queries": count, "draws": draws, "redrawn": redrawn,
+                 "thresholds": THRESHOLDS, "epsilons": EPSILONS, "mean_rmse_at_epsilon_1": errors,
+                 "ordinary_rmse_at_epsilon_1": base,
+                 "improvement": {name: [dx_places.summary(values[t].ravel()) for t in range(len(THRESHOLDS))]
                                  for name, values in factors.items()},
                  "share_of_draws_that_break_the_triangle_inequality": broken / draws,
                  "largest_relative_change_by_the_closure": changed},
@@ -137,7 +129,7 @@ def _draw(figure: Any, factors: dict[str, FloatArray], errors: dict[str, FloatAr
     for t, (axes, threshold) in enumerate(zip(distributions, THRESHOLDS, strict=True)):
         groups = [(name, factors[name][t].ravel()) for name, _ in METRICS]
         top = float(np.quantile(np.concatenate([group for _, group in groups]), 0.98))
-        histogram(axes, groups, "improvement factor IF at epsilon = 1 (ratio)", top)
+        dx_places.histogram(axes, groups, "improvement factor IF at epsilon = 1 (ratio)", top)
         axes.set_title(f"T = {threshold:g}", loc="left", fontsize=10)
 
 

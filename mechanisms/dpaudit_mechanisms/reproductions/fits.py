@@ -1,15 +1,8 @@
 """Fits and comparisons of measured tables, by statsmodels (the extra `fits`)."""
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, installed
 
 
 def exponent(logs: FloatArray, errors: FloatArray) -> list[float]:
@@ -22,7 +15,7 @@ def exponent(logs: FloatArray, errors: FloatArray) -> list[float]:
     errors : array of float, shape (sizes, repetitions)
         Positive. The errors of the interval are robust (HC3): they need not scatter alike at all sizes.
     """
-    models = _part("api")
+    models = installed("statsmodels.api", "fits")
     sizes = models.add_constant(np.repeat(logs, errors.shape[1]))
     fit = models.OLS(np.log10(errors).ravel(), sizes).fit(cov_type="HC3", use_t=True)
     low, high = fit.conf_int()[1]
@@ -31,11 +24,6 @@ def exponent(logs: FloatArray, errors: FloatArray) -> list[float]:
 
 def significant(p_values: ArrayLike, level: float = 0.05) -> int:
     """Number of comparisons that are significant by Holm's method: no false one with probability 1 - level."""
-    return int(_part("stats.multitest").multipletests(p_values, alpha=level, method="holm")[0].sum())
-
-
-def _part(name: str) -> Any:
-    try:
-        return importlib.import_module(f"statsmodels.{name}")
-    except ImportError as error:
-        raise UsageError("statsmodels must be installed for fits. Use: pip install 'dpaudit[fits]'") from error
+    return int(
+        installed("statsmodels.stats.multitest", "fits").multipletests(p_values, alpha=level, method="holm")[0].sum()
+    )

@@ -8,8 +8,6 @@ methods run on the counts. The chains sample at that scale, as the paper does: t
 counts (CD-S7) is not paid for in this comparison.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -73,7 +71,7 @@ def run(options: Options) -> Outcome:
     return Outcome(
         [*_comparison(hierarchy, plain, non_negative, source), _convergence(convergence, chains, sweeps)],
         _statements(hierarchy, plain, non_negative, max(row["r_hat"] for row in convergence)),
-        _plain(numbers),
+        numbers,
         lambda figure: _draw(figure, hierarchy, plain, non_negative),
         (11.0, 4.2),
     )
@@ -189,14 +187,6 @@ def _statements(hierarchy: Hierarchy, plain: Any, non_negative: Any, r_hat: floa
                   + (f", above {CONVERGED}: the chains are short" if r_hat > CONVERGED else ""),
                   "no" if off >= 0.1 else "yes" if r_hat <= CONVERGED else "yes, of short chains"),
     ]  # fmt: skip
-
-
-def _plain(numbers: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: {k: (v.tolist() if isinstance(v, np.ndarray) else {a: b.tolist() for a, b in v.items()})
-              for k, v in value.items()} if isinstance(value, dict) else value
-        for key, value in numbers.items()
-    }  # fmt: skip
 
 
 def _draw(figure: Any, hierarchy: Hierarchy, plain: Any, non_negative: Any) -> None:

@@ -4,8 +4,6 @@ The Taxi and Limousine Commission numbers its zones from 1 to 263; its published
 264 and 265 stand for "unknown", and are left out. No trips come with this package.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 from pathlib import Path

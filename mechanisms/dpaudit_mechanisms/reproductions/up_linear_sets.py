@@ -7,8 +7,6 @@ arithmetic. Beside them the staircase with its best offset and Laplace noise of 
 -V_f belongs to each set: a dataset's metric is symmetric, and without it the mechanism is not private.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ all, and with the counts that occur as its range. Everything is exact: nothing i
 of networkx's atlas, by number of edges; the paper states no order.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -12,31 +12,25 @@
 The widened ones are in `widened`. `Ladder` places f(x) itself on level 0, which the printed sets leave out (UP-X10).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.finite_choice import FiniteChoice, loss_of
-from dpaudit_mechanisms.inputs import FloatArray, output_positions, position
+from dpaudit_mechanisms.inputs import Checked, FloatArray, fixed, output_positions, position, within
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities
-from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps
 
 MAX_PAIRS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LevelMechanism(PartitionAndWeight, FiniteChoice):
+class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
     """Base of the mechanisms between finite spaces; a subclass states `costs` and `covers`.
 
     Parameters
@@ -48,12 +42,12 @@ class LevelMechanism(PartitionAndWeight, FiniteChoice):
     """
 
     spaces: FiniteSpaces
-    epsilon: float
+    epsilon: Annotated[float, within("in [0, inf]", lambda v: v >= 0.0)]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.spaces, FiniteSpaces):
             raise UsageError(f"spaces must be FiniteSpaces, got {self.spaces!r}.")
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", lambda v: v >= 0.0))
 
     # ---- what a member of the family states ----
 
@@ -82,7 +76,7 @@ class LevelMechanism(PartitionAndWeight, FiniteChoice):
         return log_probabilities(self.levels, self.spaces.measure, self.epsilon)
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> IntArray:
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.spaces.outcomes)
 
@@ -215,7 +209,7 @@ class Staircase(GlobalSensitivity):
         super().__post_init__()
         top = self.spaces.sensitivity
         offset = number("offset", self.offset, f"in [0, {top:g})", lambda v: 0.0 <= v < top or v == top == 0.0)
-        object.__setattr__(self, "offset", offset)
+        fixed(self, offset=offset)
 
     def costs(self) -> FloatArray:
         unit = self.sensitivity_used()

@@ -7,24 +7,28 @@ values and exp(-epsilon level) on it. E is fixed, so its share of the density mo
 2 epsilon where no level changes by more than 1, as in the finite family.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table, whole_number
-from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union
+from dpaudit_mechanisms.inputs import (
+    ArrayLike,
+    Checked,
+    FloatArray,
+    NonNegative,
+    Positive,
+    answer,
+    output_batch,
+    positive,
+    whole_number,
+)
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
+from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union, unions
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.line import OnTheLine
-from dpaudit_mechanisms.two_metrics.profiles import Profile, query_shells
+from dpaudit_mechanisms.two_metrics.profiles import Profile, profile_of, query_shells
 
 
 def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profile:
@@ -46,7 +50,7 @@ def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profil
     >>> widened_staircase_profile([[0.0, 1.0], [2.0, 3.0]], 1).level([0.5, 1.5, 2.5, 5.9, 6.1]).tolist()
     [0.0, 1.0, 0.0, 1.0, 2.0]
     """
-    given = union(table("neighbouring_set", neighbouring_set, (None, 2)))
+    given = unions("neighbouring_set", neighbouring_set)
     top = positive("neighbouring_set", float(np.abs(given).max()))
     count = whole_number("steps", steps, 0)
     shells = query_shells(given)
@@ -57,15 +61,12 @@ def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profil
     inside = np.clip(reached, 0.0, None)
     inside = inside[inside[:, 1] - inside[:, 0] > 1e-9 * top]
     between = difference(union([[0.0, end + top]]), reached)
-    ends = np.concatenate([inside, between])
     levels = np.concatenate([np.zeros(len(inside)), np.ones(len(between))])
-    order = np.argsort(ends[:, 0])
-    edges = np.concatenate([[0.0], ends[order, 1]])
-    return Profile(edges, levels[order], top, 2.0, np.concatenate([given, -given[:, ::-1]]))
+    return profile_of(np.concatenate([inside, between]), levels, 2.0, top, given)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ImportantOnTheLine(PartitionAndWeight):
+class ImportantOnTheLine(Checked, PartitionAndWeight):
     """Theorems 5 and 6 of Wu, Xia and He (2017), arXiv:1702.02721.
 
     p(r) = exp(-epsilon (level(r - f(x)) + t [r not in E])) / alpha(x).
@@ -92,16 +93,9 @@ class ImportantOnTheLine(PartitionAndWeight):
     """
 
     profile: Profile
-    epsilon: float
-    important: FloatArray
-    penalty: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "important", union(table("important", self.important, (None, 2))))
-        object.__setattr__(
-            self, "penalty", number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
-        )
+    epsilon: Positive
+    important: Annotated[FloatArray, unions]
+    penalty: NonNegative
 
     def important_values(self, data: Any) -> FloatArray:
         """E on one input: the same for all."""

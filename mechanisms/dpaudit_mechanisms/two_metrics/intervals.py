@@ -3,13 +3,10 @@
 They carry densities: sets are equal here where they differ by finitely many points.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, table
 
 NOTHING: FloatArray = np.zeros((0, 2))
 
@@ -34,6 +31,11 @@ def union(intervals: ArrayLike) -> FloatArray:
     if not (np.isfinite(ends).all() and (ends[:, 0] <= ends[:, 1]).all()):
         raise UsageError(f"intervals must be finite with low <= high, got {ends.tolist()}.")
     return _merged(ends)
+
+
+def unions(name: str, intervals: ArrayLike) -> FloatArray:
+    """`union` of an argument of this name."""
+    return union(table(name, intervals, (None, 2)))
 
 
 def _merged(ends: FloatArray) -> FloatArray:

@@ -11,22 +11,17 @@ Degenerate: the outputs live in the column space of F, where densities are taken
 F = 0 is refused. An integer gauge b has level b.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 from scipy.spatial import ConvexHull, Delaunay
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, Positive, answer, fixed, output_batch, table
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.spaces import whole_steps
 
@@ -87,7 +82,7 @@ class Body:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class KNorm(PartitionAndWeight):
+class KNorm(Checked, PartitionAndWeight):
     """Example 11 of Wu, Xia and He (2017), arXiv:1702.02721.
 
     p(r) = exp(-epsilon |F x - r|_K) / beta, or with the gauge |.|_K rounded up, K = F B the image of the l1 ball.
@@ -113,17 +108,16 @@ class KNorm(PartitionAndWeight):
     """
 
     queries: FloatArray = dataclasses.field(repr=False)
-    epsilon: float
+    epsilon: Positive
     discrete: bool = False
     has_one_total: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        queries = table("queries", self.queries, (None, None))
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        if not np.isfinite(queries).all() or not queries.any():
-            raise UsageError("queries must be finite and not 0.")
-        queries.setflags(write=False)
-        object.__setattr__(self, "queries", queries)
+        super().__post_init__()
+        queries = table("queries", self.queries, (None, None), finite=True)
+        if not queries.any():
+            raise UsageError("queries must have an entry other than 0, got only zeros.")
+        fixed(self, queries=queries)
         if self.basis.shape[1] > 8:
             raise UsageError(f"queries must have rank at most 8, got {self.basis.shape[1]}.")
 

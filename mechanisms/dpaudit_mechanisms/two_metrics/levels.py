@@ -16,20 +16,16 @@ Between finite spaces the anchors are listed, and `covered_levels` finds the lev
 are chains of neighbours (or the true value), and the level is a function of r - f(x).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray
+from dpaudit_mechanisms.protocol import Claim, PureDP, UsageError
 
 
 class PartitionAndWeight(ABC):
@@ -79,7 +75,7 @@ def log_weights(above: FloatArray, epsilon: float) -> FloatArray:
         return np.where(above == 0.0, 0.0, np.where(np.isinf(above), -np.inf, -epsilon * above))
 
 
-def covered_levels(costs: FloatArray, covers: NDArray[np.bool_]) -> FloatArray:
+def covered_levels(costs: FloatArray, covers: BoolArray) -> FloatArray:
     """The least cost of an anchor that covers each value, shape (inputs, outcomes); infinity where none does.
 
     Parameters

@@ -6,26 +6,22 @@ weights exp(-epsilon b) without rounding (Laplace noise) see `k_norm` in one dim
 The normaliser is the same for every answer, so a change of one level costs epsilon, not 2 epsilon.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import sum_of_errors
-from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, Positive, answer, output_batch
+from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.profiles import SPARE, Profile, query_profile
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OnTheLine(PartitionAndWeight):
+class OnTheLine(Checked, PartitionAndWeight):
     """Corollary 1 of Wu, Xia and He (2017), arXiv:1702.02721.
 
     Answers one real-valued query with density exp(-epsilon level(r - f(x))) / alpha.
@@ -49,11 +45,8 @@ class OnTheLine(PartitionAndWeight):
     """
 
     profile: Profile
-    epsilon: float
+    epsilon: Positive
     has_one_total: ClassVar[bool] = True  # UP-S7, UP-C1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
 
     @property
     def drawn(self) -> Profile:

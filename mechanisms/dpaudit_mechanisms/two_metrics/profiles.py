@@ -6,19 +6,15 @@ privacy-first mechanism for a linear query (UP-T2, UP-T3, UP-C1), from the chang
 make.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit_mechanisms.inputs import FloatArray, positive, table
-from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, NonNegative, Positive, fixed, positive, table
+from dpaudit_mechanisms.protocol import UsageError, number
+from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union, unions
 
 MAX_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
 MAX_INTERVALS = 5_000_000  # of all shells together, before that too: some seconds
@@ -26,7 +22,7 @@ SPARE = 1e-9  # relative to the sensitivity: gaps below it are rounding of sums 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Profile:
+class Profile(Checked):
     """The level of each deviation |r - f(x)|; levels of f(x) itself and of ends of cells have measure 0.
 
     Parameters
@@ -51,22 +47,18 @@ class Profile:
 
     edges: FloatArray = dataclasses.field(repr=False)
     levels: FloatArray = dataclasses.field(repr=False)
-    width: float
-    first: float
-    steps: FloatArray = dataclasses.field(repr=False)
+    width: Positive
+    first: NonNegative
+    steps: Annotated[FloatArray, unions] = dataclasses.field(repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         edges = table("edges", self.edges, (None,))
-        levels = table("levels", self.levels, (len(edges) - 1,)) if len(edges) > 1 else np.zeros(0)
+        count = len(edges) - 1
+        levels = table("levels", self.levels, (count,), within="in [0, inf)") if count else np.zeros(0)
         if edges[0] != 0.0 or not np.isfinite(edges).all() or (np.diff(edges) <= 0.0).any():
             raise UsageError(f"edges must be finite and increase from 0, got {edges.tolist()}.")
-        if (levels < 0.0).any() or not np.isfinite(levels).all():
-            raise UsageError(f"levels must be in [0, inf), got {levels.tolist()}.")
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "width", positive("width", self.width))
-        object.__setattr__(self, "first", number("first", self.first, "in [0, inf)", lambda v: 0.0 <= v < math.inf))
-        object.__setattr__(self, "steps", union(self.steps))
+        fixed(self, edges=edges, levels=levels)
 
     def level(self, deviations: ArrayLike) -> FloatArray:
         """The level of deviations r - f(x) of either sign, of their shape; infinity for those that are not finite."""
@@ -164,7 +156,7 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
     [1.0, 2.0, 1.0, 2.0]
     """
     delta = number("width", width, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
-    given = union(table("neighbouring_set", neighbouring_set, (None, 2)))
+    given = unions("neighbouring_set", neighbouring_set)
     top = float(np.abs(given).max())
     positive("neighbouring_set", top)
     around = np.array([[-delta, delta]])
@@ -181,7 +173,7 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
         levels.append(np.full(len(half), float(i)))
         is_filled = length(covered) >= 2.0 * (i * top + delta) * (1.0 - SPARE)
         if is_filled and i > 0:  # then so is the next one, which has this one moved by Delta f either way
-            return _profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
+            return profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
         is_endless = i == MAX_SHELLS or intervals > MAX_INTERVALS
         if is_endless or (i == 64 and delta == 0.0 and length(reached) == 0.0):
             raise UsageError(f"neighbouring_set must make levels that fill the line, got {given.tolist()}.")
@@ -189,12 +181,11 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
     raise AssertionError("shells never end")
 
 
-def _profile_of(cells: FloatArray, levels: FloatArray, first: float, top: float, given: FloatArray) -> Profile:
+def profile_of(cells: FloatArray, levels: FloatArray, first: float, top: float, given: FloatArray) -> Profile:
+    """The profile of disjoint cells that fill an interval from 0 on, for the changes `given` and their negatives."""
     order = np.argsort(cells[:, 0])
-    ends, found = cells[order], levels[order]
-    edges = np.concatenate([[0.0], ends[:, 1]])
-    steps = np.concatenate([given, -given[:, ::-1]])
-    return Profile(edges, found, top, first, steps)
+    edges = np.concatenate([[0.0], cells[order, 1]])
+    return Profile(edges, levels[order], top, first, np.concatenate([given, -given[:, ::-1]]))
 
 
 def is_convergent(shell: FloatArray, next_shell: FloatArray, top: float) -> bool:

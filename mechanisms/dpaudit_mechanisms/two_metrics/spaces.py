@@ -9,22 +9,18 @@ gets level infinity, that is probability 0. Two datasets at distance 0 are neigh
 other's value on level 0.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray, IntArray, fixed, table
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+BoolArray = BoolArray
 # Relative slack of "at most k units": a distance that was computed in double precision counts as k where it is k. The
 # privacy of an instance does not rest on it: `privacy_loss` is computed from the levels that came out.
 ROUNDING = 1e-12
@@ -87,15 +83,9 @@ class FiniteSpaces:
         given = table("values", self.values, (len(hidden),))
         if not np.array_equal(np.unique(given), np.arange(len(kept))):
             raise UsageError(f"values must be the positions 0 to {len(kept) - 1}, each of a dataset, got {given}.")
-        measure = table("measure", np.ones(len(kept)) if self.measure is None else self.measure, (len(kept),))
-        if not (np.isfinite(measure).all() and (measure > 0.0).all()):
-            raise UsageError(f"measure must be in (0, inf), got {measure.tolist()}.")
-        positions = given.astype(np.int64)
-        for array in (positions, measure):
-            array.setflags(write=False)
-        for name, array in (("privacy_metric", hidden), ("utility_metric", kept), ("values", positions),
-                            ("measure", measure)):  # fmt: skip
-            object.__setattr__(self, name, array)
+        measure = np.ones(len(kept)) if self.measure is None else self.measure
+        measure = table("measure", measure, (len(kept),), within="in (0, inf)")
+        fixed(self, privacy_metric=hidden, utility_metric=kept, values=given.astype(np.int64), measure=measure)
 
     @property
     def datasets(self) -> int:

@@ -8,20 +8,17 @@ least size of E(g) xor E(h) over all relabellings h of the second, as a toggle c
 class, and this is checked. n is at most 7 (2^21 graphs, 1,044 classes).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
-from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, IntArray, NDArray, fixed, installed, table, whole_number
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces
 
 MAX_NODES = 7  # networkx's atlas, and the table of all graphs, end here
 
@@ -42,14 +39,10 @@ def atlas(nodes: int) -> IntArray:
     count = whole_number("nodes", nodes, 1)
     if count > MAX_NODES:
         raise UsageError(f"nodes must be at most {MAX_NODES}, got {count}.")
-    try:
-        import networkx
-    except ImportError as error:
-        raise UsageError("networkx must be installed for its atlas. Use: pip install 'dpaudit[graphs]'") from error
     place = {pair: e for e, pair in enumerate(edges(count))}
     codes = [
         sum(1 << place[min(i, j), max(i, j)] for i, j in graph.edges())
-        for graph in networkx.graph_atlas_g()
+        for graph in installed("networkx", "graphs").graph_atlas_g()
         if graph.number_of_nodes() == count
     ]
     return np.array(codes, dtype=np.int64)
@@ -89,12 +82,12 @@ class GraphClasses:
         top = 2 ** len(edges(nodes))
         if not ((given >= 0.0) & (given < top) & (given % 1.0 == 0.0)).all():
             raise UsageError(f"codes must be integers from 0 to {top - 1}, got {given.tolist()}.")
-        object.__setattr__(self, "codes", given.astype(np.int64))
+        fixed(self, codes=given.astype(np.int64))
         if self.class_of.min() < 0:
             raise UsageError(f"codes must have a graph of every class, got none like {int(np.argmin(self.class_of))}.")
 
     @functools.cached_property
-    def bits(self) -> NDArray[np.bool_]:
+    def bits(self) -> BoolArray:
         """Tell whether each graph has each edge, shape (classes, edges)."""
         return (np.asarray(self.codes)[:, None] >> np.arange(len(edges(self.nodes))) & 1).astype(bool)
 
@@ -135,7 +128,7 @@ class GraphClasses:
         return np.asarray(csgraph.shortest_path(graph, unweighted=True, directed=False))
 
     @functools.cached_property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> IntArray:
         """Adjacency matrices, shape (classes, nodes, nodes)."""
         matrices = np.zeros((len(self.bits), self.nodes, self.nodes), dtype=np.int64)
         for e, (i, j) in enumerate(edges(self.nodes)):
@@ -177,7 +170,7 @@ class GraphClasses:
         return np.unique(self.triangles)
 
 
-def algorithm_1(classes: GraphClasses) -> NDArray[np.bool_]:
+def algorithm_1(classes: GraphClasses) -> BoolArray:
     """Algorithm 1 of Wu, Xia and He (2017), arXiv:1702.02721: the sets I[k, i], all at once.
 
     Shape (edges + 1, classes, counts).

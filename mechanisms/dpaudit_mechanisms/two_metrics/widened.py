@@ -4,19 +4,15 @@ With `important` values and a `penalty` for all others they are its third catego
 nearer datasets' sets, not the last shell's alone as printed (UP-D-R: those are no partition).
 """
 
-from __future__ import annotations
-
 import dataclasses
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import number
-from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray, NonNegative, fixed, table
 from dpaudit_mechanisms.two_metrics.finite import LevelMechanism, Staircase
-from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, widths_of
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, widths_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,19 +21,17 @@ class _Penalised(LevelMechanism):
 
     widths: float | Sequence[float] | FloatArray = dataclasses.field(default=0.0, repr=False)
     important: Sequence[bool] | BoolArray | None = dataclasses.field(default=None, repr=False)
-    penalty: float = 0.0
+    penalty: NonNegative = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked = number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
-        object.__setattr__(self, "penalty", checked)
         if self.important is not None:
             marks = table("important", self.important, (self.spaces.outcomes,))
             if not np.isin(marks, (0.0, 1.0)).all():
                 raise UsageError(f"important must be True or False for each value, got {marks.tolist()}.")
-            object.__setattr__(self, "important", marks.astype(bool))
-        elif checked:
-            raise UsageError(f"penalty must be 0 without important values, got {checked}.")
+            fixed(self, important=marks.astype(bool))
+        elif self.penalty:
+            raise UsageError(f"penalty must be 0 without important values, got {self.penalty}.")
 
     def penalties(self) -> FloatArray:
         if self.important is None:
@@ -76,13 +70,13 @@ class WidenedPrivacyFirst(_Penalised):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.datasets))
+        fixed(self, widths=widths_of("widths", self.widths, self.spaces.datasets))
         if self.distortion is not None:
             found = table("distortion", self.distortion, (self.spaces.datasets, self.spaces.outcomes))
             own = found[np.arange(self.spaces.datasets), self.spaces.values]
             if (found < 0.0).any() or own.any():
                 raise UsageError("distortion must be at least 0, and 0 at the value of each dataset.")
-            object.__setattr__(self, "distortion", found)
+            fixed(self, distortion=found)
 
     def costs(self) -> FloatArray:
         return self.spaces.shells
@@ -117,7 +111,7 @@ class WidenedStaircase(_Penalised):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.outcomes))
+        fixed(self, widths=widths_of("widths", self.widths, self.spaces.outcomes))
 
     def costs(self) -> FloatArray:
         return Staircase(self.spaces, self.epsilon).costs()
