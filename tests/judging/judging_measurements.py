@@ -229,22 +229,21 @@ def _page(bank, exhibits, again, own):
     for track in TRACKS:
         for is_public in (True, False):
             of_half = [r for r in bank if r["key"][:2] == ["search", track] and public[r["key"][2]] == is_public]
-            text += _search_row(track, is_public, of_half) if of_half else ""
+            text += _search_row(track, is_public, of_half)
     text += BANK
     for track, n, (share, name) in itertools.product(TRACKS, SIZES, ((0.5, "half"), (1.0, "right"))):
         records = [r for r in bank if [*r["key"][:2], *r["key"][3:]] == ["judge", track, n, share]]
-        text += _verdict_row(f"{track}, {name}, {n}", records) if records else ""
+        text += _verdict_row(f"{track}, {name}, {n}", records)
     for track in DECIDED:
         records = [r for r in again if r["key"][:2] == ["right", track]]
-        text += _verdict_row(f"{track}, right, {JUDGED}, {DEFAULT:.0f} s", records) if records else ""
+        text += _verdict_row(f"{track}, right, {JUDGED}, {DEFAULT:.0f} s", records)
     again = [r for r in again if r["key"][0] == "again"]
     text += MUSEUM
     for version in ("faulty", "mended"):
         for low_bits, name in ((False, version), (True, f"{version}, low bits")):
             records = [r for r in exhibits if r["key"][0] == version and r["low_bits"] == low_bits]
-            text += _verdict_row(name, records) if records else ""
-    if again:
-        text += _verdict_row(f"faulty, the rest of the first row in {DEFAULT:.0f} s", again)
+            text += _verdict_row(name, records)
+    text += _verdict_row(f"faulty, the rest of the first row in {DEFAULT:.0f} s", again)
     found = {r["key"][1] for r in again if r["verdict"] == "refuted"}
     shown = [r for r in exhibits if not r["low_bits"] and (r["key"][0] == "mended" or r["key"][1] not in found)]
     text += f"\n{textwrap.fill(_exceptions(shown, 'mended'), 120)}\n"
@@ -265,6 +264,8 @@ def _exceptions(records, right):
 
 
 def _search_row(track, is_public, records):
+    if not records:
+        return ""
     adds = track in ADDED
     reached = [r["share"] >= REACHED or (not adds and r["loss"] > LOSS_AT_0) for r in records]
     seconds = [r["processor"] for r in records]
@@ -281,6 +282,8 @@ def _search_row(track, is_public, records):
 
 
 def _verdict_row(name, records):
+    if not records:
+        return ""
     verdicts = collections.Counter(r["verdict"] for r in records)
     proved = sum(r["verdict"] == "refuted" and r["by"] != "statistics" for r in records)
     counts = verdicts["refuted"], verdicts["proved"], verdicts["not_refuted"]
