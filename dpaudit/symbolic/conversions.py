@@ -31,7 +31,7 @@ def keeping_symbols(name: str) -> Callable[..., Any]:
         typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
         if typed and any(map(_has_symbols, arguments)):
             rest = {key: value for key, value in options.items() if key != "dtype"}
-            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0], copy=False)
         found = function(*arguments, **options)
         return guarded(found) if type(found) is np.ndarray and found.dtype == object and not typed else found
 
