@@ -10,6 +10,8 @@ from __future__ import annotations
 import abc
 import copy
 import dataclasses
+import functools
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 # Streams below generators, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
 BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
 REFERENCE = np.random.Generator(np.random.PCG64(0))  # by which arguments are checked: nobody reads its numbers
+_REAL = {"Generator": REFERENCE, "RandomState": np.random.RandomState(0), "Random": random.Random(0)}
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
@@ -148,6 +151,10 @@ class Source(abc.ABC):
         """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
         return int(self.draw("random", "integers", {"low": 0, "high": count}))
 
+    def check(self, real: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Raise what a real generator, whose numbers nobody reads, raises for a call."""
+        return
+
     @abc.abstractmethod
     def bits(self) -> np.random.BitGenerator:
         """The stream itself, from which its owner may take anything."""
@@ -260,9 +267,6 @@ class PythonRng(TracedRng, random.Random):
     def random(self) -> Any:
         return self._dpaudit_source.draw("random", "random", {})
 
-    def uniform(self, a: float, b: float) -> Any:
-        return self._dpaudit_source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
-
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
         return self._dpaudit_source.draw("random", "normal", {"loc": mu, "scale": abs(sigma)})  # as Python has it, too
 
@@ -271,11 +275,9 @@ class PythonRng(TracedRng, random.Random):
     def expovariate(self, lambd: float = 1.0) -> Any:
         rate = 1.0 / lambd
         drawn = self._dpaudit_source.draw("random", "exponential", {"scale": abs(rate)})
-        return drawn if rate > 0.0 else -drawn
+        return drawn if math.copysign(1.0, rate) > 0.0 else -drawn
 
     def getrandbits(self, k: int) -> int:
-        if k < 0:
-            raise ValueError("number of bits must be non-negative")
         return self._dpaudit_source.below(1 << k)
 
     def _randbelow(self, n: int) -> int:
@@ -294,14 +296,31 @@ PYTHON_METHODS = tuple(
 NUMPY_METHODS = tuple(name for name in dir(np.random.Generator) if not name.startswith("_"))
 
 
+def _as_real(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method that raises what the one that it stands for raises for its arguments, and then draws."""
+
+    @functools.wraps(draw)
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        self._dpaudit_source.check(getattr(_REAL[self.__class__.__name__], name), args, keywords)
+        try:
+            return draw(self, *args, **keywords)
+        except Exception:
+            self._dpaudit_source.lose(f"{name} raises what a generator would not")
+            raise
+
+    return method
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         return self._dpaudit_source.draw("numpy", *named(name, args, keywords))
 
     method.__name__ = name
-    return method
+    return _as_real(method, name)
 
 
+for _name in ("random", "gauss", "normalvariate", "expovariate", "getrandbits"):
+    setattr(PythonRng, _name, _as_real(vars(PythonRng)[_name], _name))
 # All of them: whatever a later numpy adds must not draw from a stream that is not the source's.
 for _name in NUMPY_METHODS:
     if _name not in vars(NumpyRng):

@@ -24,6 +24,7 @@ import os
 import random
 import secrets
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ from dpaudit.symbolic.generators import OLD_NAMES, PARAMETERS, PYTHON_METHODS, N
 from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.noisy_numbers import following
+from dpaudit.symbolic.operations import StandIn
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, line_of_call
 from dpaudit.symbolic.watching import OPENING, SYSTEM, is_device, watched
@@ -60,6 +62,8 @@ def recorded(tape: Tape) -> Iterator[NumpyRng]:
         if not hasattr(owner, name):
             return
         old = getattr(owner, name)
+        if isinstance(owner, types.ModuleType) and not isinstance(value, type) and type(old) is not StandIn:
+            value = StandIn(old, value)
         is_own = name in vars(owner)
         try:
             setattr(owner, name, value)

@@ -104,4 +104,12 @@ def has_one_hash(item: Any) -> bool:
     """Tell whether a value has the same hash in each process: a number other than NaN, or a tuple of such."""
     if type(item) is tuple:
         return all(map(has_one_hash, item))
-    return isinstance(item, int | float | np.number | np.bool_) and bool(item == item)
+    # Validity: a program's own comparison would be made once more than in a run that nobody looks at.
+    kind = type(item)
+    is_compared = all(type(one) is types.WrapperDescriptorType for one in (kind.__eq__, kind.__hash__))
+    return is_compared and isinstance(item, int | float | np.number | np.bool_) and bool(item == item)
+
+
+def is_of_process(text: str) -> bool:
+    """Tell whether a text may have an address, or the name of what stands for a function of the program."""
+    return "0x" in text or "dpaudit" in text

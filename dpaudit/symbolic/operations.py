@@ -28,7 +28,17 @@ from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN, PREFIX, instrumented
-from dpaudit.symbolic.known_names import AS_SET, AS_TEXT, MODULES, doubt, has_one_order, is_hidden, is_of_own, is_own
+from dpaudit.symbolic.known_names import (
+    AS_SET,
+    AS_TEXT,
+    MODULES,
+    doubt,
+    has_one_order,
+    is_hidden,
+    is_of_own,
+    is_of_process,
+    is_own,
+)
 from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
     ATOMS,
@@ -73,6 +83,36 @@ def instrument(function: Any) -> bool:
     return code is not None
 
 
+class StandIn:
+    """A function that is called in the place of another, and equals it: a program sees libraries as they are."""
+
+    def __init__(self, plain: Any, function: Any) -> None:
+        self.plain, self.function = plain, function
+
+    def __call__(self, /, *arguments: Any, **options: Any) -> Any:
+        return self.function(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.plain == other)
+
+    def __hash__(self) -> int:
+        return hash(self.plain)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self.plain.__class__
+
+
+class _Asked(StandIn):
+    """A function of which each call is looked at, whoever makes it."""
+
+    def __init__(self, plain: Any) -> None:
+        super().__init__(plain, functools.partial(call, plain))
+
+
 def _doubt_if(is_so: bool, reason: str) -> None:
     if is_so:
         doubt(reason)
@@ -98,8 +138,15 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
     owner = function.__self__ if issubclass(kind, (*BOUND, types.MethodType)) else None
     if kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **options})
+    if issubclass(kind, StandIn):
+        return function(*arguments, **options) if kind is _Asked else _with_plain(function, arguments, options)
+    first, name = arguments[0] if arguments else None, getattr(function, "__name__", "")
+    if issubclass(type(first), TracedRng) and function is getattr(first.__class__, name, None):
+        return call(getattr(first, name), *arguments[1:], **options)  # by the class, which would draw itself
     structural, plain, showing = known_functions(len(sys.modules))
-    if issubclass(type(owner), TracedRng) or (is_own_class(kind) and not issubclass(kind, type)):
+    if issubclass(type(owner), TracedRng):
+        return _drawn(function, arguments, options)
+    if is_own_class(kind) and not issubclass(kind, type):
         _doubt_if(owner is None and not calls_nothing(kind), f"it calls a {kind.__name__}")
         return function(*arguments, **options)
     if number in structural:
@@ -136,16 +183,30 @@ def _note_unknown(function: Any) -> None:
         RUNNING[-1].mark_unseen(reason)
 
 
+def _drawn(function: Any, arguments: Any, options: Any) -> Any:
+    """Call of a method of a generator: what stands for numpy's asks its arguments more often than that does."""
+    is_ours = function.__func__.__code__.co_filename.startswith(OWN_FOLDER)
+    is_list = function.__name__ == "shuffle" and all(type(one) is list for one in arguments)
+    is_known = not is_ours or is_list or all(map(is_plain, (*arguments, *options.values())))
+    _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")
+    return function(*arguments, **options)
+
+
+def _stands_in(value: Any) -> bool:
+    """Tell whether a value is a method of what stands for a number, an array, a generator or a function."""
+    return type(value) is types.MethodType and issubclass(type(value.__self__), (*FOLLOWED, TracedRng, StandIn))
+
+
 def _moved(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that moves values about, compares them or asks for their class."""
     _doubt_if(function is type and len(arguments) > 1, "it makes a class")
-    if function in (type, isinstance) and arguments and type(arguments[0]) is types.MethodType:
-        is_standing_in = issubclass(type(arguments[0].__self__), (*FOLLOWED, TracedRng))
-        _doubt_if(is_standing_in, "it asks for the class of a method")
+    _doubt_if(function is super and not arguments, "it has a call that asks for its frame")
+    is_asked = function in (type, isinstance) and bool(arguments)
+    _doubt_if(is_asked and _stands_in(arguments[0]), "it asks for the class of a method")
     if function in (int, float, type) and len(arguments) == 1 and not options:
         value = arguments[0]
         if function is type:
-            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng)) else type(value)
+            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng, StandIn)) else type(value)
         return value.as_class(function) if isinstance(value, Symbol) else function(value)
     return made(_handed(function, arguments, options) if function in HANDED else function(*arguments, **options))
 
@@ -158,7 +219,7 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
         is_items = hasattr(kind, "__iter__") and (not issubclass(kind, type) or issubclass(kind, enum.EnumMeta))
         is_default = function is collections.defaultdict and id(value) in known_functions(len(sys.modules))[0]
         is_function = callable(value) and not (is_items or is_default or is_followed(value))
-        return functools.partial(call, value) if is_function else value
+        return _Asked(value) if is_function else value
 
     return function(*map(guarded, arguments), **{key: guarded(one) for key, one in options.items()})
 
@@ -289,6 +350,8 @@ def _is_known_attribute(value: Any, kind: type, name: str) -> bool:
     if kind is types.ModuleType:
         is_listed = is_own(value.__name__) or value.__name__.partition(".")[0] in MODULES
         return is_listed and name in vars(value)  # else by a function of the module's own
+    if name == "__class__" and _stands_in(value):
+        return False
     if name in NAMED or kind is super:  # which gives methods that are looked at where they are called
         return True
     if kind is types.FunctionType:
@@ -387,7 +450,7 @@ def caught(error: BaseException | None = None) -> None:
     error = error or sys.exc_info()[1]
     if isinstance(error, RAISED):
         doubt(f"a {type(error).__name__} depends on the process")
-    elif error is not None and any(type(one) is str and "0x" in one for one in error.args):
+    elif error is not None and any(type(one) is str and is_of_process(one) for one in error.args):
         doubt(AS_TEXT)
 
 

@@ -357,7 +357,7 @@ class SymbolArray(np.ndarray[Any, Any]):
         use = getattr(function, "__name__", "numpy")
         return function(*number_of(args, use), **{key: number_of(value, use) for key, value in kwargs.items()})
 
-    def astype(
+    def astype(  # type: ignore[override]
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """Numbers of another type: as doubles and integers they stay symbols, and become numbers otherwise."""

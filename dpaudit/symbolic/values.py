@@ -32,7 +32,7 @@ import numpy as np
 
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN
-from dpaudit.symbolic.known_names import DUNDERS, is_own
+from dpaudit.symbolic.known_names import DUNDERS, is_of_process, is_own
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 NUMBERS = (  # also the types of arrays; a long double has bytes that nobody wrote
@@ -108,6 +108,8 @@ def is_own_class(kind: type) -> bool:
 def calls_nothing(kind: type) -> bool:
     """Tell whether an own class adds to classes that hold values, and has no compiled code that reads or calls."""
     mro = type.__dict__["__mro__"].__get__(kind)
+    if any("__del__" in vars(one) for one in mro):  # which the process calls, as late as it likes
+        return False
     return all(is_own_class(one) or one in BASES or one.__module__ in OF_BASES for one in mro)
 
 
@@ -125,7 +127,7 @@ def is_shown(value: Any) -> bool:
     if kind in CONTAINERS - {collections.defaultdict}:
         return all(map(is_shown, value.items() if hasattr(kind, "items") else value))
     if issubclass(kind, BaseException):
-        return all(map(is_shown, value.args)) and "0x" not in str(value.args)
+        return all(is_shown(one) and not (type(one) is str and is_of_process(one)) for one in value.args)
     if issubclass(kind, enum.Enum):
         return is_shown(value.value)
     if not is_own_class(kind):
