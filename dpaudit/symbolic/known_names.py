@@ -32,6 +32,7 @@ _DUNDERS = (
 )
 DUNDERS = frozenset(f"__{name}__" for name in _DUNDERS.split())
 AS_TEXT = "it makes a text, which may have an address in memory"
+AS_OURS = "an exception names what stands for a function"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
 SHOWN = frozenset({AS_TEXT, AS_SET})  # by an order or a text; nothing is reached by it
@@ -110,6 +111,11 @@ def has_one_hash(item: Any) -> bool:
     return is_compared and isinstance(item, int | float | np.number | np.bool_) and bool(item == item)
 
 
+def names_ours(text: str) -> bool:
+    """Tell whether the text of an exception names what stands for a function of the program."""
+    return "dpaudit.symbolic" in text
+
+
 def is_of_process(text: str) -> bool:
-    """Tell whether a text may have an address, or the name of what stands for a function of the program."""
-    return "0x" in text or "dpaudit" in text
+    """Tell whether the text of an exception may be another one in a run that nobody looks at."""
+    return "0x" in text or names_ours(text)

@@ -29,6 +29,7 @@ from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN, PREFIX, instrumented
 from dpaudit.symbolic.known_names import (
+    AS_OURS,
     AS_SET,
     AS_TEXT,
     MODULES,
@@ -38,6 +39,7 @@ from dpaudit.symbolic.known_names import (
     is_of_own,
     is_of_process,
     is_own,
+    names_ours,
 )
 from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
@@ -113,9 +115,43 @@ class _Asked(StandIn):
         super().__init__(plain, functools.partial(call, plain))
 
 
+class StandInClass(type):
+    """The class of a class that is called in the place of another, and equals it."""
+
+    plain: type = object
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.plain, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.plain)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(_seen(kind), cls.plain)
+
+    def __eq__(cls, other: object) -> bool:
+        return bool(cls.plain == other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.plain)
+
+
+def _seen(value: Any) -> Any:
+    """A value as the program sees it: what another stands for."""
+    return value.plain if issubclass(type(value), StandIn | StandInClass) else value
+
+
 def _doubt_if(is_so: bool, reason: str) -> None:
     if is_so:
         doubt(reason)
+
+
+def _lose_if(is_so: bool) -> None:
+    """End what can be said of a run whose program may see what stands for a function."""
+    if is_so:
+        doubt(AS_OURS)
+        if RUNNING:
+            RUNNING[-1].mark_unseen(AS_OURS)
 
 
 # Calls.
@@ -193,7 +229,9 @@ def _drawn(function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _stands_in(value: Any) -> bool:
-    """Tell whether a value is a method of what stands for a number, an array, a generator or a function."""
+    """Tell whether a value is a class or a method of what stands for a number, an array, a generator or a function."""
+    if issubclass(type(value), StandInClass):
+        return True
     return type(value) is types.MethodType and issubclass(type(value.__self__), (*FOLLOWED, TracedRng, StandIn))
 
 
@@ -439,7 +477,7 @@ def same(is_same: bool, first: Any, second: Any) -> bool:
         doubt(said := "it is asked whether two values are one object")
         for symbol in (one for one in (first, second) if issubclass(type(one), Symbol)):
             symbol._run.lose(said)
-    return (first is second) == is_same
+    return (_seen(first) is _seen(second)) == is_same
 
 
 # Statements.
@@ -450,8 +488,10 @@ def caught(error: BaseException | None = None) -> None:
     error = error or sys.exc_info()[1]
     if isinstance(error, RAISED):
         doubt(f"a {type(error).__name__} depends on the process")
-    elif error is not None and any(type(one) is str and is_of_process(one) for one in error.args):
-        doubt(AS_TEXT)
+    elif error is not None:
+        texts = [one for one in error.args if type(one) is str]
+        _doubt_if(any(map(is_of_process, texts)), AS_TEXT)
+        _lose_if(any(map(names_ours, texts)))
 
 
 class _Managed:
@@ -474,6 +514,12 @@ def managing(manager: Any) -> Any:
     is_known = is_own_class(kind) or kind in (np.errstate, contextlib.suppress)
     _doubt_if(not is_known, f"it enters a {kind.__name__}")
     return _Managed(manager) if hasattr(kind, "__enter__") and hasattr(kind, "__exit__") else manager
+
+
+def spread(value: Any, by: str) -> Any:
+    """Arguments behind a star; where they are none, the error names what is called."""
+    _lose_if(not any(hasattr(type(value), name) for name in (by, "__getitem__")))
+    return value
 
 
 def decorating(decorator: Any) -> Any:
@@ -505,7 +551,7 @@ def unknown(what: str, value: Any = None) -> Any:
 OPERATIONS: Mapping[str, Any] = {f"{PREFIX}slice": slice} | {
     f"{PREFIX}{one.__name__}": one
     for one in (
-        call, attribute, owner, binary, changed, made, shown, same, caught, managing, decorating, builtin, imported,
-        unknown,
+        call, attribute, owner, binary, changed, made, shown, same, caught, managing, spread, decorating, builtin,
+        imported, unknown,
     )
 }  # fmt: skip

@@ -366,7 +366,8 @@ class SymbolArray(np.ndarray[Any, Any]):
             return self if kind is self._kind and not copy else self.copy()
         if is_plain and kind in PYTHONS:
             return guarded(filled([_converted(item, kind) for item in asarray(self).flat], self.shape))
-        return asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, order, casting, subok, copy)
+        number: Any = asarray(_number_array(self, "astype"), dtype=self.dtype)
+        return number.astype(dtype, order, casting, subok, copy)
 
     def argmax(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
         return self._places("argmax", 1.0, axis, out, options)

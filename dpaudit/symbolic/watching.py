@@ -112,15 +112,15 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
 
 
 def _reason(frame: FrameType, function: Any, reads: bool) -> str:
-    owner, file = type(getattr(function, "__self__", None)), frame.f_code.co_filename
-    is_ours = file.startswith(OWN_FOLDER) and file != OPERATIONS
+    owner = type(getattr(function, "__self__", None))
     # A face loses its state itself where that is read; what else is asked of its base goes past its methods.
-    is_past = not is_ours and issubclass(owner, PythonRng if reads else _random.Random)
+    is_past = issubclass(owner, PythonRng if reads else _random.Random)
     if is_past and (owner is not PythonRng or function.__name__ != "getstate"):
         return "a generator of the module random is used"
     if not reads:
         return reason_of_call(function)
-    if is_ours:
+    file = frame.f_code.co_filename
+    if file.startswith(OWN_FOLDER) and file != OPERATIONS:
         return ""
     if function in OPENING:  # taken before the run, so that the name of the file is not seen
         return "a file is opened by a name that was taken for open()"
