@@ -21,7 +21,9 @@ import numpy as np
 # Streams below generators, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
 BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
 REFERENCE = np.random.Generator(np.random.PCG64(0))  # by which arguments are checked: nobody reads its numbers
-_REAL = {"Generator": REFERENCE, "RandomState": np.random.RandomState(0), "Random": random.Random(0)}
+_OLD = np.random.MT19937(0)
+_REAL = {"Generator": REFERENCE, "RandomState": np.random.RandomState(_OLD), "Random": random.Random(0)}
+CHECKING = frozenset(map(id, (REFERENCE.bit_generator, _OLD, *_REAL.values())))
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.

@@ -264,16 +264,17 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
 
 def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that is known for plain values, and gives such."""
-    is_called = function.__name__ in CALLING
+    name = getattr(function, "__name__", type(function).__name__)
+    is_called = name in CALLING
     is_known = all(is_plain(one) or (is_called and is_followed(one)) for one in (*arguments, *options.values()))
     if function in OF_DATACLASSES and arguments and is_own_class(type(arguments[0])):
         is_known = all(is_plain(getattr(arguments[0], one.name)) for one in dataclasses.fields(arguments[0]))
     # Else some of the memory is as it was found.
     is_known &= "where" not in options or type(options.get("out")) is np.ndarray
-    _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")
+    _doubt_if(not is_known, f"{name}() gets what is no number and no text")
     found = function(*arguments, **options)
     is_known = function is dataclasses.replace or is_plain(found) or issubclass(type(found), GIVEN)
-    _doubt_if(not is_known, f"{function.__name__}() gives what is no number and no text")
+    _doubt_if(not is_known, f"{name}() gives what is no number and no text")
     return found
 
 

@@ -212,7 +212,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         subject.copies.handlers = signal_handlers()
     handlers, data = subject.copies.handlers, copied(x)
     try:
-        with np.errstate(all="ignore"), recorded(tape) as generator, way:
+        with recorded(tape) as generator, way:
             output = call(subject, data, generator, tape)
         # Validity: what is raised here is not the mechanism's, and two of the same kind are no equal outcomes.
         try:
