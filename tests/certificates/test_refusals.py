@@ -78,7 +78,7 @@ REFUSED = {
         lambda x, rng: x if np.frompyfunc(np.random.Generator.random, 1, 1)(rng) < 1e-6 else int(rng.integers(2)),
         "past its methods",
     ),
-    "goes past pythons methods": (goes_past_pythons_methods, "module random is used"),
+    "goes past pythons methods": (goes_past_pythons_methods, "generator other than the one that is given"),
     "uses another random": (lambda x, rng: x + OTHER_RANDOM.randrange(2), "module random is used"),
     "uses random": (lambda x, rng: x + random.getrandbits(1), "module random is used"),
     "uses the system": (lambda x, rng: x + os.urandom(1)[0] % 2, "system's random numbers"),
