@@ -310,6 +310,7 @@ def _as_real(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
             self._dpaudit_source.lose(f"{name} raises what a generator would not")
             raise
 
+    method.__name__ = name
     return method
 
 
@@ -317,12 +318,12 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         return self._dpaudit_source.draw("numpy", *named(name, args, keywords))
 
-    method.__name__ = name
     return _as_real(method, name)
 
 
 for _name in ("random", "gauss", "normalvariate", "expovariate", "getrandbits"):
     setattr(PythonRng, _name, _as_real(vars(PythonRng)[_name], _name))
+setattr(NumpyRng, "spawn", _as_real(NumpyRng.spawn, "spawn"))  # noqa: B010
 # All of them: whatever a later numpy adds must not draw from a stream that is not the source's.
 for _name in NUMPY_METHODS:
     if _name not in vars(NumpyRng):
@@ -337,6 +338,7 @@ _LOST = dict.fromkeys(("get_state", "set_state", "getstate", "setstate"), "the s
 
 
 def _losing(name: str, reason: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         if hasattr(self, "_dpaudit_is_ready"):
             self._dpaudit_source.lose(reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -37,6 +38,8 @@ A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
 SHOWN = frozenset({AS_TEXT, AS_SET})  # by an order or a text; nothing is reached by it
 MISSING = object()
+_OURS = "NumpyRng OldNumpyRng PythonRng UniformNumber WholeNumber Noisy SymbolArray StandIn StandInClass _Asked"
+NAMES_OF_OURS = re.compile(rf"dpaudit\.symbolic|(?:'|\bnot )(?:{_OURS.replace(' ', '|')})\b")
 IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 WATCHING: list[Callable[[], None]] = []  # what is told of a doubt before that is done which it is about
 
@@ -113,7 +116,7 @@ def has_one_hash(item: Any) -> bool:
 
 def names_ours(text: str) -> bool:
     """Tell whether the text of an exception names what stands for a function of the program."""
-    return "dpaudit.symbolic" in text
+    return NAMES_OF_OURS.search(text) is not None
 
 
 def is_of_process(text: str) -> bool:
