@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -37,11 +38,15 @@ class FiniteDraws(Source):
     def refuse(self, reason: str) -> Any:
         """End a draw that is not followed."""
 
-    def check(self, real: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        is_followed = any(isinstance(one, Symbol) or type(one) is SymbolArray for one in (*args, *keywords.values()))
-        if not is_followed and real.__name__ != "shuffle":  # which would be one of the program's
+    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        for one in (*args, *keywords.values()):
+            if isinstance(one, Symbol) or type(one) is SymbolArray:
+                return
+        if isinstance(real.__self__, random.Random):  # of which no run may take anything
             with unheard():
                 real(*args, **keywords)
+        elif real.__name__ != "shuffle":  # which would be one of the program's
+            real(*args, **keywords)
 
     def integer(self, low: int, count: int, dtype: Any) -> Any:
         """A uniform integer in [low, low + count)."""

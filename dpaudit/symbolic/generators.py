@@ -153,7 +153,7 @@ class Source(abc.ABC):
         """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
         return int(self.draw("random", "integers", {"low": 0, "high": count}))
 
-    def check(self, real: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise what a real generator, whose numbers nobody reads, raises for a call."""
         return
 
@@ -201,7 +201,7 @@ class TracedRng:
         self._dpaudit_is_ready = True  # the constructor may seed
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_PLAIN[self.__class__.__name__], name)  # which has none either, and says so as a real one does
+        return getattr(_REAL[self.__class__.__name__], name)  # which has none either, and says so as a real one does
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_dpaudit_is_ready" in vars(self):
@@ -286,10 +286,6 @@ class PythonRng(TracedRng, random.Random):
         return self._dpaudit_source.below(n)
 
 
-_PLAIN = {
-    type(one).__name__: one
-    for one in (np.random.Generator(BENEATH), np.random.RandomState(OLD_BENEATH), random.Random(0))
-}
 PYTHON_METHODS = tuple(
     name
     for name in dir(random.Random)
