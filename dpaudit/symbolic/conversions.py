@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from dpaudit.subjects.tracebacks import signal_handlers
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.known_names import WATCHING
-from dpaudit.symbolic.operations import INSTRUMENTED, OPERATIONS, instrument
+from dpaudit.symbolic.operations import INSTRUMENTED, OPERATIONS, StandIn, instrument
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
@@ -22,20 +21,19 @@ ALONE = threading.RLock()
 ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
-def keeping_symbols(name: str) -> Callable[..., Any]:
+def keeping_symbols(name: str) -> StandIn:
     """The function of numpy that makes arrays, which keeps symbols in them."""
     function, before_dtype = ARRAYS[name], BEFORE_DTYPE[name]
 
-    @functools.wraps(function)
     def guard(*arguments: Any, **options: Any) -> Any:
         typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
         if typed and any(map(_has_symbols, arguments)):
             rest = {key: value for key, value in options.items() if key != "dtype"}
-            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0], copy=False)
         found = function(*arguments, **options)
         return guarded(found) if type(found) is np.ndarray and found.dtype == object and not typed else found
 
-    return guard
+    return StandIn(function, guard)
 
 
 def _has_symbols(value: Any, depth: int = 3) -> bool:

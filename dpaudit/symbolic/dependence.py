@@ -27,7 +27,7 @@ from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import BENEATH, OLD_BENEATH
 from dpaudit.symbolic.instrumenting import KNOWN
 from dpaudit.symbolic.known_names import IMPURITIES, globals_of, is_of_own
-from dpaudit.symbolic.program_state import INPUT, RAISES, State, silent, standing_in
+from dpaudit.symbolic.program_state import INPUT, State, silent, standing_in
 
 MORE = "it raises an exception that may hold more than its text"
 FORMS = (
@@ -106,7 +106,5 @@ class Dependence:
 
     def impurity(self) -> str:
         """The first name that is not known to be harmless, with the line, as a clause; empty where all are."""
-        if self.state.impurity.endswith(RAISES):  # by its name, too
-            return self.state.impurity
         doubts = IMPURITIES[self._before : self._before + 1]
-        return self._unfollowed or self.state.impurity or "".join(doubts)
+        return self.state.impurity or self._unfollowed or "".join(doubts)  # what is not looked at is not followed

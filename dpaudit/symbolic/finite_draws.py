@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 
 from dpaudit.symbolic.generators import REFERENCE, Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
+from dpaudit.symbolic.watching import unheard
 
 MAX_TRIALS = 4_096  # of one binomial draw
 
@@ -35,6 +37,16 @@ class FiniteDraws(Source):
     @abc.abstractmethod
     def refuse(self, reason: str) -> Any:
         """End a draw that is not followed."""
+
+    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        for one in (*args, *keywords.values()):
+            if isinstance(one, Symbol) or type(one) is SymbolArray:
+                return
+        if isinstance(real.__self__, random.Random):  # of which no run may take anything
+            with unheard():
+                real(*args, **keywords)
+        elif real.__name__ != "shuffle":  # which would be one of the program's
+            real(*args, **keywords)
 
     def integer(self, low: int, count: int, dtype: Any) -> Any:
         """A uniform integer in [low, low + count)."""
@@ -81,7 +93,7 @@ class FiniteDraws(Source):
             return [*counts, left]
 
         rows = [draw() for _ in range(real.size // len(weights))]
-        return np.array(rows, dtype=real.dtype).reshape(real.shape).copy()
+        return _filled(real, np.reshape(rows, real.shape))
 
     def _hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
         def draw(good: Any, bad: Any, sample: Any) -> int:
@@ -112,12 +124,10 @@ class FiniteDraws(Source):
             for _ in range(number):
                 rest = None if weights is None else [weights[item] for item in left]
                 picks.append(left.pop(self._pick(len(left), rest)))
-        if items is None:
-            return type(real)(picks[0]) if size is None else np.array(picks, dtype=real.dtype).reshape(shape).copy()
-        if size is None:
-            return np.take(items, picks[0], axis=axis)[()] if items.ndim > 1 else items[picks[0]]
-        chosen = np.take(items, np.array(picks, dtype=np.int64), axis=axis)
-        return chosen.reshape(shape).copy() if items.ndim == 1 else chosen
+        if size is None and (items is None or items.ndim == 1):
+            return type(real)(picks[0]) if items is None else items[picks[0]]
+        places = np.array(picks, dtype=np.int64).reshape(shape)
+        return _filled(real, places if items is None else np.take(items, places, axis=axis))
 
     def _pick(self, count: int, weights: Sequence[Fraction] | None) -> int:
         if weights is None:
@@ -137,15 +147,15 @@ class FiniteDraws(Source):
     def _permutation(self, x: Any, axis: int = 0) -> Any:
         real = REFERENCE.permutation(x, axis=axis)
         if np.ndim(x) == 0:
-            return np.array(self._order(int(x)), dtype=real.dtype)
+            return _filled(real, self._order(int(x)))
         array = asarray(x)
-        return np.take(array, self._order(array.shape[axis]), axis=axis)
+        return _filled(real, np.take(array, self._order(array.shape[axis]), axis=axis))
 
     def _permuted(self, x: Any, axis: Any = None, out: Any = None) -> Any:
         array = asarray(x)
         if out is not None or (axis is not None and array.ndim > 1):
             self.refuse("permuted is asked for an axis, or for an output array")
-        return array.ravel()[self._order(array.size)].reshape(array.shape).copy()
+        return _filled(REFERENCE.permuted(array), array.ravel()[self._order(array.size)].reshape(array.shape))
 
     def _order(self, count: int) -> list[int]:
         left, order = list(range(count)), list[int]()
@@ -165,6 +175,12 @@ class FiniteDraws(Source):
             result[index] = draw(*[value[index] for value in spread])
         found = guarded(result)
         return found if isinstance(found, SymbolArray) else result.astype(real.dtype)
+
+
+def _filled(real: Any, values: Any) -> Any:
+    """What numpy has drawn, with other values in it: its shape, its type and its layout are the program's."""
+    real[...] = values
+    return real
 
 
 def exact_probability(p: Any) -> Fraction:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import abc
 import copy
 import dataclasses
+import functools
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +21,9 @@ import numpy as np
 # Streams below generators, which nobody reads but who goes past their methods (`dpaudit.symbolic.dependence`).
 BENEATH, OLD_BENEATH = np.random.PCG64(0), np.random.MT19937(0)
 REFERENCE = np.random.Generator(np.random.PCG64(0))  # by which arguments are checked: nobody reads its numbers
+_OLD = np.random.MT19937(0)
+_REAL = {"Generator": REFERENCE, "RandomState": np.random.RandomState(_OLD), "Random": random.Random(0)}
+CHECKING = frozenset(map(id, (REFERENCE.bit_generator, _OLD, *_REAL.values())))
 MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
@@ -148,6 +153,10 @@ class Source(abc.ABC):
         """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
         return int(self.draw("random", "integers", {"low": 0, "high": count}))
 
+    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Raise what a real generator, whose numbers nobody reads, raises for a call."""
+        return
+
     @abc.abstractmethod
     def bits(self) -> np.random.BitGenerator:
         """The stream itself, from which its owner may take anything."""
@@ -192,7 +201,7 @@ class TracedRng:
         self._dpaudit_is_ready = True  # the constructor may seed
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_PLAIN[self.__class__.__name__], name)  # which has none either, and says so as a real one does
+        return getattr(_REAL[self.__class__.__name__], name)  # which has none either, and says so as a real one does
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_dpaudit_is_ready" in vars(self):
@@ -260,9 +269,6 @@ class PythonRng(TracedRng, random.Random):
     def random(self) -> Any:
         return self._dpaudit_source.draw("random", "random", {})
 
-    def uniform(self, a: float, b: float) -> Any:
-        return self._dpaudit_source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
-
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
         return self._dpaudit_source.draw("random", "normal", {"loc": mu, "scale": abs(sigma)})  # as Python has it, too
 
@@ -271,21 +277,15 @@ class PythonRng(TracedRng, random.Random):
     def expovariate(self, lambd: float = 1.0) -> Any:
         rate = 1.0 / lambd
         drawn = self._dpaudit_source.draw("random", "exponential", {"scale": abs(rate)})
-        return drawn if rate > 0.0 else -drawn
+        return drawn if math.copysign(1.0, rate) > 0.0 else -drawn
 
     def getrandbits(self, k: int) -> int:
-        if k < 0:
-            raise ValueError("number of bits must be non-negative")
         return self._dpaudit_source.below(1 << k)
 
     def _randbelow(self, n: int) -> int:
         return self._dpaudit_source.below(n)
 
 
-_PLAIN = {
-    type(one).__name__: one
-    for one in (np.random.Generator(BENEATH), np.random.RandomState(OLD_BENEATH), random.Random(0))
-}
 PYTHON_METHODS = tuple(
     name
     for name in dir(random.Random)
@@ -294,14 +294,32 @@ PYTHON_METHODS = tuple(
 NUMPY_METHODS = tuple(name for name in dir(np.random.Generator) if not name.startswith("_"))
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _as_real(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method that raises what the one that it stands for raises for its arguments, and then draws."""
+
+    @functools.wraps(draw)
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        return self._dpaudit_source.draw("numpy", *named(name, args, keywords))
+        self._dpaudit_source.check(getattr(_REAL[self.__class__.__name__], name), args, keywords)
+        try:
+            return draw(self, *args, **keywords)
+        except Exception:
+            self._dpaudit_source.lose(f"{name} raises what a generator would not")
+            raise
 
     method.__name__ = name
     return method
 
 
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        return self._dpaudit_source.draw("numpy", *named(name, args, keywords))
+
+    return _as_real(method, name)
+
+
+for _name in ("random", "gauss", "normalvariate", "expovariate", "getrandbits"):
+    setattr(PythonRng, _name, _as_real(vars(PythonRng)[_name], _name))
+setattr(NumpyRng, "spawn", _as_real(NumpyRng.spawn, "spawn"))  # noqa: B010
 # All of them: whatever a later numpy adds must not draw from a stream that is not the source's.
 for _name in NUMPY_METHODS:
     if _name not in vars(NumpyRng):
@@ -316,6 +334,7 @@ _LOST = dict.fromkeys(("get_state", "set_state", "getstate", "setstate"), "the s
 
 
 def _losing(name: str, reason: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         if hasattr(self, "_dpaudit_is_ready"):
             self._dpaudit_source.lose(reason)

@@ -169,6 +169,12 @@ class _Instrumenting(ast.NodeTransformer):
         self.generic_visit(node)
         if is_of_frame:
             return _operation("unknown", node, ast.Constant("a call that asks for its frame"), node)
+        for one in node.args:
+            if isinstance(one, ast.Starred):
+                one.value = _operation("spread", one, one.value, ast.Constant("__iter__"))
+        for named in node.keywords:
+            if named.arg is None:
+                named.value = _operation("spread", named.value, named.value, ast.Constant("keys"))
         return _at(
             node,
             ast.Call(_at(node.func, ast.Name(f"{PREFIX}call", ast.Load())), [node.func, *node.args], node.keywords),

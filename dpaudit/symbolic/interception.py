@@ -24,6 +24,7 @@ import os
 import random
 import secrets
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ from dpaudit.symbolic.generators import OLD_NAMES, PARAMETERS, PYTHON_METHODS, N
 from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.noisy_numbers import following
+from dpaudit.symbolic.operations import StandIn, StandInClass
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, line_of_call
 from dpaudit.symbolic.watching import OPENING, SYSTEM, is_device, watched
@@ -60,6 +62,8 @@ def recorded(tape: Tape) -> Iterator[NumpyRng]:
         if not hasattr(owner, name):
             return
         old = getattr(owner, name)
+        if isinstance(owner, types.ModuleType) and not issubclass(type(value), StandIn | StandInClass):
+            value = StandIn(old, value)
         is_own = name in vars(owner)
         try:
             setattr(owner, name, value)
@@ -132,18 +136,9 @@ def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[Replaced]:
 _SCANNED: dict[str, Any] = {"random": {id(value) for value in vars(np.random).values() if callable(value)}}
 
 
-class _AsReal(type):
-    """Lets instances of the real class pass for those of the one that stands for it."""
-
-    real: type = object
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.real)
-
-
 def _standing_for(real: type, make: Callable[..., Any]) -> type:
-    kind = _AsReal(real.__name__, (), {"__new__": lambda cls, *args, **keywords: make(*args, **keywords)})
-    kind.real = real
+    kind = StandInClass(real.__name__, (), {"__new__": lambda cls, *args, **keywords: make(*args, **keywords)})
+    kind.plain = real
     return kind
 
 

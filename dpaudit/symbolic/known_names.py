@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -32,10 +33,13 @@ _DUNDERS = (
 )
 DUNDERS = frozenset(f"__{name}__" for name in _DUNDERS.split())
 AS_TEXT = "it makes a text, which may have an address in memory"
+AS_OURS = "an exception names what stands for a function"
 A_SET = "a set, whose order may depend on the process"
 AS_SET = f"it makes {A_SET}"
 SHOWN = frozenset({AS_TEXT, AS_SET})  # by an order or a text; nothing is reached by it
 MISSING = object()
+_OURS = "NumpyRng OldNumpyRng PythonRng UniformNumber WholeNumber Noisy SymbolArray StandIn StandInClass _Asked"
+NAMES_OF_OURS = re.compile(rf"dpaudit\.symbolic|(?:'|\bnot )(?:{_OURS.replace(' ', '|')})\b")
 IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 WATCHING: list[Callable[[], None]] = []  # what is told of a doubt before that is done which it is about
 
@@ -104,4 +108,17 @@ def has_one_hash(item: Any) -> bool:
     """Tell whether a value has the same hash in each process: a number other than NaN, or a tuple of such."""
     if type(item) is tuple:
         return all(map(has_one_hash, item))
-    return isinstance(item, int | float | np.number | np.bool_) and bool(item == item)
+    # Validity: a program's own comparison would be made once more than in a run that nobody looks at.
+    kind = type(item)
+    is_compared = all(type(one) is types.WrapperDescriptorType for one in (kind.__eq__, kind.__hash__))
+    return is_compared and isinstance(item, int | float | np.number | np.bool_) and bool(item == item)
+
+
+def names_ours(text: str) -> bool:
+    """Tell whether the text of an exception names what stands for a function of the program."""
+    return NAMES_OF_OURS.search(text) is not None
+
+
+def is_of_process(text: str) -> bool:
+    """Tell whether the text of an exception may be another one in a run that nobody looks at."""
+    return "0x" in text or names_ours(text)

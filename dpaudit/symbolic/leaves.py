@@ -30,7 +30,7 @@ from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.dependence import FORMS, MORE, VIEW
-from dpaudit.symbolic.known_names import IMPURITIES
+from dpaudit.symbolic.known_names import AS_OURS, IMPURITIES, is_of_process, names_ours
 from dpaudit.symbolic.program_state import is_atom
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
 from dpaudit.symbolic.tracing import ONE, Tracer
@@ -102,6 +102,8 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
         if tracer.has_uniforms:
             tracer.refuse(reason)
         raise
+    if isinstance(plain, Failed) and names_ours(plain.message):
+        tracer.refuse(AS_OURS)
     kind = unseen([plain], ())  # Validity: also of a function beside an answer, which may hold the input
     if kind:
         tracer.refuse(f"nothing can be seen of an output of the class {kind}")
@@ -150,7 +152,7 @@ def held(output: Any) -> Iterator[Any]:
         if isinstance(value, float | complex | np.inexact) and value != value:
             yield hash(asarray(value).tobytes())
         if isinstance(value, Failed):
-            IMPURITIES.extend([] if value.is_whole and "0x" not in value.message else [MORE])
+            IMPURITIES.extend([] if value.is_whole and not is_of_process(value.message) else [MORE])
             yield value.held
         elif not is_atom(value):
             place, _ = places.setdefault(id(value), (len(places), value))

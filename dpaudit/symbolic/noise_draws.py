@@ -48,7 +48,8 @@ class NoiseDraws(FiniteDraws):
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         given = {key: number_of(value, method) if _is_symbol(value) else value for key, value in given.items()}
         name = f"{library} {method}"
-        if method in TRACKED and given.get("out") is None:
+        # Validity: numbers of another precision say by their last digits what they were added to.
+        if method in TRACKED and given.get("out") is None and np.dtype(given.get("dtype", float)) == np.float64:
             stream = self.tape.stream()
             return self._tracked(name, method, given, getattr(stream, method)(**given))
         if _is_small(method, given):

@@ -28,7 +28,19 @@ from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 from dpaudit.symbolic.generated import is_generated
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN, PREFIX, instrumented
-from dpaudit.symbolic.known_names import AS_SET, AS_TEXT, MODULES, doubt, has_one_order, is_hidden, is_of_own, is_own
+from dpaudit.symbolic.known_names import (
+    AS_OURS,
+    AS_SET,
+    AS_TEXT,
+    MODULES,
+    doubt,
+    has_one_order,
+    is_hidden,
+    is_of_own,
+    is_of_process,
+    is_own,
+    names_ours,
+)
 from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
     ATOMS,
@@ -73,9 +85,73 @@ def instrument(function: Any) -> bool:
     return code is not None
 
 
+class StandIn:
+    """A function that is called in the place of another, and equals it: a program sees libraries as they are."""
+
+    def __init__(self, plain: Any, function: Any) -> None:
+        self.plain, self.function = plain, function
+
+    def __call__(self, /, *arguments: Any, **options: Any) -> Any:
+        return self.function(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.plain == other)
+
+    def __hash__(self) -> int:
+        return hash(self.plain)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self.plain.__class__
+
+
+class _Asked(StandIn):
+    """A function of which each call is looked at, whoever makes it."""
+
+    def __init__(self, plain: Any) -> None:
+        super().__init__(plain, functools.partial(call, plain))
+
+
+class StandInClass(type):
+    """The class of a class that is called in the place of another, and equals it."""
+
+    plain: type = object
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.plain, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.plain)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(_seen(kind), cls.plain)
+
+    def __eq__(cls, other: object) -> bool:
+        return bool(cls.plain == other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.plain)
+
+
+def _seen(value: Any) -> Any:
+    """A value as the program sees it: what another stands for."""
+    return value.plain if issubclass(type(value), StandIn | StandInClass) else value
+
+
 def _doubt_if(is_so: bool, reason: str) -> None:
     if is_so:
         doubt(reason)
+
+
+def _lose_if(is_so: bool) -> None:
+    """End what can be said of a run whose program may see what stands for a function."""
+    if is_so:
+        doubt(AS_OURS)
+        if RUNNING:
+            RUNNING[-1].mark_unseen(AS_OURS)
 
 
 # Calls.
@@ -98,8 +174,15 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
     owner = function.__self__ if issubclass(kind, (*BOUND, types.MethodType)) else None
     if kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **options})
+    if issubclass(kind, StandIn):
+        return function(*arguments, **options) if kind is _Asked else _with_plain(function, arguments, options)
+    first, name = arguments[0] if arguments else None, getattr(function, "__name__", "")
+    if issubclass(type(first), TracedRng) and function is getattr(first.__class__, name, None):
+        return call(getattr(first, name), *arguments[1:], **options)  # by the class, which would draw itself
     structural, plain, showing = known_functions(len(sys.modules))
-    if issubclass(type(owner), TracedRng) or (is_own_class(kind) and not issubclass(kind, type)):
+    if issubclass(type(owner), TracedRng):
+        return _drawn(function, arguments, options)
+    if is_own_class(kind) and not issubclass(kind, type):
         _doubt_if(owner is None and not calls_nothing(kind), f"it calls a {kind.__name__}")
         return function(*arguments, **options)
     if number in structural:
@@ -136,16 +219,32 @@ def _note_unknown(function: Any) -> None:
         RUNNING[-1].mark_unseen(reason)
 
 
+def _drawn(function: Any, arguments: Any, options: Any) -> Any:
+    """Call of a method of a generator: what stands for numpy's asks its arguments more often than that does."""
+    is_ours = function.__func__.__code__.co_filename.startswith(OWN_FOLDER)
+    is_list = function.__name__ == "shuffle" and all(type(one) is list for one in arguments)
+    is_known = not is_ours or is_list or all(map(is_plain, (*arguments, *options.values())))
+    _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")
+    return function(*arguments, **options)
+
+
+def _stands_in(value: Any) -> bool:
+    """Tell whether a value is a class or a method of what stands for a number, an array, a generator or a function."""
+    if issubclass(type(value), StandInClass):
+        return True
+    return type(value) is types.MethodType and issubclass(type(value.__self__), (*FOLLOWED, TracedRng, StandIn))
+
+
 def _moved(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that moves values about, compares them or asks for their class."""
     _doubt_if(function is type and len(arguments) > 1, "it makes a class")
-    if function in (type, isinstance) and arguments and type(arguments[0]) is types.MethodType:
-        is_standing_in = issubclass(type(arguments[0].__self__), (*FOLLOWED, TracedRng))
-        _doubt_if(is_standing_in, "it asks for the class of a method")
+    _doubt_if(function is super and not arguments, "it has a call that asks for its frame")
+    is_asked = function in (type, isinstance) and bool(arguments)
+    _doubt_if(is_asked and _stands_in(arguments[0]), "it asks for the class of a method")
     if function in (int, float, type) and len(arguments) == 1 and not options:
         value = arguments[0]
         if function is type:
-            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng)) else type(value)
+            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng, StandIn)) else type(value)
         return value.as_class(function) if isinstance(value, Symbol) else function(value)
     return made(_handed(function, arguments, options) if function in HANDED else function(*arguments, **options))
 
@@ -158,23 +257,24 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
         is_items = hasattr(kind, "__iter__") and (not issubclass(kind, type) or issubclass(kind, enum.EnumMeta))
         is_default = function is collections.defaultdict and id(value) in known_functions(len(sys.modules))[0]
         is_function = callable(value) and not (is_items or is_default or is_followed(value))
-        return functools.partial(call, value) if is_function else value
+        return _Asked(value) if is_function else value
 
     return function(*map(guarded, arguments), **{key: guarded(one) for key, one in options.items()})
 
 
 def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that is known for plain values, and gives such."""
-    is_called = function.__name__ in CALLING
+    name = getattr(function, "__name__", type(function).__name__)
+    is_called = name in CALLING
     is_known = all(is_plain(one) or (is_called and is_followed(one)) for one in (*arguments, *options.values()))
     if function in OF_DATACLASSES and arguments and is_own_class(type(arguments[0])):
         is_known = all(is_plain(getattr(arguments[0], one.name)) for one in dataclasses.fields(arguments[0]))
     # Else some of the memory is as it was found.
     is_known &= "where" not in options or type(options.get("out")) is np.ndarray
-    _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")
+    _doubt_if(not is_known, f"{name}() gets what is no number and no text")
     found = function(*arguments, **options)
     is_known = function is dataclasses.replace or is_plain(found) or issubclass(type(found), GIVEN)
-    _doubt_if(not is_known, f"{function.__name__}() gives what is no number and no text")
+    _doubt_if(not is_known, f"{name}() gives what is no number and no text")
     return found
 
 
@@ -289,6 +389,8 @@ def _is_known_attribute(value: Any, kind: type, name: str) -> bool:
     if kind is types.ModuleType:
         is_listed = is_own(value.__name__) or value.__name__.partition(".")[0] in MODULES
         return is_listed and name in vars(value)  # else by a function of the module's own
+    if name == "__class__" and _stands_in(value):
+        return False
     if name in NAMED or kind is super:  # which gives methods that are looked at where they are called
         return True
     if kind is types.FunctionType:
@@ -376,7 +478,7 @@ def same(is_same: bool, first: Any, second: Any) -> bool:
         doubt(said := "it is asked whether two values are one object")
         for symbol in (one for one in (first, second) if issubclass(type(one), Symbol)):
             symbol._run.lose(said)
-    return (first is second) == is_same
+    return (_seen(first) is _seen(second)) == is_same
 
 
 # Statements.
@@ -387,8 +489,10 @@ def caught(error: BaseException | None = None) -> None:
     error = error or sys.exc_info()[1]
     if isinstance(error, RAISED):
         doubt(f"a {type(error).__name__} depends on the process")
-    elif error is not None and any(type(one) is str and "0x" in one for one in error.args):
-        doubt(AS_TEXT)
+    elif error is not None:
+        texts = [one for one in error.args if type(one) is str]
+        _doubt_if(any(map(is_of_process, texts)), AS_TEXT)
+        _lose_if(any(map(names_ours, texts)))
 
 
 class _Managed:
@@ -411,6 +515,12 @@ def managing(manager: Any) -> Any:
     is_known = is_own_class(kind) or kind in (np.errstate, contextlib.suppress)
     _doubt_if(not is_known, f"it enters a {kind.__name__}")
     return _Managed(manager) if hasattr(kind, "__enter__") and hasattr(kind, "__exit__") else manager
+
+
+def spread(value: Any, by: str) -> Any:
+    """Arguments behind a star; where they are none, the error names what is called."""
+    _lose_if(not any(hasattr(type(value), name) for name in (by, "__getitem__")))
+    return value
 
 
 def decorating(decorator: Any) -> Any:
@@ -442,7 +552,7 @@ def unknown(what: str, value: Any = None) -> Any:
 OPERATIONS: Mapping[str, Any] = {f"{PREFIX}slice": slice} | {
     f"{PREFIX}{one.__name__}": one
     for one in (
-        call, attribute, owner, binary, changed, made, shown, same, caught, managing, decorating, builtin, imported,
-        unknown,
+        call, attribute, owner, binary, changed, made, shown, same, caught, managing, spread, decorating, builtin,
+        imported, unknown,
     )
 }  # fmt: skip

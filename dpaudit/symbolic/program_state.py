@@ -29,7 +29,7 @@ import numpy as np
 from scipy import special
 
 from dpaudit.subjects.tracebacks import is_users
-from dpaudit.symbolic.generators import REFERENCE
+from dpaudit.symbolic.generators import CHECKING
 from dpaudit.symbolic.known_names import (
     A_SET,
     MISSING,
@@ -134,7 +134,7 @@ class State:
 
     def _note_generators(self, found: Iterable[Any]) -> None:
         for one in found:
-            if one is not REFERENCE.bit_generator and id(one) not in self._streams:
+            if id(one) not in CHECKING and id(one) not in self._streams:
                 self._streams[id(one)] = one, pickle.dumps(_state_of(one))
 
     def _unseen(self) -> list[tuple[str, dict[str, Any], str]]:

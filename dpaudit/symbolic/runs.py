@@ -33,6 +33,7 @@ from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.generators import OldNumpyRng, PythonRng
 from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.known_names import AS_OURS, names_ours
 from dpaudit.symbolic.leaves import form, held
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy
@@ -202,7 +203,7 @@ def run(subject: Subject, x: Any, tape: Tape, steps: Steps | None = None) -> Pat
     if tape.events:
         subject.copies.note_moved(x)
     changed = "" if tape.depends is None or tape.is_quick else tape.depends.changed()
-    problem = found.problem or (f"{changed}." if changed else "")
+    problem = found.problem or tape.ended or (f"{changed}." if changed else "")
     return dataclasses.replace(found, way=way.digest, problem=problem)
 
 
@@ -211,7 +212,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         subject.copies.handlers = signal_handlers()
     handlers, data = subject.copies.handlers, copied(x)
     try:
-        with np.errstate(all="ignore"), recorded(tape) as generator, way:
+        with recorded(tape) as generator, way:
             output = call(subject, data, generator, tape)
         # Validity: what is raised here is not the mechanism's, and two of the same kind are no equal outcomes.
         try:
@@ -227,6 +228,8 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
+        if names_ours(failed.message):
+            return Path(tape, None, problem=f"{AS_OURS}.")
         return _noted(Path(tape, None, failed.kind, _raised_at(error), token=identity(failed)), failed)
 
 

@@ -357,14 +357,17 @@ class SymbolArray(np.ndarray[Any, Any]):
         use = getattr(function, "__name__", "numpy")
         return function(*number_of(args, use), **{key: number_of(value, use) for key, value in kwargs.items()})
 
-    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
+    def astype(  # type: ignore[override]
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """Numbers of another type: as doubles and integers they stay symbols, and become numbers otherwise."""
-        kind = np.dtype(dtype).type
-        if kind in (self._kind, np.object_):
-            return self.copy()
-        if kind in PYTHONS and not args and not options:
+        kind, is_plain = np.dtype(dtype).type, (order, casting, subok) == ("K", "unsafe", True)
+        if is_plain and kind in (self._kind, np.object_):
+            return self if kind is self._kind and not copy else self.copy()
+        if is_plain and kind in PYTHONS:
             return guarded(filled([_converted(item, kind) for item in asarray(self).flat], self.shape))
-        return asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
+        number: Any = asarray(_number_array(self, "astype"), dtype=self.dtype)
+        return number.astype(dtype, order, casting, subok, copy)
 
     def argmax(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
         return self._places("argmax", 1.0, axis, out, options)
@@ -449,7 +452,11 @@ def guarded(array: Any, dtype: Any = None) -> Any:
         return plain  # of objects in the program, too
     holds_floats = dtype == np.float64 or any(isinstance(item, float | np.floating) for item in plain.flat)
     kind = np.float64 if holds_floats else np.int64
-    result = filled([_converted(item, kind) for item in plain.flat], plain.shape).view(SymbolArray)
+    # Validity: what is a view in the program stays one, so that what is written to it is written to the draws.
+    is_held = all((item._kind if isinstance(item, Symbol) else type(item)) is kind for item in plain.flat)
+    result = (plain if is_held else filled([_converted(item, kind) for item in plain.flat], plain.shape)).view(
+        SymbolArray
+    )
     result.run, result.holds_floats = symbols[0]._run, holds_floats
     return result
 

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -121,6 +121,7 @@ class Tape(Choices):
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
         self.has_entropy = False
+        self.ended = ""
         self.is_late = False
 
     @property
@@ -136,7 +137,7 @@ class Tape(Choices):
     def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> int:
         """Note an event, and give its number."""
         if len(self.events) >= MAX_EVENTS:
-            raise TooLong(f"more than {MAX_EVENTS:,} calls of primitives in one run")
+            self.end(f"more than {MAX_EVENTS:,} calls of primitives in one run")
         self.events.append(Event(primitive, tuple(parameters), shape, line_of_call()))
         return len(self.events) - 1
 
@@ -156,7 +157,7 @@ class Tape(Choices):
     def new_noise(self, law: Law, value: float, event: int) -> int:
         """A new number of an event, and its index."""
         if len(self.noises) >= MAX_NOISES:
-            raise TooLong(f"more than {MAX_NOISES:,} numbers in one run")
+            self.end(f"more than {MAX_NOISES:,} numbers in one run")
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
 
@@ -177,7 +178,12 @@ class Tape(Choices):
     def suspend(self) -> None:
         """End the run by `TooLong`, as its time is up."""
         self.is_late = True
-        raise TooLong("a run with its noise as symbols takes more time than is left.")
+        self.end("a run with its noise as symbols takes more time than is left.")
+
+    def end(self, reason: str) -> NoReturn:
+        """End the run by `TooLong`; `ended` keeps the reason where the program catches that."""
+        self.ended = reason
+        raise TooLong(reason)
 
     def lose(self, reason: str) -> None:
         """Note that symbols were lost: what goes on is of this run alone."""
@@ -193,7 +199,7 @@ class Tape(Choices):
     def look(self, value: float, use: str = "") -> float:
         """The value of a noisy number, for whatever the program does with it; `use` says what in words."""
         if len(self.looks) >= MAX_LOOKS:
-            raise TooLong(f"more than {MAX_LOOKS:,} looks at noise in one run")
+            self.end(f"more than {MAX_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
             value = self.frozen.looks[len(self.looks)]
         self.mark_opaque(f"looks at the value of its noise{f' for {use}' if use else ''}")
@@ -203,7 +209,7 @@ class Tape(Choices):
     def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
         """The outcome of a decision: the script's, or else the one that was drawn."""
         if len(self.decisions) >= MAX_EVENTS:
-            raise TooLong(f"more than {MAX_EVENTS:,} decisions in one run")
+            self.end(f"more than {MAX_EVENTS:,} decisions in one run")
         step = self.next_step()
         outcome = self.take(probabilities, actual) if step is None else step.taken
         if not 0 <= outcome < len(probabilities):

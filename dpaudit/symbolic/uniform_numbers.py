@@ -271,6 +271,8 @@ class UniformNumber(Symbol):
         return self // other, self % other
 
     def is_integer(self) -> bool:
+        if abs(self._scale) > MAX_OFFSET:
+            self._refuse("a uniform number is asked for its last digits")  # it is a multiple of scale * 2**-53
         return False  # with probability 1
 
     def __index__(self) -> int:

@@ -32,7 +32,7 @@ import numpy as np
 
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN
-from dpaudit.symbolic.known_names import DUNDERS, is_own
+from dpaudit.symbolic.known_names import DUNDERS, is_of_process, is_own
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
 
 NUMBERS = (  # also the types of arrays; a long double has bytes that nobody wrote
@@ -125,7 +125,7 @@ def is_shown(value: Any) -> bool:
     if kind in CONTAINERS - {collections.defaultdict}:
         return all(map(is_shown, value.items() if hasattr(kind, "items") else value))
     if issubclass(kind, BaseException):
-        return all(map(is_shown, value.args)) and "0x" not in str(value.args)
+        return all(is_shown(one) and not (type(one) is str and is_of_process(one)) for one in value.args)
     if issubclass(kind, enum.Enum):
         return is_shown(value.value)
     if not is_own_class(kind):

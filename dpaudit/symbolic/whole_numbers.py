@@ -298,7 +298,7 @@ def geometric(tracer: Tracer, success: Fraction) -> Any:
     """Trials up to the first success, each with probability `success` in (0, 1]: an integer from 1 on."""
     if success == 1:
         return 1
-    number = WholeNumber(tracer, 1, {Variable(_failure(*_key(success))): 1})
+    number = WholeNumber(tracer, 1, {})._with(1, {Variable(_failure(*_key(success))): 1}, int)
     if not tracer.lazy:
         return number.number("a draw")
     tracer.has_wholes = True

@@ -44,7 +44,7 @@ def asks_for_a_type_error(x, rng):
 
 
 def goes_past_pythons_methods(x, rng: random.Random):
-    return x if random.Random.random(rng) < 1e-6 else rng.getrandbits(1)
+    return x if np.frompyfunc(random.Random.random, 1, 1)(rng) < 1e-6 else rng.getrandbits(1)
 
 
 def starts_a_thread(x, rng):
@@ -75,10 +75,10 @@ REFUSED = {
         "generator other than the one that is given",
     ),
     "goes past the methods": (
-        lambda x, rng: x if np.random.Generator.random(rng) < 1e-6 else int(rng.integers(2)),
+        lambda x, rng: x if np.frompyfunc(np.random.Generator.random, 1, 1)(rng) < 1e-6 else int(rng.integers(2)),
         "past its methods",
     ),
-    "goes past pythons methods": (goes_past_pythons_methods, "module random is used"),
+    "goes past pythons methods": (goes_past_pythons_methods, "generator other than the one that is given"),
     "uses another random": (lambda x, rng: x + OTHER_RANDOM.randrange(2), "module random is used"),
     "uses random": (lambda x, rng: x + random.getrandbits(1), "module random is used"),
     "uses the system": (lambda x, rng: x + os.urandom(1)[0] % 2, "system's random numbers"),

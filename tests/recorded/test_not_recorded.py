@@ -91,7 +91,7 @@ def set_to_a_state(x, random_state):
 
 
 def past_its_methods(x, rng):
-    return (100.0 * x if np.random.Generator.random(rng) < 0.02 else x) + rng.laplace()
+    return (100.0 * x if np.frompyfunc(np.random.Generator.random, 1, 1)(rng) < 0.02 else x) + rng.laplace()
 
 
 class Box:
