@@ -59,6 +59,17 @@ def test_a_bound_that_does_not_hold_is_violated(bound):
     assert 1.0 < worst.ratio_lower < worst.ratio and worst.p_value < worst.error_share
 
 
+@pytest.mark.parametrize(
+    ("bound", "measured"),
+    [(tail(1.0, 0.01), "the worst share of errors beyond a limit is 3"), (mean(0.1), "the worst mean error is ")],
+    ids=str,
+)
+def test_a_broken_bound_is_said_to_be_one_of_errors(bound, measured):
+    # A share of 0.37 is allowed to be 0.01: nothing is 37 times as large as stated, and nothing was revealed.
+    text = " ".join(str(audit_utility(release, bound, [0.0], seed=1)).split())
+    assert measured in text and "revealed" not in text
+
+
 def test_a_loose_bound_shows_its_looseness():
     result = audit_utility(release, [tail(3.0, 0.5), mean(20.0, standard_deviation=1.0)], [0.0], seed=1)
     assert result.verdict == "not_refuted"
@@ -260,6 +271,7 @@ def test_a_loss_that_is_none_is_an_error_of_its_finding(bound, message):
     result = audit_utility(release, bound, [0.0], samples=100, seed=1)
     assert result.verdict == "error" and result.exit_status == 3
     assert re.search(message, result.findings[0].message)
+    assert result.samples == (0 if callable(bound.bound) else 100)  # runs that were made, whatever came of them
 
 
 def test_a_largest_loss_does_not_bound_that_of_runs_that_raise():

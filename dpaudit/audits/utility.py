@@ -193,11 +193,14 @@ def _inputs(subject: Subject, bound: UtilityBound, inputs: Sequence[Any] | None)
     return chosen
 
 
-def _draw_losses(subject: Subject, bound: UtilityBound, data: Any, samples: int, key: tuple[int, ...]) -> FloatArray:
-    """Losses of fresh draws, shape (samples,), chunk by chunk on streams of their own."""
+def _draw_losses(
+    subject: Subject, bound: UtilityBound, data: Any, samples: int, key: tuple[int, ...], runs: list[int]
+) -> FloatArray:
+    """Losses of fresh draws, shape (samples,), chunk by chunk on streams of their own; `runs` counts what was asked."""
     parts = []
     for chunk, start in enumerate(range(0, samples, CHUNK)):
         size = min(CHUNK, samples - start)
+        runs.append(size)
         outputs = subject.sample(data, size, stream(*key, chunk))
         if len(outputs) != size:
             raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(outputs)}.")
@@ -217,13 +220,14 @@ def _measured(
     inconclusive_factor: float,
 ) -> dict[str, Any]:
     """The verdict of one test and its figures."""
+    runs: list[int] = []
     try:
         limit = bound.limit(data)
-        losses = _draw_losses(subject, bound, data, samples, key)
+        losses = _draw_losses(subject, bound, data, samples, key, runs)
         largest = _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
-        return {"limit": math.nan, "allowed": math.nan, "verdict": "error", "message": message}
+        return {"limit": math.nan, "allowed": math.nan, "verdict": "error", "message": message, "samples": sum(runs)}
     measure = _measured_tail if bound.kind == "tail" else _measured_mean
     figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, losses, level)
     allowed, detectable = figures["allowed"], figures["detectable"]
@@ -282,13 +286,14 @@ def _search(
     """The inputs with the largest measured loss over its bound, at most `worst`, and the runs that it took."""
     tried: dict[Any, tuple[float, int, Any]] = {}
     looks = 0
+    runs: list[int] = []
 
     def look(data: Any) -> float:
         nonlocal looks
         looks += 1
         try:
             limit = bound.limit(data)
-            losses = _draw_losses(subject, bound, data, samples, (*key, looks))
+            losses = _draw_losses(subject, bound, data, samples, (*key, looks), runs)
             share = 1.0 - float(bound.failure_probability or 0.0)
             # One of the losses, not a value between two: between a finite and an infinite one there is none.
             size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
@@ -303,4 +308,4 @@ def _search(
     none = f"search must yield inputs, got none from the bound {bound.name!r}."
     explore("search", bound.search, look, examples=examples, seed=key[0], none=none)
     ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
-    return [data for _, _, data in ranked[:worst]], looks * samples
+    return [data for _, _, data in ranked[:worst]], sum(runs)

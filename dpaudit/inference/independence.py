@@ -135,7 +135,7 @@ class Feature:
         with np.errstate(invalid="ignore"):
             if self.kind == "above":
                 return values > self.centre
-            return values != self.centre if self.kind == "other" else _distances(values, self.centre) > self.spread
+            return values != self.centre if self.kind == "other" else distances(values, self.centre) > self.spread
 
     def __str__(self) -> str:
         words = {
@@ -170,8 +170,8 @@ def features(pilot: Outcomes, columns: Columns | None = None, numbers: FloatArra
     numbers = columns(pilot) if numbers is None else numbers
     for k, (values, place) in enumerate(zip(numbers.T, columns.names, strict=True)):
         known = values[~np.isnan(values)]
-        centre = _middle(known)
-        spread = _middle(_distances(known, centre))
+        centre = middle(known)
+        spread = middle(distances(known, centre))
         asked = {"NaN": True, "above": True, "other": np.count_nonzero(known == centre) > 1, "farther": spread > 0.0}
         for kind in (kind for kind, is_asked in asked.items() if is_asked):
             feature = Feature(kind, columns, k, place, centre, spread)
@@ -180,12 +180,12 @@ def features(pilot: Outcomes, columns: Columns | None = None, numbers: FloatArra
     return found
 
 
-def _middle(values: FloatArray) -> float:
+def middle(values: FloatArray) -> float:
     """The median of numbers, the upper one of two; 0 of none."""
     return float(np.partition(values, len(values) // 2)[len(values) // 2]) if len(values) else 0.0
 
 
-def _distances(values: FloatArray, centre: float) -> FloatArray:
+def distances(values: FloatArray, centre: float) -> FloatArray:
     """Distances of numbers from a centre; an infinite one is at 0 from itself."""
     is_other = values != centre
     return np.abs(np.subtract(values, centre, out=np.zeros_like(values), where=is_other))

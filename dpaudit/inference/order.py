@@ -63,7 +63,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.independence import COLUMNS as COLUMNS
-from dpaudit.inference.independence import Flags, columns_of, features, log_binomial
+from dpaudit.inference.independence import Flags, columns_of, distances, features, log_binomial, middle
 from dpaudit.inference.tasks import Drawer, Task
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Ended
@@ -158,18 +158,20 @@ def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
 def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
     """Approximate p-value of how the first outcomes of one input are spread over the batches that they were drawn in.
 
-    Numbers are ranked, objects are the most common one or another. It decides whether more batches are drawn, and
-    nothing is said of it: so it may be approximate, and ask what `change_of` has asked.
+    Numbers and their distances from the median are ranked, objects are the most common one or another. It decides
+    whether more batches are drawn, and nothing is said of it: so it may be approximate, and ask what `change_of` has
+    asked.
     """
     looked_at = first.rows(slice(0, MAX_OBJECTS))
     counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
     looked_at = looked_at.rows(slice(0, int(counts.sum())))
     columns = columns_of(looked_at)
     asked: list[NDArray[Any]] = [] if columns is None else [*columns(looked_at).T]
+    asked += [distances(values, middle(values[~np.isnan(values)])) for values in asked]  # a scale that a call shares
     if looked_at.tokens is not None:
         common, _ = max(Counter(looked_at.tokens).items(), key=lambda item: (item[1], item[0]), default=("", 0))
         asked.append(looked_at.tokens != common)
-    return min((len(asked) * batch_hint(values, counts) for values in asked), default=1.0)
+    return min((1.0, *(len(asked) * batch_hint(values, counts) for values in asked)))
 
 
 # --- small batches, which are drawn to be asked ---

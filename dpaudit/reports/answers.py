@@ -121,7 +121,7 @@ def _mend(lines: Sequence[Line]) -> Iterator[str]:
     of: dict[str, list[str]] = {kind: [] for kind in words("mend")}
     for name, line in gravest.items():
         if line.verdict != "not_refuted" and name not in settled:
-            is_private = line.verdict != "violated" or (line.is_broken and line.kind != "scores")
+            is_private = line.verdict != "violated" or (line.is_broken and line.kind not in ("scores", "errors"))
             of[line.verdict if is_private else line.kind].append(quoted(name))
     for kind, names in of.items():
         if names:

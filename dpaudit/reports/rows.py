@@ -154,7 +154,8 @@ def _errors(result: UtilityResult) -> Line:
     worst = min(usable, key=lambda f: (VERDICTS.index(f.status), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {wording.upper_text(high, 3)}" if high is not None else ""
-    measured = said("row.errors_measured", ratio=number_text(worst.ratio, 3), ends=ends)
+    what = said(f"row.errors_{worst.kind}")
+    measured = said("row.errors_measured", what=what, ratio=number_text(worst.ratio, 3), ends=ends)
     empty = [finding for finding in usable if finding.says_nothing]
     if empty:
         names = ", ".join(list(dict.fromkeys(clean(finding.bound, 60) for finding in empty))[:NAMED])

@@ -205,6 +205,15 @@ def test_objects_hint_at_dependence_by_the_most_common_one():
     assert order.dependence_hint(outcomes([]), ()) == order.dependence_hint(outcomes([1.0] * 9), [9]) == 1.0
 
 
+def test_a_scale_that_batches_share_hints_at_dependence():
+    """Laplace noise as a normal one whose variance is drawn once a call: 26 of 237 audits of it were violations."""
+    rng = np.random.default_rng(7)
+    noise = rng.normal(size=(32, 8))
+    scales = np.sqrt(2.0 * rng.exponential(size=(32, 8)))
+    assert order.dependence_hint(outcomes((scales[:, :1] * noise).ravel()), [8] * 32) < 1e-6
+    assert order.dependence_hint(outcomes((scales * noise).ravel()), [8] * 32) > 1e-4  # as above
+
+
 def test_batches_that_raise_show_nothing():
     """A call that fails on small batches alone takes no audit down."""
 
