@@ -358,6 +358,7 @@ BAD_INPUTS = {
     "confidence of 1": (["--confidence", "1"], "confidence must be in (0, 1), got 1.0."),
     "negative seed": (["--seed", "-1"], "seed must be a non-negative integer, got -1."),
     "no worker": (["--jobs", "0"], "jobs must be a positive integer, or -1 for all processors, got 0."),
+    "a process a run": (["--jobs", "1000000"], "for each processor, got 1000000. -1 takes all processors."),
     "event without mass": (["--event-mass", "0"], "event_mass must be in (0, 1], got 0.0."),
     "factor below 1": (["--inconclusive-factor", "0.5"], "inconclusive_factor must be at least 1, got 0.5."),
     "no limit of isolation": (["--isolation", "second=1"], "isolation must be"),
