@@ -347,6 +347,7 @@ BAD_INPUTS = {
     "no pairs in the text": (["--pairs", ""], "pairs must be `x,x'` as JSON values"),
     "no pairs in the file": (["--pairs", "empty.json"], "at least one pair of inputs, got none at 'empty.json'."),
     "half a pair": (["--pairs", "0"], "got '0' at its end. A pair is two inputs, with a ',' between them."),
+    "one input": (["--pairs", "1,1;[2],[2]"], "pairs must be of two different inputs, got an input with itself alone"),
     "no JSON": (["--pairs", "a,b"], "got 'a,b' at character 1."),
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
     "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
