@@ -190,7 +190,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
 
 def short_fraction(value: Fraction) -> str:
     """A fraction for a sentence: in full where it is short, else as a decimal."""
-    text = f"{value.numerator}/{value.denominator}" if value.denominator.bit_length() < 64 else ""
+    text = str(value) if value.denominator.bit_length() < 64 else ""
     return text if 0 < len(text) <= 24 else f"{float(value):.6g}"
 
 
@@ -203,7 +203,7 @@ def _excess(pair: CertifiedPair) -> float:
 def loss_text(pair: CertifiedPair) -> str:
     """The loss of a pair in the parameter of its claim, and what is claimed, as a clause."""
     at_least = lower_text(pair.value_lower, 6) if not pair.is_explored else f"{pair.value_lower:.6g}"
-    loss = at_least if math.isfinite(pair.value_lower) else "infinite"
+    loss = at_least if math.isfinite(pair.value_lower) else "infinity"
     # A Renyi divergence is at no delta.
     at = f" at delta {pair.delta:.6g}" if pair.delta > 0 and pair.value_lower == pair.epsilon_lower else ""
     return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {pair.claimed:.12g}"
