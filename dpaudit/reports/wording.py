@@ -100,7 +100,8 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
 
 def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
     """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
-    return (name_text(id, 80), *compared(lower, budget), compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
+    bounds = compared(lower if verdict != "error" else math.nan, budget)
+    return (name_text(id, 80), *bounds, compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
 
 
 def ratio_text(finding: Finding) -> str:
