@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -209,12 +210,17 @@ def loss_text(pair: CertifiedPair) -> str:
     return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {pair.claimed:.12g}"
 
 
+def _whole(outcome: str) -> str:
+    """An outcome with its integers as 0 and not 0.0; one with texts in it as it is, which may have any in them."""
+    return outcome if "'" in outcome or '"' in outcome else re.sub(r"(?<![\w.])(-?\d+)\.0(?![\w.])", r"\1", outcome)
+
+
 def event_text(pair: CertifiedPair) -> str:
     """The event that shows the loss of a pair, with its two probabilities, as a sentence; empty where there is none."""
     event = pair.event
     if event is None:
         return ""
-    names = ", ".join(event.outcomes[:3]) + (", …" if event.count > 3 else "")
+    names = ", ".join(map(_whole, event.outcomes[:3])) + (", …" if event.count > 3 else "")
     what = f"The output {names}" if event.count == 1 else f"The event {{{names}}}"
     other = pair.x_prime_id if event.likelier_under == pair.x_id else pair.x_id
     first, second = short_fraction(event.probability), short_fraction(event.other_probability)

@@ -321,9 +321,8 @@ def cells(
 
 
 def readable(cell: str) -> str:
-    """The text of a cell: a canonical token, or one with `≥ 5` in the place of a tail; integers as 0 and not 0.0."""
-    text = without_notes(cell.rstrip(MARK))
-    return text if "'" in text or '"' in text else INTEGER.sub(lambda found: found[0][:-2], text)
+    """The text of a cell: a canonical token, or one with `≥ 5` in the place of a tail."""
+    return without_notes(cell.rstrip(MARK))
 
 
 def _skeleton(leaf: Leaf) -> tuple[str, Places]:
