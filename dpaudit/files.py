@@ -17,6 +17,7 @@ import io
 import json
 import math
 import os
+import re
 import stat
 import tomllib
 import zipfile
@@ -43,6 +44,7 @@ class FileLimits:
 
 
 LIMITS = FileLimits()
+_ZERO = re.compile(r"[+-]?[0.]+([eE]|$)")
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 
 
@@ -99,7 +101,22 @@ def parsed_json(name: str, content: bytes | str, where: str) -> Any:
     with parsing(name, "JSON", where):
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
         _check_count(name, sum(map(text.count, ",[{")), where)
-        return json.loads(text)
+        return json.loads(text, parse_float=double)
+
+
+def double(text: str) -> float:
+    """The double that a text names, or inf; `ValueError` where it would become an infinity or a 0 that the text is not.
+
+    Examples
+    --------
+    >>> double("1e400")
+    Traceback (most recent call last):
+    ValueError: 1e400 is beyond what a double holds
+    """
+    number = float(text)
+    if math.isinf(number) != ("inf" in text.lower()) or (number == 0.0) != bool(_ZERO.match(text)):
+        raise ValueError(f"{text[:60]} is beyond what a double holds")
+    return number
 
 
 def read_toml(name: str, path: Place) -> dict[str, Any]:

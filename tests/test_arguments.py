@@ -28,7 +28,7 @@ from dpaudit.campaign.schedules import Mode
         ("confidence", (1e-9, 0.95), (0.0, 1.0, 95, math.nan, True, None)),
         ("seconds", (0.1, 60), (0.0, -1, math.inf, math.nan, "60")),
         ("seed", (None, 0, 2**64), (-1, 0.0, True)),
-        ("jobs", (-1, 1, 64), (0, -2, 1.0, True)),
+        ("jobs", (-1, 1, 32), (0, -2, 1.0, True, 10**6)),
         ("event_mass", (1e-9, 1), (0.0, 1.1, math.inf, math.nan)),
         ("inconclusive_factor", (1, 2.5, math.inf), (0.99, math.nan, "2")),
     ],

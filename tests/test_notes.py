@@ -13,7 +13,8 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.audits.findings import CONTROL_VIOLATED
 from dpaudit.reports import dossier, redaction
-from dpaudit.results.model import SAME_INPUT
+from dpaudit.reports.answers import answers
+from dpaudit.results.model import NOTHING_DRAWN, SAME_INPUT
 
 
 def sound(data, size, rng):
@@ -156,3 +157,42 @@ def test_the_keys_of_dictionaries_are_counted_and_kept_in_the_file(mode, tmp_pat
     assert audited(samples=2_000).findings[0].keys is None
     for text in renderings(result):
         assert "of up to 3 keys of a pair" in text and "up to 2 appeared in some" in text
+
+
+def ignoring(x, rng):
+    return x
+
+
+OWN = np.random.default_rng(5)
+
+
+def of_its_own(x, rng):
+    return x + OWN.laplace()
+
+
+def drawing(x, rng):
+    return x + rng.laplace()
+
+
+def drawing_on_one(x, rng):
+    return x + rng.laplace() if x else 0.0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("mechanism", "is_said"), [(ignoring, True), (of_its_own, True), (drawing, False), (drawing_on_one, False)]
+)
+def test_a_generator_that_nothing_is_drawn_from_is_said_beside_the_verdict_and_on_page_one(mechanism, is_said, jobs):
+    result = dpaudit.audit(mechanism, "eps=3", [(0.0, 1.0)], samples=400, seed=1, floating_point=False, jobs=jobs)
+    assert (NOTHING_DRAWN in result.findings[0].notes) == is_said
+    assert (NOTHING_DRAWN in str(answers(dossier.Dossier.alone(result)).rows[0])) == is_said
+
+
+def forgetting(x, rng):
+    rng.laplace()
+
+
+def test_outputs_that_are_all_none_are_said_on_page_one():
+    result = dpaudit.audit(forgetting, "eps=1", [(0, 1)], samples=400, seed=1)
+    (_, release), *_ = answers(dossier.Dossier.alone(result)).rows
+    assert "All 800 outputs that were looked at, on both inputs, read as None: does the mechanism return" in release

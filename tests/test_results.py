@@ -403,6 +403,18 @@ def test_a_pipe_or_a_device_is_refused_and_stays(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_device_that_looks_like_the_file_it_leads_to_is_refused_and_stays(tmp_path, monkeypatch):
+    (tmp_path / "printed").write_text("before")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "stdout").symlink_to(tmp_path / "printed")  # as of a command with `> printed`
+    monkeypatch.setattr("dpaudit.results.saving.DEVICES", (tmp_path / "dev").resolve())
+    with pytest.raises(UsageError, match=r"output must be a writable place, got '.*stdout' \(no regular file\)"):
+        write_whole(tmp_path / "dev" / "stdout", "new")
+    with pytest.raises(UsageError, match=r"out must be a file that can be written, got '.*stdout'"):
+        check_file("out", tmp_path / "dev" / "stdout")
+    assert (tmp_path / "dev" / "stdout").is_symlink() and (tmp_path / "printed").read_text() == "before"
+
+
 def test_folders_are_made_and_the_file_is_readable_by_others(tmp_path):
     path = tmp_path / "new" / "audit.json"
     write_whole(path, "whole")

@@ -35,7 +35,7 @@ DATASETS = json.dumps({"kind": "dataset", "low": 0, "high": 1})
 def code(project):
     (project / "code_under_audit.py").write_text(CODE)
     (project / "domain.json").write_text(DATASETS)
-    (project / "empty.json").write_text("[]")
+    (project / "header.csv").write_text("age,city\n")
     (project / "examples.json").write_text("[[0.5, 1.0], [0.25]]")
     return project
 
@@ -101,3 +101,16 @@ def test_greybox_says_that_only_the_outputs_of_a_program_can_be_compared(tmp_pat
     # Sixteen equal outputs do not prove that it has no noise, as it does where nothing is taken from a generator.
     status, output = run("greybox", command, *asked)
     assert status == 0 and "0|1: hint." in output and "Only outputs could be compared." in output
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (("--example", "header.csv"), "example must have at least one row, got none below the columns age, city."),
+        (("--examples", "header.csv"), "examples must be a JSON list, got a table at 'header.csv'. Give a table with"),
+    ],
+)
+def test_a_table_that_is_no_example_is_told_what_it_lacks(code, place, message):
+    pytest.importorskip("pandas", reason="needs pandas (extra data)")
+    status, output = run("audit", "code_under_audit.py:total", *QUICK, *place)
+    assert status == 2 and output.startswith(f"Error: {message}")

@@ -33,6 +33,8 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, read_outputs
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.results.model import IS_RETURNED, NOTHING_DRAWN
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
 from dpaudit.running.streams import stream
 from dpaudit.running.worker_pool import randomness_moved
@@ -68,6 +70,17 @@ def why_kept(
         if reason := spent(list(first.values())) or reason:
             found[place] = reason
     return found, calls
+
+
+def note_unused(subject: Subject, games: Sequence[PairGame], moved: Mapping[int, bool]) -> None:
+    """Note in each game that no first call has drawn from the generator that it was given, unless all outputs are one.
+
+    What an isolated subject draws is seen in its process alone.
+    """
+    if subject.replayable and not subject.is_contained and moved and not any(moved.values()):
+        for game in games:
+            if not any(remark.endswith(IS_RETURNED) for remark in game.remarks):
+                game.remarks = (NOTHING_DRAWN, *game.remarks)
 
 
 def why_one_draw(

@@ -11,7 +11,7 @@ from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import findings_of
 from dpaudit.audits.many_pairs import GamePlan, game_plan
-from dpaudit.audits.memory_checks import why_kept
+from dpaudit.audits.memory_checks import note_unused, why_kept
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.campaign.draws import KEPT_BYTES
@@ -168,6 +168,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
+    note_unused(run.subject, game.pairs, moved)
     run.withheld, more = why_kept(run.subject, run.root, game, data, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
@@ -226,6 +227,7 @@ def _play_session(run: AuditRun, path: str | os.PathLike[str]) -> None:
         ).play(run.tell)  # fmt: skip
     _note_cut(run, session.game)
     run.withheld, more = kept(session)
+    note_unused(session.subject, session.game.pairs, session.moved)
     run.subject, run.runs = session.subject, session.runs + more
     run.games, run.labelled = [game for game, _ in session.games], [labelled for _, labelled in session.games]
     run.groups = [(k,) for k in range(len(run.pairs))]

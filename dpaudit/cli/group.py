@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import sys
@@ -9,7 +10,7 @@ import textwrap
 import traceback
 import types
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -22,6 +23,7 @@ from dpaudit.reports.words import printable
 
 BROKEN_PIPE = 141  # as a shell has it: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # a key of click's context
+UNPRINTED = "dpaudit.unprinted"  # another: of what was printed nothing arrived, and that was said
 QUIET = "No notes on stderr, and no word of what was written."
 WHOLE = ("  ", "Written: ")  # how lines begin that are copied or opened
 
@@ -42,7 +44,8 @@ class StatedOnce(click.Command):
                 if count > 1 and not (option.multiple or option.count or is_same):
                     name = "/".join((*option.opts, *option.secondary_opts))
                     raise UsageError(f"{name} must be given once, got it {count} times.")
-        return super().parse_args(ctx, args)
+        with _help_is_printed(ctx):
+            return super().parse_args(ctx, args)
 
 
 class GroupedCommand(StatedOnce):
@@ -77,11 +80,16 @@ class Subcommands(click.Group):
 
     command_class = StatedOnce
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, and say where --help or --version could not be printed."""
+        with _help_is_printed(ctx):
+            return super().parse_args(ctx, args)
 
-class Commands(click.Group):
+
+class Commands(Subcommands):
     """The group: turns what a command raises into one message and an exit status."""
 
-    command_class, group_class = StatedOnce, Subcommands
+    group_class = Subcommands
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
@@ -92,7 +100,7 @@ class Commands(click.Group):
             with heard_terminations():
                 super().invoke(ctx)
         except click.exceptions.Exit:  # the command knows its status, whether or not anybody could read it
-            if (error := why_lost()) is not None and not _has_left(error):
+            if UNPRINTED not in ctx.meta and (error := why_lost()) is not None and not _has_left(error):
                 say(plain(f"Error: standard output could not be written ({error}). The exit status stands."))
             raise
         except click.ClickException as error:
@@ -105,9 +113,25 @@ class Commands(click.Group):
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
             ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
-        if (lost := why_lost()) is not None:
-            text = f"standard output must be a place that can be written, got {lost}."
-            ctx.exit(BROKEN_PIPE if _has_left(lost) else report_error(ctx, OutputError(text)))
+        _check_printed(ctx)
+
+
+@contextlib.contextmanager
+def _help_is_printed(ctx: click.Context) -> Iterator[None]:
+    """Fail where click prints --help or --version, and ends, and it could not be written."""
+    try:
+        yield
+    except click.exceptions.Exit:
+        _check_printed(ctx)
+        raise
+
+
+def _check_printed(ctx: click.Context) -> None:
+    """End with an error where standard output, which is all that was asked for, could not be written."""
+    if (lost := why_lost()) is not None:
+        ctx.meta[UNPRINTED] = True
+        text = f"standard output must be a place that can be written, got {lost}."
+        ctx.exit(BROKEN_PIPE if _has_left(lost) else report_error(ctx, OutputError(text)))
 
 
 def _has_left(error: BaseException) -> bool:

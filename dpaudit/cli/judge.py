@@ -10,7 +10,7 @@ import click
 from dpaudit.cli.group import command, note, plain, shared
 from dpaudit.cli.outputs import output_console, subject_output, written_or_reported
 from dpaudit.cli.searching import read_domain, read_example, read_list
-from dpaudit.cli.subjects import check_complete
+from dpaudit.cli.subjects import check_complete, given_pairs
 from dpaudit.errors import UsageError
 
 STAND_IN = "judgement.json"
@@ -89,7 +89,6 @@ def _pairs(text: str) -> Any:
     """The pairs of a text, or the one of a saved judgement."""
     from dpaudit.files import read_json
     from dpaudit.judgements.judgement import SCHEMA, load_judgement
-    from dpaudit.subjects.targets import resolve_pairs
 
     if text.strip().endswith(".json") and Path(text.strip()).is_file():
         try:
@@ -102,4 +101,4 @@ def _pairs(text: str) -> Any:
                 said = f"pairs must be in the judgement, got one that holds no pair of inputs ({text!r})."
                 raise UsageError(f"{said} Give the pairs themselves, or leave --pairs out to have one looked for.")
             return [pair]
-    return resolve_pairs(text)
+    return given_pairs(text)

@@ -190,6 +190,9 @@ def _loaded(text: str, name: str) -> Any:
 
 
 def read_list(path: str) -> list[Any]:
+    """The examples of a JSON file."""
+    if Path(path).suffix.lower() in (".csv", ".parquet"):
+        raise UsageError(f"examples must be a JSON list, got a table at {path!r}. Give a table with --example.")
     examples = read_json("examples", path)
     if not isinstance(examples, list):
         raise UsageError(f"examples must be a JSON list, got {type(examples).__name__} at {path!r}.")

@@ -31,10 +31,16 @@ def check_complete(subject: Subject, claim: Claim | str | None, pairs: Sequence[
 
 
 def given_pairs(pairs: str | None) -> Sequence[Pair] | None:
-    """The pairs of a text; None where none is given."""
+    """The pairs of a text; None where none is given. `UsageError` if each is of one input with itself."""
+    from dpaudit.privacy.inputs import is_same_input
+    from dpaudit.privacy.pairs import AllPairs
     from dpaudit.subjects.targets import resolve_pairs
 
-    return resolve_pairs(pairs) if pairs is not None else None
+    found = resolve_pairs(pairs) if pairs is not None else None
+    if found and not isinstance(found, AllPairs) and all(map(is_same_input, found)):
+        said = "an input with itself alone, where no loss can be found"
+        raise UsageError(f"pairs must be of two different inputs, got {said} ({pairs!r}).")
+    return found
 
 
 def given_subject(given: Any, claim: Claim | str | None) -> tuple[Subject, Sequence[Pair] | None]:

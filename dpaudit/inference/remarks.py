@@ -18,7 +18,7 @@ from dpaudit.inference.failures import MAX_NAMED
 from dpaudit.inference.tasks import FIRST_DRAWS
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results.model import Keys
+from dpaudit.results.model import IS_RETURNED, Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 MIN_EQUAL_OUTPUTS = 20  # fewer equal outputs can be chance: no warning
@@ -54,7 +54,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     if not same:
         return ()
     text = f"All {count:,} outputs that were looked at, on {on}, read as {same}"
-    return (f"{text}: does the mechanism return its answer?",)
+    return (f"{text}: {IS_RETURNED}",)
 
 
 def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:

@@ -315,10 +315,8 @@ class _PositionMetric(Metric):
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Tell whether two values are equal; a NaN equals a NaN, and arrays are equal when all their entries are."""
-    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(value, other))
-    return value is other or bool(value == other) or bool(value != value and other != other)
+    """Tell whether two values are equal: as rows of neighbours are, so that a list is equal to a tuple or an array."""
+    return value is other or row_key(value) == row_key(other)
 
 
 @dataclasses.dataclass(frozen=True)

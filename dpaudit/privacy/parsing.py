@@ -48,7 +48,7 @@ from typing import Any, Literal, overload
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extension, names
-from dpaudit.files import read_json, read_rows
+from dpaudit.files import double, read_json, read_rows
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -66,7 +66,6 @@ from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
 MAX_CHARACTERS = 80  # of a pair that a message shows in corrected form
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
-_ZERO = re.compile(r"[+-]?[0.]+([eE]|$)")
 _ADJACENCY = re.compile(r"(.*),\s*adjacency\s*=\s*(\S*)\s*", re.DOTALL)
 GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
 _FORMS = "eps=E", "eps=E,delta=D", "rho=R", "mu=M", "order=O,rdp=E", "metric=FILE"
@@ -283,10 +282,10 @@ def _read_number(name: str, value: str, where: str, claim: str = "") -> float:
     """The double that a text names, or inf; refused where it would become an infinity or a 0 that the text is not."""
     if not _NUMBER.fullmatch(value):
         raise UsageError(f"{name} must be a number, got {value!r} at {where}.{_meant(claim)}")
-    number = float(value)
-    if math.isinf(number) != ("inf" in value.lower()) or (number == 0.0) != bool(_ZERO.match(value)):
-        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at {where}.")
-    return number
+    try:
+        return double(value)
+    except ValueError as error:
+        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at {where}.") from error
 
 
 def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:
@@ -361,9 +360,10 @@ def _json_number(value: Any, where: str) -> float:
 def _read_json(text: str, position: int) -> tuple[Any, int]:
     start = _after_spaces(text, position)
     try:
-        value, end = json.JSONDecoder().raw_decode(text, start)
+        value, end = json.JSONDecoder(parse_float=double).raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         hint = _as_json(text) or "Write strings in double quotes, and close every bracket."
+        hint = f"{error}." if type(error) is ValueError else hint  # of a number, and not of the form
         raise UsageError(_pairs_message(text, start, hint)) from error
     return value, _after_spaces(text, end)
 

@@ -32,7 +32,8 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     """Failure message for an audit, with the line that repeats it."""
     from dpaudit.reports import brief, terminal
 
-    notes = [f"  note     {note}" for note in wording.notes(result)]
+    noted = tuple(("note", note) for note in wording.notes(result))
+    notes = [terminal.plain([document.Facts(noted)])] if noted else []
     if result.violated:
         return "\n".join([terminal.plain(brief.violation(result, replay=replay_line)), *notes])
     if result.verdict == "inconclusive":

@@ -33,7 +33,7 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
     lines, beside = ranked(dossier), found_beside(dossier)
     texts = {
-        "release": joined(release_sentence(lines, beside), *_measured(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines, beside), *_remarks(lines), *_measured(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
@@ -109,6 +109,12 @@ def _measured(lines: Sequence[Line]) -> Iterator[str]:
     """Sentence on what was measured, of a report on one result: of several a table says it."""
     if len(lines) == 1 and not lines[0].sentence:
         yield said("answers.measured", measured=lines[0].measured)
+
+
+def _remarks(lines: Sequence[Line]) -> Iterator[str]:
+    """Say of which mechanisms all outputs are odd."""
+    for remark, names in wording.gathered((line.remark, quoted(line.subject)) for line in lines if line.remark).items():
+        yield remark if len(lines) == 1 else f"{first_of(names)}: {remark}"
 
 
 def _mend(lines: Sequence[Line]) -> Iterator[str]:

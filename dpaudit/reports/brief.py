@@ -39,11 +39,12 @@ def summary(results: Sequence[AuditResult]) -> Table:
     rows = []
     for result in results:
         worst = result.worst
+        ratio = None if all(one.verdict == "error" for one in result.findings) else result.ratio_lower
         row = (
             f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
             status_word(result.verdict),
             f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
-            wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
+            wording.compared(ratio, 1.0)[0],
             name_text(worst.id, 40) if worst is not None else wording.MISSING,
             short_count(result.samples),
             number_text(float(result.seconds), 3),
@@ -64,9 +65,9 @@ def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
     columns = ("pair", f"budget\nfor {parameter}", f"{parameter} at\nleast", "ratio", head, "draws", "verdict")
     rows = []
     for finding in result.ranked()[:limit]:
-        lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
-        ratio, seen = wording.ratio_text(finding), wording.evidence_cell(finding, kind)
-        draws, word = short_count(finding.samples), status_word(finding.verdict)
+        bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
+        _, lower, budget, ratio, word = wording.pair_row(finding.id, *bounds, finding.verdict)
+        seen, draws = wording.evidence_cell(finding, kind), short_count(finding.samples)
         rows.append((name_text(finding.id, 60), budget, lower, ratio, seen, draws, word))
     marks = tuple(finding.verdict for finding in result.ranked()[:limit])
     return Table("", columns, tuple(rows), wording.asked_count(result) - len(rows), marks, kind="verdicts")

@@ -57,8 +57,8 @@ class Line:
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older results): all as
     multiples of the promise, None where there is none. `tried` says what is found of that form, None for a known event.
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
-    for running text, `tested` what it was found on, and `headline` all of it as a title. `is_boundless`: the claim sets
-    no limit for what was tested.
+    for running text, `tested` what it was found on, `remark` what is odd about the outputs, and `headline` all of it as
+    a title. `is_boundless`: the claim sets no limit for what was tested.
     """
 
     subject: str
@@ -77,6 +77,7 @@ class Line:
     settles: str = ""
     sentence: str = ""
     tested: str = ""
+    remark: str = ""
     is_boundless: bool = False
     headline: str = ""
 

@@ -17,7 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from markupsafe import Markup
 from rich.console import Console
@@ -232,11 +232,20 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def _opened(path: str) -> TextIO:
+    """The file, emptied; where standard output or error go there, they: else each would write over the other."""
+    for number in (1, 2):
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.samestat(os.stat(path), os.fstat(number)):
+                return open(os.dup(number), "w", encoding="utf-8")
+    return open(path, "w", encoding="utf-8")
+
+
 @contextlib.contextmanager
 def _log(path: str, clock: Clock) -> Iterator[Show]:
     """Write the file of `--progress` until a line cannot be written: a full disk is no reason to end an audit."""
     try:
-        stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
+        stream = _opened(path)
     except OSError as error:
         raise UsageError(f"progress must be a file that can be written, got {path!r} ({error.strerror}).") from error
     is_open = [True]

@@ -55,6 +55,7 @@ def privacy_line(result: AuditResult) -> Line:
     about: dict[str, Any] = {
         "tested": said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run")),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
+        "remark": wording.outputs_sentence(result),
     }
 
     def line(promised: str, measured: str, missed: str, **more: Any) -> Line:

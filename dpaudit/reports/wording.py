@@ -31,7 +31,17 @@ from dpaudit.reports.words import plural as plural
 from dpaudit.reports.words import printable as printable
 from dpaudit.reports.words import some as some
 from dpaudit.results import model
-from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, LearnedLoss, Power, Verdict
+from dpaudit.results.model import (
+    IS_RETURNED,
+    NOTHING_DRAWN,
+    SAME_INPUT,
+    ZERO_BUDGET_LOSS,
+    AuditResult,
+    Finding,
+    LearnedLoss,
+    Power,
+    Verdict,
+)
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
@@ -90,7 +100,8 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
 
 def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
     """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
-    return (name_text(id, 80), *compared(lower, budget), compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
+    bounds = compared(lower if verdict != "error" else math.nan, budget)
+    return (name_text(id, 80), *bounds, compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
 
 
 def ratio_text(finding: Finding) -> str:
@@ -268,6 +279,14 @@ def notes(result: AuditResult) -> list[str]:
     if "asked_mode" in result.options:
         lines.append(said("notes.mode"))
     return lines
+
+
+def outputs_sentence(result: AuditResult) -> str:
+    """Note on the outputs of all pairs, or on what was drawn for them, that a reader of the verdict has to know."""
+    told = [
+        [note for note in one.notes if note == NOTHING_DRAWN or note.endswith(IS_RETURNED)] for one in result.findings
+    ]
+    return joined(*(clean(note, 300) for note in told[0])) if told and all(told) else ""
 
 
 def least_powerful(result: AuditResult) -> Finding | None:

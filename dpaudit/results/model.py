@@ -36,6 +36,8 @@ from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdi
 
 __all__ = [
     "EXIT_STATUS",
+    "IS_RETURNED",
+    "NOTHING_DRAWN",
     "SAME_INPUT",
     "SCHEMA",
     "VERDICTS",
@@ -69,6 +71,11 @@ MAX_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 KEPT = {"write": lambda _: None}  # inputs, which `Finding` saves in its own way
 LOOK = ("draws", "log_wealth", "parameter_lower")  # in the order of files
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
+IS_RETURNED = "does the mechanism return its answer?"  # the end of one, of outputs that are all one value
+NOTHING_DRAWN = (  # one, of calls that left the generator they were given as it was
+    "Nothing was drawn from the generator that the mechanism was given: there is no noise, or no seed repeats it, or "
+    "outputs depend on earlier calls."
+)
 
 
 @dataclasses.dataclass(frozen=True)

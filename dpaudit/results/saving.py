@@ -25,6 +25,7 @@ WRONG_PLACE = {  # what the caller can know of a place beforehand
     errno.ENOTDIR, errno.ENOTEMPTY, errno.EPERM, errno.EROFS,
 }  # fmt: skip
 NEW_FOLDERS: list[Path] = []  # that `write_whole` has made in this process: the command line says so
+DEVICES = Path("/dev")
 PRIVATE, SHARED = 0o600, 0o666  # modes of files that hold records, and of others, before the umask
 
 
@@ -40,7 +41,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     target = Path(path)
     temporary = ""
     try:
-        if target.exists() and not target.is_file():  # a device or a pipe would be replaced
+        if not _may_be_replaced(target):
             raise FileExistsError(errno.EEXIST, "no regular file")
         missing = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -58,6 +59,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Tell whether a regular file or none is there: /dev/stdout is a link that looks like the file it leads to."""
+    return (path.is_file() or not path.exists()) and path.parent.resolve() != DEVICES
 
 
 def _mode(target: Path, mode: int) -> int:
@@ -103,7 +109,7 @@ def check_file(argument: str, given: str | Path) -> None:
     """`UsageError` if no file of this name can be written."""
     path = Path(given)
     try:
-        is_file = bool(str(given)) and bool(path.name) and (path.is_file() or not path.exists())
+        is_file = bool(str(given)) and bool(path.name) and _may_be_replaced(path)
     except (OSError, ValueError) as error:  # a name that is too long, or has a null character
         said = getattr(error, "strerror", None) or error
         raise UsageError(f"{argument} must be a file that can be written, got {str(given)!r:.200} ({said}).") from error

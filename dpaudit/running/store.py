@@ -193,7 +193,8 @@ class Store:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
             connection.execute("pragma trusted_schema = off")  # functions of a file's own SQL
         except (sqlite3.Error, OSError) as error:
-            raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({reason}).") from error
         store = cls(place, connection)
         try:
             store._prepare()
@@ -260,8 +261,12 @@ class Store:
         place = repr(str(self.path))
         if "full" in str(error) or "disk I/O" in str(error):
             return StoreError(f"store must have room to grow, got {error} at {place}. What was saved before is intact.")
-        if "locked" in str(error) or "readonly" in str(error):
-            return StoreError(f"store must be a file that can be written, got {error} at {place}.")
+        written = "store must be a file that can be written"
+        if "readonly" in str(error):  # SQLite makes a journal beside the file
+            where = place if not os.access(self.path, os.W_OK) else f"the folder of {place}"
+            return UsageError(f"{written}, in a folder that can be, got {where}, which cannot.")
+        if "locked" in str(error):
+            return StoreError(f"{written}, got {error} at {place}.")
         return UsageError(f"store must be an intact store of evidence, got {error} at {place}.")
 
     # --- an audit ---

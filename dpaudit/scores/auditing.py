@@ -148,7 +148,10 @@ def audit_scores(
     if scores_in is scores_out or (isinstance(scores_in, str | os.PathLike) and scores_in == scores_out):
         named = f": {os.fspath(scores_in)}" if isinstance(scores_in, str | os.PathLike) else ""
         raise UsageError(f"scores_out must be other scores than scores_in, got the same{named}.")
-    kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
+    kept_in, kept_out = (
+        as_scores(side, given, may_be_empty=store is not None)  # of new scores one side may have none
+        for side, given in (("scores_in", scores_in), ("scores_out", scores_out))
+    )
     check_among("assume", assume, ASSUME)
     if assume != "nothing" and design in BETTED:
         raise UsageError(f"assume must go with one run or pairs, got {assume!r} with {design!r}, whose runs are apart.")

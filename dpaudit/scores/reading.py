@@ -20,13 +20,13 @@ from dpaudit.privacy.trade_off import is_number_text
 SUFFIXES = (".csv", ".txt", ".npy", ".npz", ".json", ".parquet")
 
 
-def as_scores(name: str, given: Any) -> FloatArray:
+def as_scores(name: str, given: Any, may_be_empty: bool = False) -> FloatArray:
     """Scores as an array of shape (scores,), from an array, a list or a path; `name` is the argument, for messages.
 
     Raises
     ------
     UsageError
-        If it is not one list of numbers, or a file cannot be read as one.
+        If it is not one list of numbers, or a file cannot be read as one, or has none and may not be empty.
 
     Examples
     --------
@@ -34,7 +34,10 @@ def as_scores(name: str, given: Any) -> FloatArray:
     (2,)
     """
     if isinstance(given, str | Path):
-        return _numbers(name, _read(name, str(given)), str(given))
+        numbers = _numbers(name, _read(name, str(given)), str(given))
+        if not (len(numbers) or may_be_empty):
+            raise UsageError(f"{name} must have at least one score, got none at {given}.")
+        return numbers
     return _numbers(name, given, "")
 
 

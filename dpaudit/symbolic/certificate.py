@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -190,7 +191,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
 
 def short_fraction(value: Fraction) -> str:
     """A fraction for a sentence: in full where it is short, else as a decimal."""
-    text = f"{value.numerator}/{value.denominator}" if value.denominator.bit_length() < 64 else ""
+    text = str(value) if value.denominator.bit_length() < 64 else ""
     return text if 0 < len(text) <= 24 else f"{float(value):.6g}"
 
 
@@ -203,10 +204,15 @@ def _excess(pair: CertifiedPair) -> float:
 def loss_text(pair: CertifiedPair) -> str:
     """The loss of a pair in the parameter of its claim, and what is claimed, as a clause."""
     at_least = lower_text(pair.value_lower, 6) if not pair.is_explored else f"{pair.value_lower:.6g}"
-    loss = at_least if math.isfinite(pair.value_lower) else "infinite"
+    loss = at_least if math.isfinite(pair.value_lower) else "infinity"
     # A Renyi divergence is at no delta.
     at = f" at delta {pair.delta:.6g}" if pair.delta > 0 and pair.value_lower == pair.epsilon_lower else ""
     return f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {pair.claimed:.12g}"
+
+
+def _whole(outcome: str) -> str:
+    """An outcome with its integers as 0 and not 0.0; one with texts in it as it is, which may have any in them."""
+    return outcome if "'" in outcome or '"' in outcome else re.sub(r"(?<![\w.])(-?\d+)\.0(?![\w.])", r"\1", outcome)
 
 
 def event_text(pair: CertifiedPair) -> str:
@@ -214,7 +220,7 @@ def event_text(pair: CertifiedPair) -> str:
     event = pair.event
     if event is None:
         return ""
-    names = ", ".join(event.outcomes[:3]) + (", …" if event.count > 3 else "")
+    names = ", ".join(map(_whole, event.outcomes[:3])) + (", …" if event.count > 3 else "")
     what = f"The output {names}" if event.count == 1 else f"The event {{{names}}}"
     other = pair.x_prime_id if event.likelier_under == pair.x_id else pair.x_id
     first, second = short_fraction(event.probability), short_fraction(event.other_probability)

@@ -27,7 +27,7 @@ from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.results.model import SAME_INPUT
+from dpaudit.results.model import IS_RETURNED, SAME_INPUT
 from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_pairs, stated_claim
@@ -271,7 +271,7 @@ class _Certifying:
             if not reason and (changed or (cause and done.verdict == "kept")):
                 reason = f"undecided, because it is not shown that calls depend on their input and draws alone: {cause}"
             outputs = {readable(leaf.token) for place in places for leaf in explorations[place].law}
-            note = "every output reads as None: does the mechanism return its answer?" if outputs == {"None"} else ""
+            note = f"every output reads as None: {IS_RETURNED}" if outputs == {"None"} else ""
             if not reason and done.verdict == "kept":
                 done = dataclasses.replace(done, reason=SAME_INPUT if len(set(places)) == 1 else note or done.reason)
             held.append(open_pair(pair, claim, reason) if reason else done)

@@ -72,13 +72,18 @@ def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
     [
         (["m.py:response", "--claim", "eps=1.1", "--pairs", "0,1"], 0, "Kept: eps=1.1 is proved for this pair"),
         (["m.py:response", "--claim", "eps=1", "--pairs", "0,1"], 1, "probability 3/4 on 0 and 1/4 on 1"),
-        (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "a loss of infinite, claimed 1"),
+        (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "a loss of infinity, claimed 1"),
+        (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "The output 0 has probability 1 on 0 and 0 on 1."),
+        (
+            ["m.py:leaks", "--claim", "eps=1", "--pairs", '"1.0","b"'],
+            1,
+            "The output '1.0' has probability 1 on '1.0'",
+        ),
         (["m.py:response", "--claim", "rho=0.2", "--pairs", "0,1"], 1, "a loss of 0.544304, claimed 0.2."),
         (["m.py:draws", "--claim", "eps=1", "--pairs", "0,1"], 5, "normal draws a number from infinitely many"),
         (["m.py:response", "--claim", "mu=1", "--pairs", "0,1"], 2, ""),
         (["m.py:response", "--claim", "eps=1.09861228", "--pairs", "0,1"], 1, "a loss of 1.09861, claimed 1.09861228."),
-        (["m.py:response", "--claim", "eps=1", "--pairs", "0,0"], 0, "runs on 1 input)"),
-        (["m.py:response", "--claim", "eps=1", "--pairs", "0,0"], 0, "Note: 0|0: x and x\u2032 are the same input"),
+        (["m.py:response", "--claim", "eps=1", "--pairs", "0,0"], 2, "pairs must be of two different inputs, got an"),
         (["m.py:response", "--pairs", "0,1"], 2, ""),
     ],
 )
@@ -87,6 +92,11 @@ def test_the_command_exits_with_its_verdict(project, arguments, status, said):
     result = CliRunner().invoke(main, ["certify", *arguments])
     assert result.exit_code == status, result.output
     assert said in " ".join(result.output.split())
+
+
+def test_a_pair_of_one_input_with_itself_is_said_to_be_one():
+    said = dpaudit.certify(response, "eps=1", [(0, 0)]).summary()
+    assert "runs on 1 input)" in said and "Note: 0|0: x and x\u2032 are the same input" in said
 
 
 def test_a_number_of_the_table_is_never_cut_off(project):

@@ -76,8 +76,18 @@ def test_a_verdict_that_cannot_be_printed_keeps_its_status(folder, name, status)
         assert done.returncode == status and verdict(folder / "o") == ("violated" if status else "not_refuted")
         assert done.stderr.startswith("Error: standard output could not be written")
         assert audit(f"m.py:{name}", stdout=full, stderr=full).returncode == status
-        shown = subprocess.run([sys.executable, "-m", "dpaudit", "claims"], stdout=full, stderr=subprocess.PIPE)
-    assert shown.returncode == 3 and b"standard output must be" in shown.stderr  # what only prints has failed
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no file that is always full")
+@pytest.mark.parametrize(
+    "asked", ["claims", "--help", "--version", "audit --help", "evidence --help", "evidence list -h"]
+)
+def test_what_only_prints_and_cannot_has_failed(asked):
+    command = [sys.executable, "-m", "dpaudit", *asked.split()]
+    with open("/dev/full", "w") as full:
+        shown = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert shown.returncode == 3 and shown.stderr.startswith("Error: standard output must be")
+    assert shown.stderr.count("\n") == 1
 
 
 def test_a_reader_that_leaves_does_not_change_a_verdict(folder):

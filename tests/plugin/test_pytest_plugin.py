@@ -180,8 +180,9 @@ def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, wr
     """)
     result = pytester.runpytest()
     result.assert_outcomes(failed=2, warnings=0)
-    result.stdout.fnmatch_lines(["Violated: *", "  note     0.0|1.0: Of the * outcomes * raised KeyError*"])
+    result.stdout.fnmatch_lines(["Violated: *", "  note     0.0|1.0: Of the * outcomes *", "* raised KeyError*"])
     result.stdout.fnmatch_lines(["*got KeyError: 'column' in <lambda> (test_it.py, line *", "  Traceback *"])
+    assert all(len(line) <= 80 for line in result.outlines if line.startswith("  note"))
     result.stdout.no_fnmatch_line("*note (*")
 
 

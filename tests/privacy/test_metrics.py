@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -78,6 +79,17 @@ def test_the_matrix_of_a_metric_is_its_calls(key):
     calls = [[metric(x, y) for y in points] for x in points]
     assert metric.matrix(points) == pytest.approx(np.array(calls), rel=1e-12, abs=1e-12)
     assert metric.matrix(points).dtype == float
+
+
+# One rule says which values are equal: that of neighbours.
+EQUAL = [(1, np.float32(1)), (math.nan, np.float64("nan")), ((1, 2), [1, 2]), ([math.nan], np.array([math.nan]))]
+DIFFERENT = [(1, Decimal(1)), (0.1, np.float32(0.1)), (np.float64(1), [1, 2]), (b"a", bytearray(b"a")), (1, "1")]
+
+
+@pytest.mark.parametrize(("x", "y", "budget"), [(*p, 0.0) for p in EQUAL] + [(*p, 1.0) for p in DIFFERENT])
+@pytest.mark.parametrize("metric", [HammingMetric(1.0), AttributeMetric((1.0,)), DiscreteMetric(1.0)])
+def test_a_matrix_and_a_call_take_the_same_values_for_equal(metric, x, y, budget):
+    assert metric([x], [y]) == metric([y], [x]) == metric.matrix([[x], [y]])[0, 1] == budget
 
 
 @pytest.mark.parametrize("key", METRICS)

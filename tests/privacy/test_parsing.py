@@ -324,3 +324,10 @@ def test_a_number_beyond_the_doubles_is_no_infinity_or_zero_that_was_meant(text)
 def test_a_budget_beyond_the_doubles_is_no_infinity_or_zero_that_was_meant(write, cell):
     with pytest.raises(UsageError, match=f"metric must be a number that a double holds, or inf, got '{cell}' at row 2"):
         read_metric(write("d.csv", f"from,a,b\na,0,{cell}\nb,{cell},0\n"))
+    content = f'{{"matrix": [[0, {cell}], [{cell}, 0]]}}'
+    with pytest.raises(UsageError, match=f"metric must be JSON, got .*d.json': {cell} is beyond what a double holds"):
+        read_metric(write("d.json", content))
+    with pytest.raises(UsageError, match=f"at character 3. {cell} is beyond what a double holds"):
+        parse_pairs(f"0,{cell}")
+    with pytest.raises(UsageError, match=f"{cell} is beyond what a double holds"):
+        parse_pairs(write("p.json", f"[[0, {cell}]]"))

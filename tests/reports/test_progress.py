@@ -200,3 +200,24 @@ def test_in_a_notebook_a_cell_shows_a_slow_audit_and_is_empty_at_its_end(time_go
         tell(STATE)
         assert "45k/200k draws, 1 of 2 pairs left" in shown[0] and 'max="200000"' in shown[0]
     assert shown[1:] == [""]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no such name for standard output")
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_that_is_printed_into_is_neither_emptied_nor_written_over(tmp_path, number):
+    kept, path = os.dup(number), tmp_path / "log"
+    try:
+        os.dup2(handle := os.open(path, os.O_WRONLY | os.O_CREAT), number)  # as of `> log`
+        os.write(number, b"before\n")
+        with live_progress(quiet=True, file=f"/dev/{['stdout', 'stderr'][number - 1]}") as tell:
+            tell(STATE)
+            os.write(number, b"while\n")
+            tell(STATE)
+        os.write(number, b"after\n")
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+        os.close(handle)
+    before, first, during, second, after = path.read_text().splitlines()
+    assert (before, during, after) == ("before", "while", "after")
+    assert json.loads(first)["draws"] == json.loads(second)["draws"] == STATE.draws

@@ -21,6 +21,15 @@ def test_a_table_of_pairs_fits_eighty_columns(synthetic, any_result):
     assert max(len(line) for line in text.split("\n")) <= 80
 
 
+def test_a_pair_whose_audit_broke_has_no_bound_and_no_ratio(synthetic):
+    result = synthetic.make("error")
+    broken = [one for one in result.findings if one.verdict == "error"]
+    alone = synthetic.result(broken)
+    (row,) = brief.summary([alone]).rows
+    assert row[3] == "–" and brief.summary([result]).rows[0][3] != "–"  # of pairs that did not break there is one
+    assert [row[2:4] for row in brief.pairs(alone).rows] == [("–", "–")] * len(broken)
+
+
 def test_limit_must_be_at_least_one(synthetic):
     with pytest.raises(UsageError, match="limit must be at least 1, got 0"):
         ([brief.pairs(synthetic.make("single"), limit=0)])

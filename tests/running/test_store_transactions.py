@@ -241,6 +241,14 @@ def test_other_tables_beside_ours_are_left_alone_and_an_empty_file_becomes_a_sto
             Store.at(place)
 
 
+@pytest.mark.parametrize(("is_file_writable", "where"), [(False, "'"), (True, "the folder of '")])
+def test_a_store_that_cannot_be_written_is_a_wrong_place(store, monkeypatch, is_file_writable, where):
+    store._connection.execute("pragma query_only = on")  # SQLite says the same of a file or a folder without permission
+    monkeypatch.setattr("dpaudit.running.store.os.access", lambda path, mode: is_file_writable)
+    with pytest.raises(UsageError, match=f"in a folder that can be, got {where}.*evidence.db', which cannot"):
+        begun(store)
+
+
 def test_a_state_that_unpacks_to_more_than_is_ours_is_refused(store, monkeypatch):
     monkeypatch.setattr(plain_data, "MAX_BYTES", 10_000)
     session, pair = begun(store), new_pair("a")

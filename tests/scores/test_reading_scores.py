@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -139,3 +140,15 @@ def test_equal_scores_and_nan_are_in_no_order():
     assert order_p_value(np.array([np.nan] * 50 + [1.0] * 50), rng) < 1e-20  # sorted, NaN below everything
     assert order_p_value(np.array([1.0]), rng) == 1.0 and order_p_value(np.array([]), rng) == 1.0
     assert is_sorted(np.array([2.0, 1.0, 1.0])) and not is_sorted(np.array([1.0, 2.0, 1.0]))
+
+
+@pytest.mark.parametrize("design", ["one-run", "many-runs", "paired"])
+@pytest.mark.parametrize("content", ["", "score\n"])
+def test_a_file_without_scores_is_named(tmp_path, design, content):
+    (tmp_path / "empty.csv").write_text(content)
+    np.savetxt(tmp_path / "full.csv", np.random.default_rng(0).normal(size=400))
+    found = run(
+        "scores", str(tmp_path / "empty.csv"), str(tmp_path / "full.csv"), "--claim", "eps=1", "--design", design
+    )
+    assert found.exit_code == 2
+    assert re.fullmatch(r"Error: scores_in must have at least one score, got none at .*empty\.csv\.\n", found.stderr)
