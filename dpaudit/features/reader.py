@@ -279,7 +279,8 @@ class Reader(Form):
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
         if self._wholes and len(self.points) == 2:
-            names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
+            names += [f"the {norm} distance to x′ less that to x" for norm in ("Euclidean", "L1")]
+            names += ["the Euclidean distance to x", "the Euclidean distance to x′"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
         names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
         names += [
@@ -468,7 +469,7 @@ def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:
 
 
 def nearness(block: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
-    """Nearness of sequences of numbers to the first of two points over the second, and both distances, (draws, 4)."""
+    """Differences of distances of sequences to two points, Euclidean and L1, and both distances, (draws, 4)."""
     with np.errstate(all="ignore"):
         z = np.ascontiguousarray(np.where(np.isfinite(block), block, 0.0))
         first, second = (np.abs(z - np.asarray(point)) for point in points)
