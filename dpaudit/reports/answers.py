@@ -128,7 +128,7 @@ def _mend(lines: Sequence[Line]) -> Iterator[str]:
     for kind, names in of.items():
         if names:
             are, have = ("it is", "it has") if len(names) == 1 else ("they are", "they have")
-            yield said(f"mend.{kind}", names=some(names, NAMED), are=are, have=have)
+            yield said(f"mend.{kind}", names=first_of(names), are=are, have=have)
 
 
 # --- What was tested, and what was promised? --------------------------------------------------------------------------
