@@ -348,8 +348,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
         return None
     sketch = worst.witness.sketch
     whole, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
-    is_cut = any("…" in name for name in whole)
-    names = ("x", "x′") if is_cut else whole
+    names = ("x", "x′") if any("…" in name for name in whole) else whole
     view = clean(sketch.view, 80)
     draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
     facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": whole[0], "x_prime": whole[1], "draws": draws}
@@ -377,11 +376,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
         for (start, end), share, count in zip(bins, of, counts, strict=True):
             caption = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
             corners = [(start, foot), (end, foot + PANEL * share / top)]
-            series += (
-                [Series(cls, corners, f"outputs on {name if is_cut else shown[foot == 0.0]}", "box", caption)]
-                if share > 0.0
-                else []
-            )
+            series += [Series(cls, corners, f"outputs on {name}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
     def words(x_axis: Axis, y_axis: Axis) -> list[Markup]:
