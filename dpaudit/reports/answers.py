@@ -53,8 +53,13 @@ def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] 
     nothing was found of what would have been found, in the promise that was tested least well. What was found beside
     the verdicts (`beside`) is named in each case.
     """
+    return joined(_release(lines, beside), beside_sentence(beside))
+
+
+def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
+    """Name what was found beside the verdicts; empty where nothing was."""
     found = [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in beside.items()]
-    return joined(_release(lines, beside), said("release.beside", found=listed(found)) if found else "")
+    return said("release.beside", found=listed(found)) if found else ""
 
 
 def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
