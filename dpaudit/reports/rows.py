@@ -51,9 +51,12 @@ def privacy_line(result: AuditResult) -> Line:
     worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
     sure = "not to be relied on" if wording.is_unreliable(result) else sure_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
+    inputs = [wording.name_text(one, 30) for one in (worst.x_id, worst.x_prime_id)] if worst and count == 1 else []
+    whose = f" ({' and '.join(inputs)})" if inputs and "…" not in "".join(inputs) else ""
+    pairs, runs = plural(count, "pair"), plural(result.samples, "run")
 
     about: dict[str, Any] = {
-        "tested": said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run")),
+        "tested": said("row.tested_privacy", pairs=pairs, whose=whose, runs=runs),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
     }
 
