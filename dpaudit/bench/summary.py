@@ -95,7 +95,7 @@ def overall_lines(content: Record) -> list[Text]:
             limit = TARGETS.get(name)
             words = f"{_title(name)}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
             lines.append(_line(words, figures[name] <= limit) if limit else Text(words))
-    lines += [Text(f"Broke: {name}: {_error(content, name)}", "bold magenta") for name in figures["errors"]]
+    lines += [Text(f"Broke: {name}: {_error_text(content, name)}", "bold magenta") for name in figures["errors"]]
     return lines
 
 
@@ -208,7 +208,7 @@ def _line(text: str, is_met: bool) -> Text:
     return Text.assemble((text, ""), "  ", ("met", "green") if is_met else ("not met", "bold yellow"))
 
 
-def _error(content: Record, name: str) -> str:
+def _error_text(content: Record, name: str) -> str:
     if name in content["extras"]:
         return str(content["extras"][name]["error"])
     problem, _, part = name.rpartition(", ")

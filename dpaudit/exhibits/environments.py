@@ -53,7 +53,7 @@ def install(releases: Sequence[Release], folder: Path, tell: Callable[[str], Non
             continue
         done = False
         try:
-            done = _is_made(release, place, folder)
+            done = _make(release, place, folder)
         finally:
             if not done:  # what is half made would count as installed
                 shutil.rmtree(place, ignore_errors=True)
@@ -63,8 +63,8 @@ def install(releases: Sequence[Release], folder: Path, tell: Callable[[str], Non
     return failed
 
 
-def _is_made(release: Release, place: Path, folder: Path) -> bool:
-    """Make one environment; whether pip could install all that is asked for."""
+def _make(release: Release, place: Path, folder: Path) -> bool:
+    """Make one environment, and return whether pip installed all that its release needs."""
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     pip = [str(interpreter(release, folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     steps = [[*pip, "--no-deps", f"{release.package}=={release.versions}"]]

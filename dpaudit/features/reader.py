@@ -194,8 +194,8 @@ class Reader(Form):
         wholes += [orders(found[:, own]) for _, own, _ in self._wholes]
         wholes += [distances(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
         wholes += [in_common(found[:, a[1]], found[:, b[1]]) for a, b in self._compared]
-        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self._side_by_side(3)]
-        alike = (found[:, a] == found[:, b] for _, a, b in self._side_by_side(1))
+        wholes += [correlations(found[:, a], found[:, b]) for _, a, b in self._aligned_pairs(3)]
+        alike = (found[:, a] == found[:, b] for _, a, b in self._aligned_pairs(1))
         wholes += [own.sum(axis=1, keepdims=True, dtype=float) for own in alike]
         for column, base, n in self.digits:
             with np.errstate(invalid="ignore"):
@@ -279,14 +279,15 @@ class Reader(Form):
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
         if self._wholes and len(self.points) == 2:
-            names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
+            names += [f"the {norm} distance to x′ less that to x" for norm in ("Euclidean", "L1")]
+            names += ["the Euclidean distance to x", "the Euclidean distance to x′"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
         names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
         names += [
             f"how many of the output{a[0]} are in the output{b[0]}, of the first 64 of each" for a, b in self._compared
         ]
-        names += [f"the correlation of the output{name}" for name, *_ in self._side_by_side(3)]
-        names += [f"the number of coincidences of the output{name}" for name, *_ in self._side_by_side(1)]
+        names += [f"the correlation of the output{name}" for name, *_ in self._aligned_pairs(3)]
+        names += [f"the number of coincidences of the output{name}" for name, *_ in self._aligned_pairs(1)]
         for column, base, n in self.digits:
             what, whose = "bit" if base == 2 else "digit", names[column]
             names += [*(f"{what} {k} of {whose}" for k in range(n)), f"the sum of the {what}s of {whose}"]
@@ -311,8 +312,8 @@ class Reader(Form):
             groups.append(tuple(range(start, start + n)))
         few = tuple(own for own in dict.fromkeys(groups) if 1 < len(own) <= SIZES.max_group)
         of_inner = self.inner * (len(SUMMARIES) + len(ORDERS)) + len(self._compared) * (self.inner > 0)
-        n_more = len(self.counts) + len(self._compared) + len(self._side_by_side(3)) + of_inner
-        return Layout(self.n_read, n_more, self.n_columns - start + len(self._side_by_side(1)), few)
+        n_more = len(self.counts) + len(self._compared) + len(self._aligned_pairs(3)) + of_inner
+        return Layout(self.n_read, n_more, self.n_columns - start + len(self._aligned_pairs(1)), few)
 
     @property
     def _compared(self) -> list[tuple[tuple[str, slice, Any], tuple[str, slice, Any]]]:
@@ -321,8 +322,8 @@ class Reader(Form):
         at = range(self.n_read)
         return [(a, b) for a, b in pairs if len(at[a[1]]) == len(at[b[1]])]
 
-    def _side_by_side(self, least: int) -> list[tuple[str, slice, slice]]:
-        """Sequences of as many numbers, by name: two that are compared, or the outermost one and itself farther on."""
+    def _aligned_pairs(self, least: int) -> list[tuple[str, slice, slice]]:
+        """Names and columns of sequences compared place by place: two, or the outermost one and itself at a lag."""
         pairs = [(f"{a[0]} and the output{b[0]}", a[1], b[1]) for a, b in self._compared]
         for path, own, _ in self._wholes[:1]:
             stop = min(own.stop, own.start + MAX_ORDERED)
@@ -468,7 +469,7 @@ def summaries(block: FloatArray, values: Sequence[float] = ()) -> FloatArray:
 
 
 def nearness(block: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
-    """Nearness of sequences of numbers to the first of two points over the second, and both distances, (draws, 4)."""
+    """Differences of distances of sequences to two points, Euclidean and L1, and both distances, (draws, 4)."""
     with np.errstate(all="ignore"):
         z = np.ascontiguousarray(np.where(np.isfinite(block), block, 0.0))
         first, second = (np.abs(z - np.asarray(point)) for point in points)

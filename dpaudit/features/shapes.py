@@ -28,7 +28,7 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     The area of a polygon is negative where its corners run clockwise; of its turns those to the left are counted.
     Lengths are rounded as all worked-out numbers (`dpaudit.features.reader`).
     """
-    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, PATH):
+    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _opens_any(sink, path, PATH):
         return
     with np.errstate(over="ignore"):  # of coordinates that are not enormous
         fits = np.isfinite((points * points).sum(axis=(1, 2)))
@@ -54,7 +54,7 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
 def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:
     """Put what lists of pairs of names or integers show as graphs without directions: `GRAPH`."""
     inside = f"{path} graph"
-    if not _asks(sink, path, ("graph",)):
+    if not _opens_any(sink, path, ("graph",)):
         return
     graphs = [k for k, value in enumerate(values) if 0 < len(value) <= MAX_EDGES and all(map(_is_edge, value))]
     if graphs:
@@ -63,7 +63,7 @@ def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: st
             sink.put(inside, what, rows[graphs], numbers)
 
 
-def _asks(sink: Sink, path: str, steps: Sequence[str]) -> bool:
+def _opens_any(sink: Sink, path: str, steps: Sequence[str]) -> bool:
     """Tell whether one of these parts is read; a list, since each of them is noted."""
     return any([sink.opens(f"{path} {step}", path) for step in steps])
 

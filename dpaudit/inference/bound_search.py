@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-RATIO, LEAST = 1.1, 1e-3  # of neighbouring values of a grid above the budget; the first of them above a budget of 0
+GRID_RATIO, MIN_GRID_VALUE = 1.1, 1e-3  # of neighbouring values of the grid above a budget; its first above 0
 PRECISION = 1e-3  # of the bound between two grid values, relative to the upper one
 MAX_PARAMETER = 1e6  # beyond which no bound is searched: no table of counts rejects so much
 
@@ -40,9 +40,9 @@ def bet_grid(budget: float, below: Sequence[float]) -> list[float]:
     """The grid that a budget fixes: shares of it, the least value that is a violation, and values above it."""
     values = [share * budget for share in below] if budget > 0.0 else []
     values.append(just_above(budget))
-    value = max(budget, LEAST / RATIO)
+    value = max(budget, MIN_GRID_VALUE / GRID_RATIO)
     while value < MAX_PARAMETER:
-        value *= RATIO
+        value *= GRID_RATIO
         values.append(value)
     return values
 

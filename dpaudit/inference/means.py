@@ -139,13 +139,13 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
     threshold = math.log(len(fractions)) - math.log(level)
     draws, quantile = len(losses), float(scipy.special.ndtri(power))
 
-    def is_missed(log_ratio: float) -> bool:
+    def misses(log_ratio: float) -> bool:
         excess = math.exp(log_ratio) * shape - 1.0
         growth = ((part.mean(), part.std()) for part in (np.log1p(fraction * excess) for fraction in fractions))
         return all(draws * mean - quantile * math.sqrt(draws) * deviation < threshold for mean, deviation in growth)
 
     largest = math.log(MAX_PARAMETER)
-    return math.inf if is_missed(largest) else math.exp(bisected(is_missed, 0.0, largest)[1])
+    return math.inf if misses(largest) else math.exp(bisected(misses, 0.0, largest)[1])
 
 
 def critical_count(trials: int, probability: float, level: float) -> int:

@@ -36,7 +36,7 @@ from dpaudit.learning.rank_tree import (
     Ordered,
     Shifts,
     Steps,
-    log_likelihood,
+    log_likelihood_gain,
     pruned_trees,
     shift_likelihoods,
     shift_trees,
@@ -258,7 +258,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         for learner in [*density, *others]:
             fitted, past = fit_with_scores(learner, matrix, labels)
             line = fitted if isinstance(fitted, Logistic) and len(fitted.columns) == 1 else None
-            evidence = line.evidence if line else log_likelihood(scipy.special.expit(past), labels)
+            evidence = line.evidence if line else log_likelihood_gain(scipy.special.expit(past), labels)
             if line is None:  # of one column's numbers trees are fitted already
                 clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))

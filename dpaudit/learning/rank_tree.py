@@ -378,7 +378,7 @@ def between(below: FloatArray, above: FloatArray) -> FloatArray:
     return np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
 
 
-def log_likelihood(p: FloatArray, labels: Labels) -> float:
+def log_likelihood_gain(p: FloatArray, labels: Labels) -> float:
     """Nats by which probabilities foretell labels better than a fair coin."""
     safe = np.clip(p, 1e-9, 1.0 - 1e-9)
     return float(np.log(np.where(labels == 1, safe, 1.0 - safe)).sum()) + LOG_2 * len(labels)

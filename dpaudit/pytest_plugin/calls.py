@@ -233,7 +233,7 @@ class _Call:
         if self.settings.formats:
             self.record["result"] = _located(result, self.item).to_bytes().decode("utf-8")
         if result.verdict == "violated":
-            self._fail_if_unknown(result)
+            self._fail_unless_known(result)
         self._report("violated" if self.confirmed is not None else result.verdict)
         if self.confirmed is not None:
             self._fail_again()
@@ -292,7 +292,7 @@ class _Call:
         if fate.startswith("dropped"):
             witnesses.forget(cache, self.item.nodeid, self.number)
 
-    def _fail_if_unknown(self, result: AuditResult) -> None:
+    def _fail_unless_known(self, result: AuditResult) -> None:
         """A violation: where it is known an expected failure, else a failure, with its witness saved."""
         __tracebackhide__ = True
         known, cache = self.state.known, self.settings.cache

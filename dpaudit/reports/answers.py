@@ -33,8 +33,8 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
     lines, beside = ranked(dossier), found_beside(dossier)
     texts = {
-        "release": joined(release_sentence(lines, beside), *_remarks(lines), *_measured(lines), *_mend(lines)),
-        "tested": _tested(lines),
+        "release": joined(release_sentence(lines, beside), *_remarks(lines), *_mend(lines)),
+        "tested": joined(_tested(lines), *_measured(lines)),
         "promised": _promised(lines),
         "sure": _sure(dossier),
         "missed": _missed(lines),
@@ -49,12 +49,17 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
 def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] = {}) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
-    A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else
+    A broken promise: no. Failed checks, low bits that break a promise, errors and inconclusive tests: not yet. Else
     nothing was found of what would have been found, in the promise that was tested least well. What was found beside
-    the verdicts (`beside`) is named in each case: low bits that break a promise speak against a release too.
+    the verdicts (`beside`) is named in each case.
     """
+    return joined(_release(lines, beside), beside_sentence(beside))
+
+
+def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
+    """Name what was found beside the verdicts; empty where nothing was."""
     found = [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in beside.items()]
-    return joined(_release(lines, bool(beside)), said("release.beside", found=listed(found)) if found else "")
+    return said("release.beside", found=listed(found)) if found else ""
 
 
 def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
@@ -72,11 +77,13 @@ def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
     return wording.gathered((title, quoted(name)) for title, name in found)
 
 
-def _release(lines: Sequence[Line], is_more: bool) -> str:
+def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
     if broken := [line for line in lines if line.is_broken]:
         return joined(said("release.broken"), *_broken(broken))
     if failed := [line for line in lines if line.verdict == "violated"]:
         return said("release.checks", name=quoted(failed[0].subject))
+    if said("release.bits") in beside:
+        return said("release.leaking")
     if unclear := sum(line.verdict != "not_refuted" for line in lines):
         which = "unclear" if len(lines) > 1 else "unclear_one"
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
@@ -85,7 +92,7 @@ def _release(lines: Sequence[Line], is_more: bool) -> str:
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
     which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    nothing = said("release.nothing_else" if is_more else "release.nothing")
+    nothing = said("release.nothing_else" if beside else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)
 
 
@@ -132,7 +139,7 @@ def _mend(lines: Sequence[Line]) -> Iterator[str]:
     for kind, names in of.items():
         if names:
             are, have = ("it is", "it has") if len(names) == 1 else ("they are", "they have")
-            yield said(f"mend.{kind}", names=some(names, NAMED), are=are, have=have)
+            yield said(f"mend.{kind}", names=first_of(names), are=are, have=have)
 
 
 # --- What was tested, and what was promised? --------------------------------------------------------------------------

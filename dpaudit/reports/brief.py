@@ -8,7 +8,7 @@ from pathlib import Path
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, float_findings, side_texts, wording
-from dpaudit.reports.answers import answers
+from dpaudit.reports.answers import answers, beside_sentence, found_beside
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
@@ -25,12 +25,14 @@ UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved 
 
 
 def short(result: AuditResult) -> list[Block]:
-    """An audit in three sentences: its verdict, what was measured, and what it may have missed."""
+    """An audit in few sentences: its verdict, what was measured, may have been missed, and was found beside it."""
     line, worst = privacy_line(result), result.worst
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = (f"Measured: {line.measured}{named}{cause}", f"What it may have missed: {line.missed.removesuffix('.')}")
-    return [Paragraph(wording.verdict_sentence(result)), *(Paragraph(f"{text}.") for text in texts)]
+    beside = beside_sentence(found_beside(Dossier.alone(result)))
+    shown = (wording.verdict_sentence(result), *(f"{text}." for text in texts), beside)
+    return [Paragraph(text) for text in shown if text]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:

@@ -96,7 +96,7 @@ class Line:
         """The same for a reader who does not know the grades: how plainly it shows, which is not how much it harms."""
         if self.severity is None:
             return self.words
-        return f"{self._plain}: {self.severity.meaning} (seen: {self.severity.place})"
+        return f"{self._plain}: {self.severity.meaning} (grade {self.severity.place})"
 
     @property
     def _plain(self) -> str:

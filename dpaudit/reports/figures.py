@@ -347,10 +347,11 @@ def witness_figure(result: AuditResult) -> Figure | None:
     if worst is None or worst.witness is None or worst.witness.sketch is None:
         return None
     sketch = worst.witness.sketch
-    names, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
+    whole, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
+    names = ("x", "x′") if any("…" in name for name in whole) else whole
     view = clean(sketch.view, 80)
     draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
-    facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
+    facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": whole[0], "x_prime": whole[1], "draws": draws}
     description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
     note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
     rows = tuple(
@@ -362,7 +363,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
         plural(sum(counts), "output") if sum(counts) else "no output has this number"
         for counts in (sketch.x, sketch.x_prime)
     ]
-    shown = (f"x = {names[0]}", f"x′ = {names[1]}")
+    shown = (f"x = {whole[0]}", f"x′ = {whole[1]}")
     series, shares = [], [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
     top = 1.08 * max(*shares[0], *shares[1], 1e-9)
     for foot, name, of, cls in ((1.0, names[0], shares[0], "of-x"), (0.0, names[1], shares[1], "of-x-prime")):
@@ -375,7 +376,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
         for (start, end), share, count in zip(bins, of, counts, strict=True):
             caption = f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {name}"
             corners = [(start, foot), (end, foot + PANEL * share / top)]
-            series += [Series(cls, corners, f"outputs on {shown[foot == 0.0]}", "box", caption)] if share > 0.0 else []
+            series += [Series(cls, corners, f"outputs on {name}", "box", caption)] if share > 0.0 else []
     x, y = Scale(view, sketch.edges[0], sketch.edges[-1]), Scale("", 0.0, 2.0, names=("", ""))
 
     def words(x_axis: Axis, y_axis: Axis) -> list[Markup]:

@@ -51,9 +51,12 @@ def privacy_line(result: AuditResult) -> Line:
     worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
     sure = "not to be relied on" if wording.is_unreliable(result) else sure_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
+    inputs = [wording.name_text(one, 30) for one in (worst.x_id, worst.x_prime_id)] if worst and count == 1 else []
+    whose = f" ({' and '.join(inputs)})" if inputs and "…" not in "".join(inputs) else ""
+    pairs, runs = plural(count, "pair"), plural(result.samples, "run")
 
     about: dict[str, Any] = {
-        "tested": said("row.tested_privacy", pairs=plural(count, "pair"), runs=plural(result.samples, "run")),
+        "tested": said("row.tested_privacy", pairs=pairs, whose=whose, runs=runs),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
         "remark": wording.outputs_sentence(result),
     }
@@ -73,17 +76,15 @@ def privacy_line(result: AuditResult) -> Line:
     sign, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
     budgets = {finding.parameter_budget for finding in result.findings if not math.isnan(finding.parameter_budget)}
-    stated = f"{sign} ≤ {budget}{delta}"
+    promised = wording.claim_text(claim, worst.parameter, budget, delta)
     broken = wording.verdict_count(result, "violated")
     times = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else wording.ratio_text(worst)
     ratio = said("row.of_promise", times=times) if times else ""
     if len(budgets) > 1:
-        stated = said("row.range", name=sign, least=number_text(min(budgets)), most=number_text(max(budgets)))
+        least, most = number_text(min(budgets)), number_text(max(budgets))
+        promised = f"{claim}\n{said('row.range', name=sign, least=least, most=most)}"
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
-    short = {"epsilon": "eps"}.get(worst.parameter, worst.parameter)
-    is_said = len(budgets) == 1 and claim.partition(",")[0] == f"{short}={budget}"
-    promised = claim if is_said else f"{claim}\n{stated}"
     if wording.dependence_sentence(result):  # no size: figures of a single output suppose independent draws
         which = "unjudged" if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
         measured, missed = said(f"row.{which}"), said("row.missed_larger" if broken else "row.missed_dependent")

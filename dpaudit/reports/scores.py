@@ -13,6 +13,7 @@ from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier, Judged, Line, digest_of
 from dpaudit.reports.wording import (
     at_least,
+    claim_text,
     clean,
     compared,
     lower_text,
@@ -64,9 +65,9 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
     ][: 6 if is_epsilon else 8]
     if (second := result.independent) is not None:
         p_value = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
-        rows.append(("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"))
-        rows.append((f"{at}, at least", f"{_lower(result, second, of_epsilon=True)} nats"))
-        rows += [] if is_epsilon else [(f"{name}, at least", _lower(result, second) + own)]
+        bounds = f"{at}, at least {_lower(result, second, of_epsilon=True)} nats"
+        bounds += "" if is_epsilon else f"; {name}, at least {_lower(result, second)}{own}"
+        rows.append(("if canaries are independent", f"{bounds}, with {sure} confidence by itself"))
         rows.append(("their independence", f"{p_value}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
@@ -115,15 +116,17 @@ def _of_scores(subject: str, result: ScoresResult) -> Line:
     lower, budget = compared(found.parameter_lower, result.budget)
     own = upper_text(found.parameter_ceiling)
     epsilon = _lower(result, found, of_epsilon=True)
-    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=upper_text(found.ceiling))
+    at = f" at δ = {number_text(result.delta)}" if result.delta > 0.0 else ""
+    measured = said("row.scores", epsilon=epsilon, at=at, ceiling=upper_text(found.ceiling))
     if result.parameter != "epsilon":
         measured += said("row.scores_own", name=sign, lower=lower, own=own)
     missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
     of = said("row.scores_independent", name=sign) if found is not result else sign
     named = {"lower": lower, "budget": budget, "claim": claim}
     low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
+    promised = claim_text(claim, result.parameter, budget)
     return Line(
-        clean(subject, 60), "scores", claim, measured, result.verdict, sure_text(result.confidence),
+        clean(subject, 60), "scores", promised, measured, result.verdict, sure_text(result.confidence),
         said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
         settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),

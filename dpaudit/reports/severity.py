@@ -95,16 +95,16 @@ def harm_text(finding: Finding) -> str:
     --------
     >>> from types import SimpleNamespace as S
     >>> print(harm_text(S(epsilon_lower=1.6, budget=S(epsilon=1.0, delta=0.0), parameter="epsilon")))
-    One answer can make somebody at least 83.2% sure which input it came from; promised: at most 73.2%.
+    One answer can make somebody at least 83.2% sure which input it came from; promised: at most 73.11%.
     >>> print(harm_text(S(epsilon_lower=1.0001, budget=S(epsilon=1.0, delta=0.0), parameter="epsilon")))
     One answer can make somebody at least 73.1% sure which input it came from, which is more than was promised.
     """
     proven = finding.epsilon_lower
     if not proven > 0.0:
         return ""
-    sure, promised = math.floor(1000.0 / (1.0 + math.exp(-proven))) / 10.0, ""
+    sure, promised = math.floor(1e4 / (1.0 + math.exp(-proven))) / 100.0, ""
     if finding.parameter == "epsilon" and finding.budget.epsilon < proven:
-        allowed = math.ceil(1000.0 / (1.0 + math.exp(-finding.budget.epsilon))) / 10.0
+        allowed = math.ceil(1e4 / (1.0 + math.exp(-finding.budget.epsilon))) / 100.0
         delta = finding.budget.delta
         rare = said("severity.rare", delta=wording.number_text(delta)) if delta else ""
         promised = said("severity.promised" if sure > allowed else "severity.more", allowed=allowed, rare=rare)

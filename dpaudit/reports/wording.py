@@ -414,6 +414,12 @@ def allowance_sentence(finding: Finding) -> str:
     return said("counts.allowance", share=rate_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
+def claim_text(claim: str, parameter: str, budget: str, delta: str = "") -> str:
+    """The claim with its limit on the loss: the limit alone where the claim says no more."""
+    stated = f"{symbol(parameter)} ≤ {budget}{delta}"
+    return stated if claim == f"{'eps' if parameter == 'epsilon' else parameter}={budget}" else f"{claim}\n{stated}"
+
+
 def bound_line(parameter: str, lower: float, budget: float, sure: str) -> str:
     """A lower bound with how sure it is, and what was promised."""
     least, most = compared(lower, budget)

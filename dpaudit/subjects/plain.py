@@ -107,7 +107,7 @@ class _Traversal(threading.local):
         self.objects: set[int] = set()  # ids of those that are gone through now
         self.level = 0  # residuals within one another
         self.seen: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
-        self.is_told = True  # whether all of this residual is what pickle writes
+        self.is_whole = True  # whether pickle writes all that is read of this residual
         self.forms = Forms()
 
 
@@ -148,7 +148,7 @@ class PlainWriter:
         if kind in CONTAINERS:
             return self._contents(value, depth + 1)
         if isinstance(value, Noted):
-            TRAVERSAL.is_told = False
+            TRAVERSAL.is_whole = False
             inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
             return noted(self.plain(value.bare, depth), inner)
         if kind in PYTHONS:
@@ -165,7 +165,7 @@ class PlainWriter:
                 return Opaque(kind.__qualname__)
             return Opaque(kind.__qualname__, text=value.__qualname__, beside={"state": value.__module__})
         if isinstance(value, enum.Enum):
-            TRAVERSAL.is_told = False  # its value is read, and pickle writes its name
+            TRAVERSAL.is_whole = False  # its value is read, and pickle writes its name
             if isinstance(value, int | float | str):
                 return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
             beside = {"state": self.plain(value.value, depth + 1)}
@@ -185,7 +185,7 @@ class PlainWriter:
         TRAVERSAL.objects.add(id(value))
         try:
             is_handed_over = speaks(kind) and not isinstance(value, CONTENTS)
-            TRAVERSAL.is_told &= is_handed_over and not isinstance(value, BaseException)
+            TRAVERSAL.is_whole &= is_handed_over and not isinstance(value, BaseException)
             is_piece = TRAVERSAL.level and is_handed_over
             read = Opaque(kind.__qualname__) if is_piece else self._read(value, depth)
             return self._with_residual(read, value, depth, is_handed_over)
@@ -227,8 +227,8 @@ class PlainWriter:
 
     def _told(self, value: Any, depth: int) -> tuple[Any, bool]:
         """Residual of an object, not less what is known, and whether all of it is what pickle writes."""
-        TRAVERSAL.is_told = not isinstance(value, BaseException)
-        return self._held(value, depth), TRAVERSAL.is_told
+        TRAVERSAL.is_whole = not isinstance(value, BaseException)
+        return self._held(value, depth), TRAVERSAL.is_whole
 
     def _held(self, value: Any, depth: int) -> Any:
         """Residual of an object as plain data, not less what is known."""
@@ -247,11 +247,11 @@ class PlainWriter:
 
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
-            TRAVERSAL.is_told = False
+            TRAVERSAL.is_whole = False
             return self._masked(value, depth)
         array = np.asarray(value)
         if isinstance(value, np.ndarray):
-            TRAVERSAL.is_told &= type(value) is np.ndarray
+            TRAVERSAL.is_whole &= type(value) is np.ndarray
             beside = self._form(value, depth)
             if array.dtype.kind in KEPT_KINDS:
                 self.spend(array.nbytes)

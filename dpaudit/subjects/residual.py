@@ -220,17 +220,17 @@ class Forms:
         return self.known[key] if key in self.known else self._remembered(key, work_out())
 
     def residual(self, value: Any, known: Known, where: Any, work_out: Callable[[], tuple[Any, bool]]) -> Any:
-        """Residual of an object of which this is known, less that; `work_out` says too if it may be remembered."""
+        """Residual of an object of which this is known, less that; `work_out` says too if pickle writes all of it."""
         form = where, type(value), (content := form_of(value, known))
         if form in self.asked and (key := (form, self.asked[form] & known.leaves)) in self.known:
             return self.known[key]
         known.asked.clear()
-        rest, is_told = work_out()
+        rest, is_whole = work_out()
         rest = known.less(rest)
         asked = self.asked.get(form, frozenset(known.asked))
         answers = asked & known.leaves
         is_small = content is not None and len(content) + sum(map(sys.getsizeof, asked)) <= 2 * MAX_FORM
-        if is_small and is_told and not any(type(one) is frozenset for one in answers):
+        if is_small and is_whole and not any(type(one) is frozenset for one in answers):
             self._remembered((form, answers), rest)
             self.asked[form] = asked
         return rest

@@ -117,7 +117,7 @@ class State:
         except Exception:  # whatever stands for something that is not there raises
             self.impurity = f"{name} {RAISES}"
         # A value that is worked out once is no state until it is there; from then on it is, with what it holds.
-        for label, own, name in self._unseen():
+        for label, own, name in self._new_cached():
             self._known[label, id(own), name] = own
             self.look(self._hold(label, functools.partial(standing_in, own, name)))
         # Validity: a program whose operations are known reaches what was looked at. Else it may be whatever the process
@@ -137,8 +137,8 @@ class State:
             if id(one) not in CHECKING and id(one) not in self._streams:
                 self._streams[id(one)] = one, pickle.dumps(_state_of(one))
 
-    def _unseen(self) -> list[tuple[str, dict[str, Any], str]]:
-        """The values that are worked out once, are there, and were not looked at."""
+    def _new_cached(self) -> list[tuple[str, dict[str, Any], str]]:
+        """Values that are computed once and kept, and that are there without having been noted."""
         return [one for one in self._cached if one[2] in one[1] and (one[0], id(one[1]), one[2]) not in self._known]
 
     def begin(self) -> None:
@@ -147,7 +147,7 @@ class State:
 
     def changed(self, settings: list[Any] | None = None) -> str:
         """The name of something that is not as it was; empty where all is."""
-        for label, own, name in self._unseen():
+        for label, own, name in self._new_cached():
             if not any(own[name] is value for value in self._worked):
                 return label
         self.look(())

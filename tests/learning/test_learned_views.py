@@ -24,7 +24,7 @@ from dpaudit.learning.learned_views import (
     learners,
 )
 from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
-from dpaudit.learning.rank_tree import log_likelihood
+from dpaudit.learning.rank_tree import log_likelihood_gain
 from dpaudit.results.codec import reader_of
 
 COLUMNS = tuple(range(60))
@@ -138,7 +138,7 @@ def test_where_columns_tell_nothing_a_difference_of_means_says_next_to_nothing()
     found = []
     for moved in (0.0, 0.2):
         matrix, labels = rows(columns=300, moved=moved)
-        found.append(log_likelihood(expit(fit_with_scores(learner, matrix, labels)[1]), labels))
+        found.append(log_likelihood_gain(expit(fit_with_scores(learner, matrix, labels)[1]), labels))
     assert found[0] > -8.0 and found[1] > 40.0
 
 

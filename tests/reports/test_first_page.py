@@ -181,6 +181,15 @@ def test_low_bits_that_a_check_found_are_named_and_checks_of_the_code_alone_ask_
     assert "low bits" not in release["refuses_nan"] and release["refuses_nan"].endswith("mended and checked again.")
 
 
+def test_low_bits_of_an_audit_that_break_the_promise_speak_against_a_release(synthetic):
+    """Before, page one said that nothing found of the promise spoke against it, beside low bits that broke it."""
+    found = dataclasses.replace(synthetic.make("not_refuted"), floating_point=synthetic.make("broken").floating_point)
+    told = answers.answers(Dossier.alone(found)).rows[0][1]
+    assert told.startswith("Not yet. ") and "low bits that break the promise" in told
+    quiet = answers.answers(Dossier.alone(synthetic.make("not_refuted")))
+    assert quiet.rows[0][1].startswith("Nothing that was found ")
+
+
 def test_reports_of_other_results_answer_them_too(synthetic):
     results = (synthetic.check(),), (synthetic.utility(),), (synthetic.check(), synthetic.utility())
     found = [compliance.build(Dossier.of(*of), to_sign=False).first[0] for of in results]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import types
@@ -50,6 +51,13 @@ def test_an_audit_that_broke_names_the_cause_where_it_is_printed():
 
     shown = str(dpaudit.audit(breaks, claim="eps=1", pairs=[(0, 1)], samples=50, seed=1))
     assert "must return outputs, got KeyError: 'age' in" in " ".join(shown.split())
+
+
+def test_what_is_printed_of_an_audit_names_low_bits_that_break_the_promise(synthetic):
+    quiet = synthetic.make("not_refuted")
+    leaking = dataclasses.replace(quiet, floating_point=synthetic.make("broken").floating_point)
+    assert "low bits that break the promise" in " ".join(str(leaking).split())
+    assert "low bits" not in str(quiet)
 
 
 def test_the_styles_of_a_cell_stay_in_it(synthetic):

@@ -144,7 +144,7 @@ class WorkerProxy:
         began = time.monotonic()
         printed = bytearray()
         counted = [0]
-        how, is_told = "", False
+        how, has_answered = "", False
         place, allowed = 0, self.isolation.output
         self.serial += 1
         request["serial"] = self.serial
@@ -159,7 +159,7 @@ class WorkerProxy:
         for handle in (process.printed, process.handle, -1 if process.is_deaf else process.channel.fileno()):
             if handle >= 0:
                 poll.register(handle, select.POLLIN)
-        while not how and not is_told:
+        while not how and not has_answered:
             since = float(self.log.since[0])
             has_begun = since >= 0.0
             latest = began + START_SECONDS + limit * (max(length, 1) if has_begun else 1)  # whatever is in the log
@@ -182,7 +182,7 @@ class WorkerProxy:
                     part = b""
                     with contextlib.suppress(OSError):
                         part = process.channel.recv(1 << 20)
-                    is_told = bool(part) and self.log.answered[0] == self.serial  # others may write there too
+                    has_answered = bool(part) and self.log.answered[0] == self.serial  # others may write there too
                     if not part:
                         poll.unregister(handle)
                         process.is_deaf = True
@@ -194,7 +194,7 @@ class WorkerProxy:
             self._drain(printed, counted, self.isolation.output)
         answer = Answer(seconds=seconds)
         answer.seen["printed"] += counted[0] > 0
-        if is_told:  # although the worker may have ended just then
+        if has_answered:  # although the worker may have ended just then
             answer.seen.update(name for name, was_seen in zip(NOTES, self.log.notes, strict=True) if was_seen)
             if any(name in answer.seen for name in GOES_ON):
                 self.recycle()
