@@ -82,10 +82,10 @@ def weakness_text(result: AuditResult) -> str:
 
 def floating_point_text(result: AuditResult) -> str:
     """Leak in the low bits of the outputs, and what to do about it."""
-    from dpaudit.reports import brief, terminal
+    from dpaudit.reports import side_texts
 
-    text = terminal.plain(brief.low_bits(result))
-    return f"{wording.about(result)}: {text}" if text else wording.about(result)
+    texts = (side_texts.line(one) for one in side_texts.beside(result) if one.kind == side_texts.LOW_BITS)
+    return ": ".join((wording.about(result), *texts))
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import all_pairs, brief, by_form, curves, figures, float_findings, side_texts, wording
+from dpaudit.reports import all_pairs, brief, by_form, curves, figures, side_texts, wording
 from dpaudit.reports.cases import STATUSES
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
@@ -98,9 +98,8 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
-    yield Section("floating-point", float_findings.headline(result), tuple(_low_bits(result)))
-    if result.side_findings:
-        rows = list(map(side_texts.row, result.side_findings))
+    if beside := side_texts.beside(result):
+        rows = list(map(side_texts.row, beside))
         table = Table.first("Looked at beside the claim", side_texts.COLUMNS, rows, MESSAGES)
         yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
 
@@ -125,12 +124,6 @@ def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
     bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
     return (*wording.pair_row(finding.id, *bounds, finding.verdict), *rest)
-
-
-def _low_bits(result: AuditResult) -> Iterator[Block]:
-    yield from (Paragraph(text) for text in float_findings.paragraphs(result))
-    if rows := tuple(tuple(row) for row in float_findings.rows(result)[:MAX_ROWS]):
-        yield Table("Examined pairs", float_findings.COLUMNS, rows, is_closed=True)
 
 
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------

@@ -189,10 +189,7 @@ def _promised(finding: Finding) -> str:
 def _beside(before: AuditResult, after: AuditResult) -> Section:
     versions = []
     for result in (before, after):
-        looked = wording.gathered((side_texts.title(side), status_word(side.status)) for side in result.side_findings)
-        found = {name: ", ".join(statuses) for name, statuses in looked.items()}
-        low_bits = result.floating_point
-        found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
-        versions.append(found)
+        looked = [(side_texts.title(one.kind), status_word(one.status)) for one in side_texts.beside(result)]
+        versions.append({name: ", ".join(statuses) for name, statuses in wording.gathered(looked).items()})
     empty = "The same statuses beside the claim."
     return _difference_section("beside", "Beside the claim", versions, empty, "looked at")

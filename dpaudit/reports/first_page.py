@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import float_findings, wording
+from dpaudit.reports import wording
 from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.figures import picture
-from dpaudit.reports.replay_command import Again, again, check_again
+from dpaudit.reports.replay_command import Again, again, check_again, low_bits_again
 from dpaudit.reports.rows import CLAIM, ranked
 from dpaudit.reports.severity import RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
@@ -152,7 +152,7 @@ def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
         elif isinstance(result, AuditResult):
             known = [finding for finding in result.violated if finding.witness]
             lines += [again(result, finding.id, path) for finding in known[:PAIRS]]
-            lines.append(float_findings.replay_of_worst(result, path))
+            lines.append(low_bits_again(result, path))
             if (more := len(known) - PAIRS) > 0:
                 pairs = plural(more, "more violated pair")
                 rest.append(said("provenance.more", name=clean(path, 300), pairs=pairs))

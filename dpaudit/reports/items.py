@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord
-from dpaudit.reports import float_findings, side_texts, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.rows import checks_text, privacy_line
@@ -22,7 +22,6 @@ from dpaudit.reports.wording import (
     asked_count,
     clean,
     plural,
-    rate_text,
     some,
     status_word,
     sure_text,
@@ -44,6 +43,7 @@ Found = tuple[Status, str]  # how far a run got with an item, and the facts
 SOURCE: str = words("evidence.source")
 SIDE_CHANNELS = ("timing", "containment")
 CLAIM = ("claim_metadata", *wording.DEPENDENCE)  # what the claim is measured against, and whether the draws allow it
+LOW_BITS = (side_texts.LOW_BITS, "magnitudes")
 SENSITIVITY = ("pair_search", "same_randomness", "recorded_noise")
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
@@ -187,15 +187,6 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     return f"{plural(len(records), 'check')} of the conformance suite: {checks_text(records)}."
 
 
-def _low_bits(result: AuditResult) -> Found:
-    found = result.floating_point
-    if found is None or not found.pairs:
-        return "not assessed", ""
-    rate = rate_text(found.error_rate)
-    sentences = said("evidence.bits", headline=float_findings.headline(result), rate=rate)
-    return "tested in part", joined(sentences, said("evidence.bits_rest"))
-
-
 def _utility(dossier: Dossier) -> Found | None:
     measured = [result for result in dossier.utilities if any(f.verdict != "error" for f in result.findings)]
     if not measured:
@@ -233,7 +224,7 @@ FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "contribution": lambda dossier: _of_audits(dossier, lambda result: side_findings(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
-    "floating_point": lambda dossier: _of_audits(dossier, _low_bits),
+    "floating_point": lambda dossier: _of_audits(dossier, lambda result: side_findings(result, LOW_BITS)),
     "side_channels": lambda dossier: _of_audits(dossier, side_channels),
     "utility": _utility,
     "queries": _queries,
@@ -273,8 +264,8 @@ def _is_of_calls(result: AuditResult) -> bool:
 
 def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
-    looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{side_texts.title(f)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    looked = [f for f in side_texts.beside(result) if f.kind in kinds and f.status != "not_applicable"]
+    texts = [f"{side_texts.title(f.kind)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item
