@@ -86,7 +86,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if result.universe is not None:
         yield Section("all-pairs", "All pairs", tuple(all_pairs.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
-    if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
+    if losses := _figures(matrix, figures.atlas(result, coordinates), figures.bounds(result)):
         yield Section("losses", "Loss against budget", tuple(losses))
     if drawn := _figures(curves.profile(result), curves.trade_off(result), curves.band(result)):
         yield Section("curves", "Privacy profile and trade-off", tuple(drawn))
