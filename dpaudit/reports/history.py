@@ -167,7 +167,7 @@ def courses(releases: Sequence[Release]) -> dict[tuple[str, str], list[Point]]:
         here: dict[tuple[str, str], Point] = {}
         for source in release.dossier.sources:
             subject = subjects_of(source.result)[0] if subjects_of(source.result) else {}
-            line = line_of(source)
+            line = line_of(source.result)
             key = (clean(str(subject.get("target") or line.subject), 120), line.kind)
             claim = source.result.claim if isinstance(source.result, AuditResult) else kind_of(source.result)
             point = Point(release, line, clean(claim, 120), clean(str(subject.get("fingerprint") or ""), 40))

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
-from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
+from dpaudit.reports.dossier import FAILED, Dossier, Line, Result, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import said
@@ -34,13 +34,12 @@ CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy cla
 
 def ranked(dossier: Dossier) -> tuple[Line, ...]:
     """A line for each result, the gravest first, privacy before errors before behaviour."""
-    lines = [*map(line_of, dossier.sources), *(one.line for one in dossier.judged)]
+    lines = [*map(line_of, dossier.results), *(one.line for one in dossier.judged)]
     return tuple(sorted(lines, key=lambda one: (VERDICTS.index(one.verdict), KINDS.index(one.kind), -(one.low or 0.0))))
 
 
-def line_of(source: Source) -> Line:
+def line_of(result: Result) -> Line:
     """Say what a result says of its promise."""
-    result = source.result
     if isinstance(result, AuditResult):
         return privacy_line(result)
     return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
