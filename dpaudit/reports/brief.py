@@ -13,7 +13,7 @@ from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again, low_bits_again
-from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.rows import missed_sentence, privacy_line
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -29,8 +29,8 @@ def short(result: AuditResult) -> list[Block]:
     line, worst = privacy_line(result), result.worst
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
-    texts = (f"Measured: {line.measured}{named}{cause}", f"What it may have missed: {line.missed.removesuffix('.')}")
-    return [Paragraph(wording.verdict_sentence(result)), *(Paragraph(f"{text}.") for text in texts)]
+    texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
+    return [*map(Paragraph, texts)]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:

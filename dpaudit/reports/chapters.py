@@ -65,12 +65,10 @@ def _figures(*drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult) -> tuple[Block, ...]:
-    """Sentence on the power of an audit, notes, and the first picture."""
-    blocks: list[Block] = []
-    if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
-        blocks.append(Paragraph(wording.power_sentence(result)))
-    blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None))
+    """Notes on an audit, and the first picture; of one that refuted nothing, what would have been found."""
+    is_quiet = result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe)
+    drawn = _figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None)
+    return (*(Paragraph(f"Note: {note}") for note in wording.notes(result)), *drawn)
 
 
 def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
