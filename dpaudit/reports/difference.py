@@ -10,10 +10,10 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports import side_texts, wording
-from dpaudit.reports.cases import STATUSES
+from dpaudit.reports import wording
+from dpaudit.reports.cases import STATUSES, cases
 from dpaudit.reports.document import Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of, status_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -36,7 +36,7 @@ def difference(old: Source, new: Source) -> Document:
     headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
-        sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
+        sections += [_inputs(before, after), _bounds(before, after)]
     other = other_mechanism(before, after)
     if other:
         headline = f"Different mechanisms: {headline[0].lower()}{headline[1:]}"
@@ -123,14 +123,11 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
 
 
 def _statuses(result: Result) -> dict[str, str]:
-    """The status of everything that was tested, by a name that is the same in every run, the gravest first."""
-    if isinstance(result, AuditResult):
-        return {finding.id: finding.verdict for finding in result.ranked()}
-    if isinstance(result, CheckResult):
-        records = sorted(result.records, key=lambda record: STATUSES.index(record.status))
-        return {f"{record.mechanism}: {record.name}": record.status for record in records}
-    findings = sorted(result.findings, key=lambda finding: STATUSES.index(finding.status))
-    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in findings}
+    """How everything ended that was tested, the gravest first, by a name that is the same in every run."""
+    found = sorted(cases(Dossier.alone(result)), key=lambda case: STATUSES.index(case.status))
+    several = isinstance(result, CheckResult) and len(result.mechanisms) > 1
+    counts = _counts(result.universe) if isinstance(result, AuditResult) else {}
+    return {f"{one.subject_name}: " * several + one.name: status_word(one.status) for one in found} | counts
 
 
 def _cases(before: Result, after: Result) -> Section:
@@ -139,17 +136,11 @@ def _cases(before: Result, after: Result) -> Section:
     Which pairs of a table are examined in depth depends on the run: those are neither added nor removed.
     """
     sides, empty = [_statuses(before), _statuses(after)], "The same were tested, with the same verdicts."
-    noun = {"audit": "pair", "check": "check", "utility": "bound and input"}[kind_of(before)]
-    tables = [result.universe if isinstance(result, AuditResult) else None for result in (before, after)]
-    if tables != [None, None]:
-        both, empty = (
-            sides[0].keys() & sides[1],
-            "The same counts, and the same verdicts of pairs examined in full by both.",
-        )
-        sides = [{name: side[name] for name in side if name in both} for side in sides]
-    texts = [{name: status_word(status) for name, status in side.items()} | _counts(table)
-             for side, table in zip(sides, tables, strict=True)]  # fmt: skip
-    return _difference_section("verdicts", "Verdicts; added and removed", texts, empty, noun)
+    if any(isinstance(result, AuditResult) and result.universe is not None for result in (before, after)):
+        apart = {name for name in sides[0].keys() ^ sides[1] if name.startswith("claim on ")}
+        sides = [{name: text for name, text in side.items() if name not in apart} for side in sides]
+        empty = "The same counts, and the same verdicts of pairs examined in full by both."
+    return _difference_section("verdicts", "Verdicts; added and removed", sides, empty, "tested")
 
 
 def _counts(table: AllPairsTable | None) -> dict[str, str]:
@@ -184,12 +175,3 @@ def _promised(finding: Finding) -> str:
     """The budget as it is shown, with the delta that belongs to it."""
     delta = f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else ""
     return number_text(finding.parameter_budget, 12) + delta
-
-
-def _beside(before: AuditResult, after: AuditResult) -> Section:
-    versions = []
-    for result in (before, after):
-        looked = [(side_texts.title(one.kind), status_word(one.status)) for one in side_texts.beside(result)]
-        versions.append({name: ", ".join(statuses) for name, statuses in wording.gathered(looked).items()})
-    empty = "The same statuses beside the claim."
-    return _difference_section("beside", "Beside the claim", versions, empty, "looked at")

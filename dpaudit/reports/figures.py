@@ -517,22 +517,19 @@ def _rest(bar: Line) -> str:
 def errors(result: UtilityResult) -> Figure | None:
     """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
-    if not usable:
-        return None
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
-    shown = ranked[:INTERVALS]
-    violated = sum(finding.verdict == "violated" for finding in usable)
-    facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
-    description = said("figure.errors", **facts)
     bars = [
         Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
-        for f in shown
+        for f in ranked[:INTERVALS]
     ]
+    drawn = picture(bars)
+    if drawn is None:
+        return None
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     rows = tuple(error_row(finding) for finding in ranked[:MAX_ROWS])
     data = Table("", columns, rows, len(result.findings) - len(rows))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
-    return plot_of(bars).figure("errors", title, description, note, data)
+    return dataclasses.replace(drawn, id="errors", title=title, note=note, data=data)
 
 
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def blocks(dossier: Dossier, opening: Sequence[Block] | None = None, to_sign: bo
     parts += [Paragraph(explained, "words")] if explained else []
     if opening is not None:
         return (*parts, *opening)
-    rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
+    rows = tuple((one.name, *one.cells) for one in shown)
     marks = tuple(line.verdict for line in shown)
     parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
     drawn = picture(shown)
