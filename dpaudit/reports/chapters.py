@@ -20,10 +20,6 @@ from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-MAX_ROWS = 1000  # rows of any table, so that a page stays below two megabytes at 400 pairs
-CHECKS = 300  # rows of a table of checks, the gravest first
-MESSAGES = 50  # errors, and findings beside the claim, that are quoted
-
 
 def chapters(dossier: Dossier, is_alone: bool = False) -> Iterator[Section]:
     """The chapters in the order of the results; ids begin with `s1-`, `s2-` and so on, unless there is but one."""
@@ -77,7 +73,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         messages = [(name_text(one.id, 80), clean(one.message or "no message", 500)) for one in broken]
-        table = Table.first("Errors", ("pair", "message"), messages, MESSAGES)
+        table = Table("Errors", ("pair", "message"), messages)
         yield Section("errors", "What broke", (table,))
     if forms := by_form.blocks(result):
         yield Section("found", "What would have been found", tuple(forms))
@@ -98,7 +94,7 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
     if beside := side_texts.beside(result):
         rows = list(map(side_texts.row, beside))
-        table = Table.first("Looked at beside the claim", side_texts.COLUMNS, rows, MESSAGES)
+        table = Table("Looked at beside the claim", side_texts.COLUMNS, rows)
         yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
 
 
@@ -111,11 +107,11 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     if result.findings:
         ranked = result.ranked()
         marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
-        yield Table.first("Pairs, the worst first", columns, rows, MAX_ROWS, marks)
+        yield Table("Pairs, the worst first", columns, rows, marks=marks)
     if result.not_asked:
         names = [(name_text(name, 80),) for name in result.not_asked]
         title = f"Pairs of which the claim asks nothing ({len(names):,})"
-        yield Table.first(title, ("pair",), names, MAX_ROWS, is_closed=True)
+        yield Table(title, ("pair",), names, is_closed=True)
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
@@ -151,7 +147,7 @@ def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
         demand = f"{f'{clean(record.mechanism, 60)}: ' if several else ''}{clean(record.demands, 160)}"
         rows.append((clean(record.name, 80), status_word(record.status), demand, clean(remark, 300)))
     marks = [record.status for record in records]
-    return Table.first(title, ("check", "status", "a mechanism …", "remark"), rows, CHECKS, marks)
+    return Table(title, ("check", "status", "a mechanism …", "remark"), rows, marks=marks)
 
 
 def _utility(result: UtilityResult) -> Section:
@@ -160,9 +156,9 @@ def _utility(result: UtilityResult) -> Section:
     broken = [f for f in result.findings if f.verdict == "error"]
     facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
     text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
-    stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
+    stated = Table("Stated bounds", ("number", "bound"), bounds)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
-        blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
+        blocks.append(Table("What broke", ("bound", "input", "message"), rows))
     return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.status)

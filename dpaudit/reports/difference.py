@@ -20,7 +20,6 @@ from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
-MAX_ROWS = 200  # rows of a table
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 
 
@@ -101,7 +100,7 @@ def _difference_section(
     old, new = sides
     names = [name for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
-    table = Table.first("What differs", (noun, "old", "new"), rows, MAX_ROWS) if rows else Paragraph(empty)
+    table = Table("What differs", (noun, "old", "new"), rows) if rows else Paragraph(empty)
     return Section(key, title, (table,))
 
 

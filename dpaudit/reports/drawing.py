@@ -185,31 +185,23 @@ def caption(text: str, x: float, y: float, width: float) -> list[Markup]:
 class Table:
     """A table, whose cells may have several lines.
 
-    `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
+    It has all rows, of which a format shows as many as it has room for, and counts the others with those that were left
+    out before (`omitted`). `marks` are verdicts or statuses that colour each row.
     `is_closed`: shown on demand where the format can do that. `kind` "verdicts" is the table of page one.
     """
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
     omitted: int = 0
-    marks: tuple[str, ...] = ()
+    marks: Sequence[str] = ()
     is_closed: bool = False
     kind: Literal["table", "verdicts"] = "table"
 
-    @classmethod
-    def first(
-        cls,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        most: int,
-        marks: Sequence[str] = (),
-        is_closed: bool = False,
-    ) -> Table:
-        """A table of the first rows, which counts the others."""
-        shown, rest = tuple(tuple(row) for row in rows[:most]), max(0, len(rows) - most)
-        return cls(title, tuple(columns), shown, rest, tuple(marks[:most]), is_closed)
+    def first(self, most: int) -> Table:
+        """The table with so many rows, which counts the others."""
+        rest = max(0, len(self.rows) - most)
+        return dataclasses.replace(self, rows=self.rows[:most], omitted=self.omitted + rest, marks=self.marks[:most])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -56,7 +56,6 @@ GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their st
 PAIRS = Table("", (), ())  # data of figures on pairs: the page lists these
 OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
-MAX_ROWS = 1000  # rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
 PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
@@ -274,7 +273,7 @@ def wealth(result: AuditResult) -> Figure | None:
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
          compared(look.parameter_lower, finding.parameter_budget)[0])
-        for finding, look in looks[:MAX_ROWS]
+        for finding, look in looks
     )  # fmt: skip
     note = said("figure.wealth_note")
     data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
@@ -526,7 +525,7 @@ def errors(result: UtilityResult) -> Figure | None:
     if drawn is None:
         return None
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    rows = tuple(error_row(finding) for finding in ranked[:MAX_ROWS])
+    rows = tuple(error_row(finding) for finding in ranked)
     data = Table("", columns, rows, len(result.findings) - len(rows))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
     return dataclasses.replace(drawn, id="errors", title=title, note=note, data=data)

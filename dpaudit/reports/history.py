@@ -34,7 +34,7 @@ from dpaudit.results.verdicts import gravest
 
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
-RELEASES, SUBJECTS = 500, 100  # of a history
+RELEASES = 500  # of a history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,12 +235,12 @@ def document(releases: Sequence[Release], title: str) -> Document:
     ]
     marks = [course[-1].line.verdict for _, course in ranked]
     columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
-    table = Table.first("Every subject, as it was last measured", columns, rows, SUBJECTS, marks)
+    table = Table("Every subject, as it was last measured", columns, rows, marks=marks)
     answers = (
         said("history.span", first=releases[0].label, last=releases[-1].label, **values),
         said("history.chance"),
     )
-    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked[:SUBJECTS], 1))
+    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked, 1))
     return Document(
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,

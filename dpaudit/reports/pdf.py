@@ -79,8 +79,7 @@ def _shortened(section: Section, most: int) -> Section:
     def kept() -> Iterator[Block]:
         for block in section.blocks:
             if isinstance(block, Table):
-                rest = max(0, len(block.rows) - most)
-                yield dataclasses.replace(block, rows=block.rows[:most], omitted=block.omitted + rest)
+                yield block.first(most)
             elif not isinstance(block, Figure) or most > ROW_LIMITS[-1 if block.id.endswith("evidence") else -2]:
                 yield block
 
@@ -99,7 +98,7 @@ def _plain(value: Any) -> Any:
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         kinds = {"style": fields.get("kind", ""), "kind": type(value).__name__, "title": getattr(value, "title", "")}
         return {**fields, **kinds}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     if isinstance(value, str):
         shown = value[:CELL] + "…" * (len(value) > CELL)

@@ -43,6 +43,7 @@ SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
 SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
+STATUS_WORDS = {"xfail": "known failure", "skipped": "not applicable", "warning": "found beside the claim"}
 UNDATED = said("provenance.undated")
 
 
@@ -180,8 +181,8 @@ def subject_name(result: AuditResult, width: int = 80) -> str:
 
 
 def status_word(status: str) -> str:
-    """A status of the conformance suite in words."""
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
+    """A status of a case in words."""
+    return STATUS_WORDS.get(status, status.replace("_", " "))
 
 
 def counted(statuses: Iterable[str]) -> str:
