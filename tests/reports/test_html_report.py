@@ -161,7 +161,9 @@ def test_a_curve_of_many_looks_is_thinned_and_keeps_its_end(synthetic):
     figure = figures.wealth(synthetic.result([synthetic.finding(looks=looks)]))
     curve = re.search(r'd="(M[^"]*)" class="curve w0"', str(figure.wide)).group(1)
     assert curve.count("L") <= figures.CURVE_POINTS
-    assert figure.data.rows[-1][1] == "5,000" and "4,000 more rows" in page(synthetic.result([synthetic.finding(looks=looks)]))
+    assert figure.data.rows[-1][1] == "5,000" and "4,000 more rows" in page(
+        synthetic.result([synthetic.finding(looks=looks)])
+    )
 
 
 def test_all_violated_pairs_are_in_the_ranked_table(synthetic):
