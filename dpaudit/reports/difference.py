@@ -71,8 +71,16 @@ def _sentences(sections: list[Section]) -> list[str]:
     return found
 
 
+def settings_texts(result: Result) -> dict[str, str]:
+    """Subject, claim, options, seed and versions, as texts in full by their dotted names."""
+    subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
+    shown_apart = ("subjects", "pairs")
+    settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
+    return _flat({"subject": subject, **settings})
+
+
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
-    """The leaves of nested mappings as texts in full, by their dotted names."""
+    """The leaves of nested mappings."""
     if not isinstance(values, Mapping):
         return {prefix: values if isinstance(values, str) else repr(values)}
     found: dict[str, str] = {}
@@ -82,15 +90,9 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 
 def _settings(before: Result, after: Result) -> Section:
-    """Subject, claim, options, seed and versions."""
-    versions = []
-    for result in (before, after):
-        subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
-        shown_apart = ("subjects", "pairs")
-        settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
-        versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
-    return _difference_section("settings", "Subject, settings and versions", versions, empty)
+    sides = settings_texts(before), settings_texts(after)
+    return _difference_section("settings", "Subject, settings and versions", sides, empty)
 
 
 def _difference_section(

@@ -15,9 +15,8 @@ from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.figures import picture
 from dpaudit.reports.replay_command import Again, again, check_again, low_bits_again
 from dpaudit.reports.rows import CLAIM, ranked
-from dpaudit.reports.severity import RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
-from dpaudit.reports.wording import clean, compared, plural, some
+from dpaudit.reports.wording import clean, plural, some
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 
@@ -88,19 +87,6 @@ def sign_off_block(dossier: Dossier, lines: Sequence[Line]) -> SignOffBlock:
     )
     chosen = tuple((name, one.decision, clean(one.conditions, 2000)) for name, one in made)
     return SignOffBlock(rows, DECISIONS, chosen, note)
-
-
-def severity_section(dossier: Dossier) -> tuple[Block, ...]:
-    """The grades of all violated results, and the rule."""
-    graded = [(result, one) for result in dossier.audits if (one := severity_of(result)) is not None]
-    rows = tuple(
-        (wording.subject_name(result, 60), one.words, compared(one.ratio, 1.0)[0], "yes" if one.is_least else "no",
-         joined(f"{one.reason}.", one.harm))
-        for result, one in graded
-    )  # fmt: skip
-    columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
-    table = [Table("Severity of what is broken", columns, rows)] if rows else []
-    return (*table, Paragraph(f"The rule. {RULE}", "note"))
 
 
 def title(dossier: Dossier, width: int = 100) -> str:
