@@ -63,9 +63,8 @@ def plan_attachment(name: str, digest: str, plan: Plan) -> Attachment:
 
 def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    table = Table("Looked at beside the claim", side_texts.COLUMNS, (tuple(side_texts.row(finding)),))
     headline = f"{side_texts.title(finding.kind)}: {side_texts.status_text(finding)}"
-    return Attachment(name, digest, "side finding", headline, (table,))
+    return Attachment(name, digest, "side finding", headline, (Facts((side_texts.fact(finding),)),))
 
 
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:

@@ -93,9 +93,8 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
     if beside := side_texts.beside(result):
-        rows = list(map(side_texts.row, beside))
-        table = Table("Looked at beside the claim", side_texts.COLUMNS, rows)
-        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
+        seen = Facts(tuple(map(side_texts.fact, beside)))
+        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), seen))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

@@ -16,7 +16,6 @@ from dpaudit.results.model import AuditResult, FloatingPointFinding, SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
 FOUND: Mapping[str, str] = words("sides.found")
-COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
 APART: str = words("sides.apart")
 DETAILS = 600  # characters of the details of one finding
 SUMMARY = 1_500  # characters of what was seen: a witness, a bound and what to do
@@ -86,7 +85,8 @@ def line(finding: SideFinding, width: int = SUMMARY) -> str:
     return f"{title(finding.kind)}: {status_text(finding)}. {clean(finding.summary, width)}"
 
 
-def row(finding: SideFinding) -> list[str]:
-    """A row of `COLUMNS`."""
+def fact(finding: SideFinding) -> tuple[str, str]:
+    """What was looked at, and all that is known of it."""
     details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
-    return [title(finding.kind), status_text(finding), clean(finding.summary, SUMMARY), rate_text(finding), details]
+    seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
+    return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
