@@ -58,5 +58,5 @@ def certify_command(ctx: click.Context, given: Any) -> None:
         exact = ["" if pair.exact is None else wording.clean(short_fraction(pair.exact), 60) for pair in ordered]
         cells = [certified_row(pair) for pair in ordered]
         rows = [(*(row[name] for name in COLUMNS), own) for row, own in zip(cells, exact, strict=True)]
-        blocks.append(Table.first("", (*COLUMNS, "e^ε"), rows, MAX_PAIRS))
+        blocks.append(Table("", (*COLUMNS, "e^ε"), rows).first(MAX_PAIRS))
     finish(ctx, given, result, lambda: blocks, write, STATUS[result.verdict])

@@ -12,6 +12,7 @@ from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 from dpaudit.pytest_plugin.planning import Plan
 from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
 from dpaudit.reports import document, wording
+from dpaudit.reports.rows import missed_sentence
 from dpaudit.results.model import AuditResult
 
 MAX_BROKEN = 5  # messages of pairs that broke
@@ -78,15 +79,15 @@ def weakness_text(result: AuditResult) -> str:
     if not result.findings:
         return said
     advice = " Take more samples." if wording.is_weak(result) else ""
-    return f"{said} {wording.power_sentence(result)}{advice}"
+    return f"{said} {missed_sentence(result)}{advice}"
 
 
 def floating_point_text(result: AuditResult) -> str:
     """Leak in the low bits of the outputs, and what to do about it."""
-    from dpaudit.reports import brief, terminal
+    from dpaudit.reports import side_texts
 
-    text = terminal.plain(brief.low_bits(result))
-    return f"{wording.about(result)}: {text}" if text else wording.about(result)
+    texts = (side_texts.line(one) for one in side_texts.beside(result) if one.kind == side_texts.LOW_BITS)
+    return ": ".join((wording.about(result), *texts))
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:

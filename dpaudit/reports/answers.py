@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpaudit.reports import float_findings, side_texts, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
@@ -20,7 +20,6 @@ from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
-LOW_BITS = "floating_point"  # the check that audits low bits
 APART = (*wording.DEPENDENCE, *side_texts.FOUND)  # side findings of which other sentences speak
 
 
@@ -58,7 +57,7 @@ def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] 
 
 def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
     """Name what was found beside the verdicts; empty where nothing was."""
-    found = [f"{title[:1].lower()}{title[1:]} ({first_of(names)})" for title, names in beside.items()]
+    found = [f"{what} ({first_of(names)})" for what, names in beside.items()]
     return said("release.beside", found=listed(found)) if found else ""
 
 
@@ -67,14 +66,11 @@ def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
 
     Dependent draws are another answer's, and what a search found the verdict's own.
     """
-    leaking = [wording.subject_name(one, 60) for one in dossier.audits if float_findings.are_leaking(one)]
+    seen = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in side_texts.beside(one)]
+    found = [(side.kind, name) for side, name in seen if side.status == "found" and side.kind not in APART]
     failed = [record for one in dossier.checks for record in one.of_status("violated")]
-    leaking += [wording.clean(record.mechanism, 60) for record in failed if record.name == LOW_BITS]
-    found = [(said("release.bits"), name) for name in leaking]
-    findings = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in one.side_findings]
-    beside = [one for one in findings if one[0].status == "found" and one[0].kind not in APART]
-    found += [(side_texts.title(side), name) for side, name in beside]
-    return wording.gathered((title, quoted(name)) for title, name in found)
+    found += [(one.name, wording.clean(one.mechanism, 60)) for one in failed if one.name == side_texts.LOW_BITS]
+    return wording.gathered((side_texts.found_text(kind), quoted(name)) for kind, name in found)
 
 
 def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
@@ -236,10 +232,8 @@ def alarm_text(dossier: Dossier) -> str:
 
 def beside(dossier: Dossier) -> float:
     """The same of findings beside the claims: low bits, order and time of calls. No verdict depends on these."""
-    bits = [result.floating_point for result in dossier.audits if result.floating_point is not None]
-    findings = [side for result in dossier.audits for side in result.side_findings if side.status != "not_applicable"]
-    rates = [one.error_rate for one in bits if one.verdict != "not_applicable"]
-    return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in findings)]))
+    findings = (side for result in dossier.audits for side in side_texts.beside(result))
+    return min(1.0, math.fsum(side.error_rate or 0.0 for side in findings if side.status != "not_applicable"))
 
 
 # --- What was not tested? ---------------------------------------------------------------------------------------------

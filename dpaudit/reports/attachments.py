@@ -38,7 +38,6 @@ from dpaudit.results.side_findings import SideFinding
 if TYPE_CHECKING:
     from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
-MAX_ROWS = 200  # rows of a table
 COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
 VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
 
@@ -64,9 +63,8 @@ def plan_attachment(name: str, digest: str, plan: Plan) -> Attachment:
 
 def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    table = Table("Looked at beside the claim", side_texts.COLUMNS, (tuple(side_texts.row(finding)),))
-    headline = f"{side_texts.title(finding)}: {side_texts.status_text(finding)}"
-    return Attachment(name, digest, "side finding", headline, (table,))
+    headline = f"{side_texts.title(finding.kind)}: {side_texts.status_text(finding)}"
+    return Attachment(name, digest, "side finding", headline, (Facts((side_texts.fact(finding),)),))
 
 
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
@@ -103,8 +101,8 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
     columns = ("test", "claim", "verdict", "known because", "loss at least", "seed", "report")
     blocks: list[Block] = [Facts(tuple(facts))]
     columns_of_checks = ("failed check", "mechanism", "what was seen")
-    blocks += [Table.first("Failed checks", columns_of_checks, failed, MAX_ROWS)] if failed else []
-    blocks += [Table.first("Audits of the session", columns, rows, MAX_ROWS, marks)]
+    blocks += [Table("Failed checks", columns_of_checks, failed)] if failed else []
+    blocks += [Table("Audits of the session", columns, rows, marks=marks)]
     if without:
         shown = some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
@@ -123,8 +121,8 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
     marks, rows = [VERDICTS[pair.verdict] for pair in order], [tuple(certified_row(pair).values()) for pair in order]
-    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, rows, MAX_ROWS, marks))
-    reasons = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:MAX_ROWS]]
+    blocks.append(Table("What is proved, pair by pair", COLUMNS, rows, marks=marks))
+    reasons = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order]
     reasons = [(pair, text) for pair, text in reasons if text]
     if reasons:
         blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(reasons)))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
 from dpaudit.errors import UsageError
-from dpaudit.reports import by_form, float_findings, side_texts, wording
+from dpaudit.reports import by_form, side_texts, wording
 from dpaudit.reports.answers import answers, beside_sentence, found_beside
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.input_diff import apart
-from dpaudit.reports.replay_command import STAND_IN, Again, again
-from dpaudit.reports.rows import privacy_line
+from dpaudit.reports.replay_command import STAND_IN, Again, again, low_bits_again
+from dpaudit.reports.rows import missed_sentence, privacy_line
 from dpaudit.reports.wording import clean, name_text, number_text, plural, short_count, some, status_word
 from dpaudit.reports.words import said
 from dpaudit.results.all_pairs_table import AllPairsTable
@@ -29,10 +29,8 @@ def short(result: AuditResult) -> list[Block]:
     line, worst = privacy_line(result), result.worst
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
-    texts = (f"Measured: {line.measured}{named}{cause}", f"What it may have missed: {line.missed.removesuffix('.')}")
-    beside = beside_sentence(found_beside(Dossier.alone(result)))
-    shown = (wording.verdict_sentence(result), *(f"{text}." for text in texts), beside)
-    return [Paragraph(text) for text in shown if text]
+    texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
+    return [Paragraph(text) for text in (*texts, beside_sentence(found_beside(Dossier.alone(result)))) if text]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:
@@ -136,26 +134,14 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
     )
 
 
-def low_bits(result: AuditResult) -> list[Block]:
-    """Leaks in the low bits, apart from the verdict; nothing if the check was turned off."""
-    finding = result.floating_point
-    if finding is None:
-        return []
-    if finding.verdict == "not_applicable":
-        return [Paragraph(f"{float_findings.headline(result)}. {clean(finding.message, 400)}", "note")]
-    leaks = finding.verdict == "leaks"
-    mark = "found" if leaks else "not_refuted"
-    head = Paragraph(f"{float_findings.headline(result)}. Apart from the verdict.", mark=mark)
-    return [head, Facts(float_findings.facts(result))] if leaks else [head]
-
-
 def side_findings(result: AuditResult) -> list[Block]:
     """A line for each thing that was looked at beside the claim."""
+    looked = side_texts.beside(result)
     lines: list[Block] = [
         Paragraph(side_texts.line(side), "note", side.status if side.status == "found" else "")
-        for side in result.side_findings[:MAX_SIDE_FINDINGS]
+        for side in looked[:MAX_SIDE_FINDINGS]
     ]
-    more = len(result.side_findings) - MAX_SIDE_FINDINGS
+    more = len(looked) - MAX_SIDE_FINDINGS
     return [*lines, Paragraph(f"and {more:,} more beside the claim")] if more > 0 else lines
 
 
@@ -182,8 +168,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     blocks += rest
     if sentence := wording.monotone_sentence(result):
         blocks.append(Paragraph(sentence))
-    blocks += [*low_bits(result), *side_findings(result)]
-    replay = float_findings.replay_of_worst(result, str(saved)) if saved is not None else None
+    blocks += side_findings(result)
+    replay = low_bits_again(result, str(saved)) if saved is not None else None
     if replay is not None:
         blocks.append(CodeBlock(clean(replay.line, 4000), "replay"))
         blocks += [Facts((("", replay.needs),))] if replay.needs else []

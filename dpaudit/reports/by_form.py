@@ -1,6 +1,6 @@
 """Losses that an audit would have found, by the form in which a leak shows: a table and a figure.
 
-The pair is the one that was tested least well, as in `wording.power_sentence`. The first row is the best case, of a
+The pair is the one that was tested least well (`wording.least_powerful`). The first row is the best case, of a
 test that knows which outputs give the input away; the others are of an audit that has to find them. Where leaks were
 planted into the outputs of the audit, rows of rarer and more frequent events follow: the map of what could be missed.
 """

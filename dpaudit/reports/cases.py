@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import float_findings, side_texts, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.wording import clean, name_text, number_text
@@ -110,17 +110,10 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
         yield Case(result.subject, claim, "claim", "claim on all pairs", status, text)
     if not ranked and result.universe is None:
         yield Case(result.subject, claim, "claim", "claim", result.verdict, f"{wording.headline(result)}.")
-    found = result.floating_point
-    if found is not None:
-        seen = {"leaks": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[found.verdict]
-        opening = ["The low bits of the outputs leak."] if found.verdict == "leaks" else []
-        sentences = [*opening, f"{float_findings.headline(result)}.", *float_findings.paragraphs(result)]
-        message = clean(" ".join(sentences), 2000)
-        yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
-    for side in result.side_findings:
+    for side in side_texts.beside(result):
         seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]
-        message = f"{clean(side.summary, 1000)} (error rate: {side_texts.rate_text(side)}; apart from the verdict)"
-        yield Case(result.subject, claim, clean(side.kind, 60), side_texts.title(side), seen, message)
+        message = f"{clean(side.summary, 2000)} (error rate: {side_texts.rate_text(side)}; apart from the verdict)"
+        yield Case(result.subject, claim, clean(side.kind, 60), side_texts.title(side.kind), seen, message)
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import all_pairs, brief, by_form, curves, figures, float_findings, side_texts, wording
+from dpaudit.reports import all_pairs, brief, by_form, curves, figures, side_texts, wording
 from dpaudit.reports.cases import STATUSES
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
@@ -19,10 +19,6 @@ from dpaudit.reports.wording import clean, name_text, number_text, plural, rate_
 from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
-
-MAX_ROWS = 1000  # rows of any table, so that a page stays below two megabytes at 400 pairs
-CHECKS = 300  # rows of a table of checks, the gravest first
-MESSAGES = 50  # errors, and findings beside the claim, that are quoted
 
 
 def chapters(dossier: Dossier, is_alone: bool = False) -> Iterator[Section]:
@@ -65,12 +61,10 @@ def _figures(*drawn: Figure | None) -> list[Block]:
 
 
 def opening(result: AuditResult) -> tuple[Block, ...]:
-    """Sentence on the power of an audit, notes, and the first picture."""
-    blocks: list[Block] = []
-    if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
-        blocks.append(Paragraph(wording.power_sentence(result)))
-    blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    return (*blocks, *_figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None))
+    """Notes on an audit, and the first picture; of one that refuted nothing, what would have been found."""
+    is_quiet = result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe)
+    drawn = _figures(figures.witness_figure(result), by_form.mass_figure(result) if is_quiet else None)
+    return (*(Paragraph(f"Note: {note}") for note in wording.notes(result)), *drawn)
 
 
 def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]] = {}) -> Iterator[Section]:
@@ -79,14 +73,14 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         messages = [(name_text(one.id, 80), clean(one.message or "no message", 500)) for one in broken]
-        table = Table.first("Errors", ("pair", "message"), messages, MESSAGES)
+        table = Table("Errors", ("pair", "message"), messages)
         yield Section("errors", "What broke", (table,))
     if forms := by_form.blocks(result):
         yield Section("found", "What would have been found", tuple(forms))
     if result.universe is not None:
         yield Section("all-pairs", "All pairs", tuple(all_pairs.blocks(result)))
     matrix = figures.heatmap(result) if result.universe is None else None
-    if losses := _figures(matrix, figures.atlas(result, coordinates), figures.scatter(result)):
+    if losses := _figures(matrix, figures.atlas(result, coordinates), figures.bounds(result)):
         yield Section("losses", "Loss against budget", tuple(losses))
     if drawn := _figures(curves.profile(result), curves.trade_off(result), curves.band(result)):
         yield Section("curves", "Privacy profile and trade-off", tuple(drawn))
@@ -98,11 +92,9 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         facts = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
-    yield Section("floating-point", float_findings.headline(result), tuple(_low_bits(result)))
-    if result.side_findings:
-        rows = list(map(side_texts.row, result.side_findings))
-        table = Table.first("Looked at beside the claim", side_texts.COLUMNS, rows, MESSAGES)
-        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), table))
+    if beside := side_texts.beside(result):
+        seen = Facts(tuple(map(side_texts.fact, beside)))
+        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), seen))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -114,23 +106,17 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     if result.findings:
         ranked = result.ranked()
         marks, rows = [one.verdict for one in ranked], [_row(one, kind) for one in ranked]
-        yield Table.first("Pairs, the worst first", columns, rows, MAX_ROWS, marks)
+        yield Table("Pairs, the worst first", columns, rows, marks=marks)
     if result.not_asked:
         names = [(name_text(name, 80),) for name in result.not_asked]
         title = f"Pairs of which the claim asks nothing ({len(names):,})"
-        yield Table.first(title, ("pair",), names, MAX_ROWS, is_closed=True)
+        yield Table(title, ("pair",), names, is_closed=True)
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
     rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
     bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
     return (*wording.pair_row(finding.id, *bounds, finding.verdict), *rest)
-
-
-def _low_bits(result: AuditResult) -> Iterator[Block]:
-    yield from (Paragraph(text) for text in float_findings.paragraphs(result))
-    if rows := tuple(tuple(row) for row in float_findings.rows(result)[:MAX_ROWS]):
-        yield Table("Examined pairs", float_findings.COLUMNS, rows, is_closed=True)
 
 
 # --- Checks, and errors against stated bounds -----------------------------------------------------------------------
@@ -160,7 +146,7 @@ def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
         demand = f"{f'{clean(record.mechanism, 60)}: ' if several else ''}{clean(record.demands, 160)}"
         rows.append((clean(record.name, 80), status_word(record.status), demand, clean(remark, 300)))
     marks = [record.status for record in records]
-    return Table.first(title, ("check", "status", "a mechanism …", "remark"), rows, CHECKS, marks)
+    return Table(title, ("check", "status", "a mechanism …", "remark"), rows, marks=marks)
 
 
 def _utility(result: UtilityResult) -> Section:
@@ -169,9 +155,9 @@ def _utility(result: UtilityResult) -> Section:
     broken = [f for f in result.findings if f.verdict == "error"]
     facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
     text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
-    stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
+    stated = Table("Stated bounds", ("number", "bound"), bounds)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
-        blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
+        blocks.append(Table("What broke", ("bound", "input", "message"), rows))
     return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.status)

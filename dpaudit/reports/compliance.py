@@ -8,17 +8,19 @@ chapters of the subjects in `chapters`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.deployment import TEXTS, Ledger
+from dpaudit.reports.difference import settings_texts
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Result, kind_of, status_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.replay_command import STAND_IN
+from dpaudit.reports.severity import RULE
 from dpaudit.reports.wording import (
     UNDATED,
     UNRELIABLE,
@@ -41,7 +43,6 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import ScoresResult
 
-MODES: Mapping[str, str] = words("modes")
 METHOD = "Method, error rates and power"
 LINE = 5_000  # characters of a line that runs findings again
 
@@ -74,7 +75,7 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
     told = [*chapters.chapters(dossier, is_alone), *attachments.sections(dossier.attachments)]
     opening, told = chapters.raised(told) if is_alone else (None, told)
     evaluation = _evaluation(found, to_sign)
-    severity = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+    severity = Section("severity", "How bad it is: the rule", (Paragraph(RULE),))
     terms = Facts(tuple((term, about["text"]) for term, about in TERMS.items()), "terms")
     return Document(
         kicker=f"{'Compliance report' if to_sign else 'Report'}: {first_page.title(dossier)}. Written {date_text()}.",
@@ -149,37 +150,28 @@ def _provenance(dossier: Dossier) -> Section:
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(status_of(result))
         digests.append((name, source.digest))
-        settings.append(
-            Table(f"Settings of {name}", ("name", "value"), _settings(result), is_closed=len(dossier.sources) > 1)
-        )
-    digests += [(clean(one.name, 120), one.digest) for one in dossier.judged]
+        texts = [
+            (clean(key, 60), clean(text, 200))
+            for key, text in settings_texts(result).items()
+            if text not in ("", "None")
+        ]
+        settings.append(Table(f"Settings of {name}", ("name", "value"), texts, is_closed=len(dossier.sources) > 1))
+    for one in dossier.judged:
+        versions = [(clean(key, 60), clean(text, 200)) for key, text in vars(one.result).get("environment", {}).items()]
+        digests.append((clean(one.name, 120), one.digest))
+        settings += [Table(f"Versions of {clean(one.name, 120)}", ("name", "value"), versions)] if versions else []
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
     known = tuple(row for row in digests if row[1])  # a result that came from no file may have none
     blocks: list[Block] = [
         *([Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))] if rows else []),
         *([Table("Digests of these files", ("file", kind), known)] if known else []),
         Paragraph(UNDATED),
-        Table("Versions and platforms", ("name", "value"), _environments(dossier)),
         *settings,
     ]
     if dossier.is_redacted:
         return Section("provenance", "Provenance", (*blocks, Paragraph(said("provenance.redacted"))))
     again = _again(dossier)
     return Section("provenance", "Provenance, and how to replay" if again else "Provenance", (*blocks, *again))
-
-
-def _settings(result: Result) -> tuple[tuple[str, str], ...]:
-    """Say what was run and how: the subject, the mode, and the options of the call."""
-    run: dict[str, Any] = {}
-    for number, subject in enumerate(subjects_of(result), 1):
-        run |= {name if number == 1 else f"{name} ({number})": value for name, value in subject.items()}
-    if isinstance(result, AuditResult):
-        run["mode"] = joined(f"{result.mode}:", MODES.get(result.mode, ""))
-        run["same seed, same bits"] = said("provenance.same" if result.replayable else "provenance.no_generator")
-    run |= {f"option {name}": value for name, value in result.options.items()}
-    values = [(clean(name, 40), value) for name, value in run.items() if value not in (None, [], {}, "")][:200]
-    numbers = (bool, int, float)
-    return tuple((name, number_text(one) if isinstance(one, numbers) else clean(one, 200)) for name, one in values)
 
 
 def _again(dossier: Dossier) -> tuple[Block, ...]:
@@ -194,14 +186,6 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
         if line.needs:
             blocks += [Paragraph(f"From Python. {line.needs}"), CodeBlock(clean(line.line, LINE))]
     return (*blocks, *(Paragraph(sentence) for sentence in rest))
-
-
-def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
-    results = [*dossier.results, *(one.result for one in dossier.judged)]
-    found = [
-        (clean(str(k), 40), clean(str(v), 80)) for one in results for k, v in vars(one).get("environment", {}).items()
-    ]
-    return tuple(dict.fromkeys(found))[:60]
 
 
 def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:

@@ -10,17 +10,16 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports import side_texts, wording
-from dpaudit.reports.cases import STATUSES
+from dpaudit.reports import wording
+from dpaudit.reports.cases import STATUSES, cases
 from dpaudit.reports.document import Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of, status_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.wording import clean, compared, date_text, name_text, number_text, plural, status_word
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
 
-MAX_ROWS = 200  # rows of a table
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 
 
@@ -36,7 +35,7 @@ def difference(old: Source, new: Source) -> Document:
     headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
-        sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
+        sections += [_inputs(before, after), _bounds(before, after)]
     other = other_mechanism(before, after)
     if other:
         headline = f"Different mechanisms: {headline[0].lower()}{headline[1:]}"
@@ -72,8 +71,16 @@ def _sentences(sections: list[Section]) -> list[str]:
     return found
 
 
+def settings_texts(result: Result) -> dict[str, str]:
+    """Subject, claim, options, seed and versions, as texts in full by their dotted names."""
+    subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
+    shown_apart = ("subjects", "pairs")
+    settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
+    return _flat({"subject": subject, **settings})
+
+
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
-    """The leaves of nested mappings as texts in full, by their dotted names."""
+    """The leaves of nested mappings."""
     if not isinstance(values, Mapping):
         return {prefix: values if isinstance(values, str) else repr(values)}
     found: dict[str, str] = {}
@@ -83,15 +90,9 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 
 def _settings(before: Result, after: Result) -> Section:
-    """Subject, claim, options, seed and versions."""
-    versions = []
-    for result in (before, after):
-        subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
-        shown_apart = ("subjects", "pairs")
-        settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
-        versions.append(_flat({"subject": subject, **settings}))
     empty = "The same subject, claim, options, seed and versions."
-    return _difference_section("settings", "Subject, settings and versions", versions, empty)
+    sides = settings_texts(before), settings_texts(after)
+    return _difference_section("settings", "Subject, settings and versions", sides, empty)
 
 
 def _difference_section(
@@ -101,7 +102,7 @@ def _difference_section(
     old, new = sides
     names = [name for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
-    table = Table.first("What differs", (noun, "old", "new"), rows, MAX_ROWS) if rows else Paragraph(empty)
+    table = Table("What differs", (noun, "old", "new"), rows) if rows else Paragraph(empty)
     return Section(key, title, (table,))
 
 
@@ -123,14 +124,11 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
 
 
 def _statuses(result: Result) -> dict[str, str]:
-    """The status of everything that was tested, by a name that is the same in every run, the gravest first."""
-    if isinstance(result, AuditResult):
-        return {finding.id: finding.verdict for finding in result.ranked()}
-    if isinstance(result, CheckResult):
-        records = sorted(result.records, key=lambda record: STATUSES.index(record.status))
-        return {f"{record.mechanism}: {record.name}": record.status for record in records}
-    findings = sorted(result.findings, key=lambda finding: STATUSES.index(finding.status))
-    return {f"{finding.bound} on {finding.input_id}": finding.status for finding in findings}
+    """How everything ended that was tested, the gravest first, by a name that is the same in every run."""
+    found = sorted(cases(Dossier.alone(result)), key=lambda case: STATUSES.index(case.status))
+    several = isinstance(result, CheckResult) and len(result.mechanisms) > 1
+    counts = _counts(result.universe) if isinstance(result, AuditResult) else {}
+    return {f"{one.subject_name}: " * several + one.name: status_word(one.status) for one in found} | counts
 
 
 def _cases(before: Result, after: Result) -> Section:
@@ -139,17 +137,11 @@ def _cases(before: Result, after: Result) -> Section:
     Which pairs of a table are examined in depth depends on the run: those are neither added nor removed.
     """
     sides, empty = [_statuses(before), _statuses(after)], "The same were tested, with the same verdicts."
-    noun = {"audit": "pair", "check": "check", "utility": "bound and input"}[kind_of(before)]
-    tables = [result.universe if isinstance(result, AuditResult) else None for result in (before, after)]
-    if tables != [None, None]:
-        both, empty = (
-            sides[0].keys() & sides[1],
-            "The same counts, and the same verdicts of pairs examined in full by both.",
-        )
-        sides = [{name: side[name] for name in side if name in both} for side in sides]
-    texts = [{name: status_word(status) for name, status in side.items()} | _counts(table)
-             for side, table in zip(sides, tables, strict=True)]  # fmt: skip
-    return _difference_section("verdicts", "Verdicts; added and removed", texts, empty, noun)
+    if any(isinstance(result, AuditResult) and result.universe is not None for result in (before, after)):
+        apart = {name for name in sides[0].keys() ^ sides[1] if name.startswith("claim on ")}
+        sides = [{name: text for name, text in side.items() if name not in apart} for side in sides]
+        empty = "The same counts, and the same verdicts of pairs examined in full by both."
+    return _difference_section("verdicts", "Verdicts; added and removed", sides, empty, "tested")
 
 
 def _counts(table: AllPairsTable | None) -> dict[str, str]:
@@ -184,15 +176,3 @@ def _promised(finding: Finding) -> str:
     """The budget as it is shown, with the delta that belongs to it."""
     delta = f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else ""
     return number_text(finding.parameter_budget, 12) + delta
-
-
-def _beside(before: AuditResult, after: AuditResult) -> Section:
-    versions = []
-    for result in (before, after):
-        looked = wording.gathered((side_texts.title(side), status_word(side.status)) for side in result.side_findings)
-        found = {name: ", ".join(statuses) for name, statuses in looked.items()}
-        low_bits = result.floating_point
-        found["Floating point"] = status_word(low_bits.verdict) if low_bits is not None else "not examined"
-        versions.append(found)
-    empty = "The same statuses beside the claim."
-    return _difference_section("beside", "Beside the claim", versions, empty, "looked at")

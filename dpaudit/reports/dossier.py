@@ -87,6 +87,11 @@ class Line:
         return f"{self.subject}: {self.kind}"
 
     @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands beside its name on page one."""
+        return self.promised, self.measured, self.explained, self.sure, self.missed
+
+    @property
     def words(self) -> str:
         """The verdict with its symbol and, of a broken promise of privacy, its severity."""
         return self._plain + (f", {self.severity.words}" if self.severity is not None else "")

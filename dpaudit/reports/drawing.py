@@ -21,8 +21,8 @@ WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a 
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 LETTER = 6.5  # the width of a character of a name, on average
-CLOSE = 14.0  # a label of a tick nearer to that of an end would touch it
 N_ROWS = 13  # points of the curves that their table shows
+DOT = 3.5  # the radius of a dot
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
@@ -41,10 +41,9 @@ def tag(name: str, says: str = "", /, *, title: str = "", turned: bool = False, 
     return Markup("<{}{}{}").format(name, Markup("").join(parts), end)
 
 
-def path(places: Iterable[tuple[float, float]], cls: str, title: str = "", is_closed: bool = False) -> Markup:
-    """A broken line through these places, or a closed one."""
-    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    return tag("path", d=f"M{corners}{'z' * is_closed}", cls=cls, title=title)
+def path(places: Iterable[tuple[float, float]], cls: str, title: str = "") -> Markup:
+    """A broken line through these places."""
+    return tag("path", d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places), cls=cls, title=title)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,29 +81,21 @@ def swatch(*body: Markup) -> Drawing:
 class Scale:
     """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends.
 
-    `counts`: whole numbers only. In the place of numbers `names` stand at 1, 2 and so on. `ends` are labels of the two
-    ends, where values that the scale cannot hold lie there: "0" and "∞".
+    In the place of numbers `names` stand at 1, 2 and so on.
     """
 
     label: str
     low: float
     high: float
     is_log: bool = False
-    counts: bool = False
     names: tuple[str, ...] = ()
-    ends: tuple[str, str] = ("", "")
 
     @classmethod
     def log(cls, label: str, values: Iterable[float]) -> Scale:
-        """A logarithmic scale for values >= 0, whose ends stand apart where too small and infinite ones lie there."""
-        given = [value for value in values if not math.isnan(value)]
-        finite = [value for value in given if 1e-300 < value < 1e300] or [1.0]  # beyond, a margin is no double
-        high = max(finite)
-        low = max(min(finite), high * 1e-4)
-        room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-        has_small, has_large = any(value < low for value in given), any(value > high for value in given)
-        low, high = low / room ** (1 + has_small), high * room ** (1 + has_large)
-        return cls(label, low, high, True, ends=("0" * has_small, "∞" * has_large))
+        """A logarithmic scale that shows these numbers, at least a factor of four."""
+        finite = [value for value in values if 1e-300 < value < 1e300] or [1.0]  # beyond, a margin is no double
+        room = max(1.3, math.sqrt(4.0 * min(finite) / max(finite)))
+        return cls(label, min(finite) / room, max(finite) * room, True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,14 +124,12 @@ class Axis:
         if scale.is_log:
             values = _log_ticks(scale.low, scale.high, most)
         else:
-            values = _linear_ticks(scale.low, scale.high, most, 1.0 if scale.counts else 0.0)
-        ends = [end for end in zip((self.start, self.end), scale.ends, strict=True) if end[1]]
-        found = [(self(value), number_text(float(value), 3)) for value in values]
-        return [*ends, *(one for one in found if all(abs(one[0] - at) >= CLOSE for at, _ in ends))]
+            values = _linear_ticks(scale.low, scale.high, most)
+        return [(self(value), number_text(float(value), 3)) for value in values]
 
 
-def _linear_ticks(low: float, high: float, most: int, least_step: float) -> list[float]:
-    raw = max((high - low) / most, least_step)
+def _linear_ticks(low: float, high: float, most: int) -> list[float]:
+    raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
     return [step * index for index in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
@@ -153,18 +142,6 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
         if len(values) <= most:
             return values
     return values[:: math.ceil(len(values) / most)]
-
-
-def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Markup:
-    """The mark of a verdict at a place."""
-    d, cls = 1.3 * r, f"mark {verdict}"
-    if verdict == "violated":
-        return path([(x, y - d), (x + d, y), (x, y + d), (x - d, y)], cls, title, is_closed=True)
-    if verdict == "inconclusive":
-        return tag("rect", title=title, x=x - r, y=y - r, width=2.0 * r, height=2.0 * r, cls=cls)
-    if verdict == "error":
-        return path([(x - r, y - r), (x + r, y + r), (x, y), (x - r, y + r), (x + r, y - r)], cls, title)
-    return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
 def frame(x: Axis, y: Axis, width: float) -> tuple[Markup, list[Markup], list[Markup]]:
@@ -208,31 +185,23 @@ def caption(text: str, x: float, y: float, width: float) -> list[Markup]:
 class Table:
     """A table, whose cells may have several lines.
 
-    `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
+    It has all rows, of which a format shows as many as it has room for, and counts the others with those that were left
+    out before (`omitted`). `marks` are verdicts or statuses that colour each row.
     `is_closed`: shown on demand where the format can do that. `kind` "verdicts" is the table of page one.
     """
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
     omitted: int = 0
-    marks: tuple[str, ...] = ()
+    marks: Sequence[str] = ()
     is_closed: bool = False
     kind: Literal["table", "verdicts"] = "table"
 
-    @classmethod
-    def first(
-        cls,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        most: int,
-        marks: Sequence[str] = (),
-        is_closed: bool = False,
-    ) -> Table:
-        """A table of the first rows, which counts the others."""
-        shown, rest = tuple(tuple(row) for row in rows[:most]), max(0, len(rows) - most)
-        return cls(title, tuple(columns), shown, rest, tuple(marks[:most]), is_closed)
+    def first(self, most: int) -> Table:
+        """The table with so many rows, which counts the others."""
+        rest = max(0, len(self.rows) - most)
+        return dataclasses.replace(self, rows=self.rows[:most], omitted=self.omitted + rest, marks=self.marks[:most])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,18 +237,15 @@ class Figure:
 class Series:
     """Something that a plot shows: a line, dots with a line, the rectangle between two corners, and so on.
 
-    `cls` is the class of its style, of "marks" their verdict; `label` its text in the legend
-    (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks, and
-    `text` writes a height in a table. An "area" lies below the grid.
+    `cls` is the class of its style, `label` its text in the legend, `title` what a pointer shows, and `text` writes a
+    height in a table.
     """
 
     cls: str
     points: Sequence[tuple[float, float]]
     label: str = ""
-    kind: Literal["line", "dots", "box", "area", "marks"] = "line"
+    kind: Literal["line", "dots", "box"] = "line"
     title: str = ""
-    titles: Sequence[str] = ()
-    r: float = 3.5
     text: Callable[[float], str] = number_text
 
 
@@ -303,27 +269,21 @@ class Plot:
         height, (left, right, above, below) = self.heights[place], self.margins[place]
         x, y = Axis(self.x, left, width - right), Axis(self.y, height - below, above)
         ground, body, names = frame(x, y, width)
-        under = [mark for one in self.series if one.kind == "area" for mark in self._marks(one, x, y, width)]
-        over = [mark for one in self.series if one.kind != "area" for mark in self._marks(one, x, y, width)]
-        marks = (ground, *under, *body, *over, *names, *self.further(x, y))  # nothing hides names above their rows
+        shown = [mark for one in self.series for mark in self._marks(one, x, y)]
+        marks = (ground, *body, *shown, *names, *self.further(x, y))  # nothing hides names above their rows
         return Drawing(marks, width, height, description)
 
-    def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Markup]:
+    def _marks(self, one: Series, x: Axis, y: Axis) -> Iterator[Markup]:
         places = [(x(a), y(b)) for a, b in one.points if not math.isnan(b)]
-        if one.kind == "area":
-            yield path(places, one.cls, one.title, is_closed=True)
-        elif one.kind == "box":
+        if one.kind == "box":
             (x0, y0), (x1, y1) = places
             sizes: dict[str, Any] = {"width": max(2.0, abs(x1 - x0)), "height": abs(y1 - y0)}
             yield tag("rect", title=one.title, x=min(x0, x1), y=min(y0, y1), **sizes, cls=one.cls)
-        elif one.kind == "marks":
-            titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
-            yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))
         else:
             if len(places) > 1:
                 yield path(places, one.cls, one.title)
             if one.kind == "dots":
-                yield from (tag("circle", title=one.title, cx=a, cy=b, r=one.r, cls=one.cls) for a, b in places)
+                yield from (tag("circle", title=one.title, cx=a, cy=b, r=DOT, cls=one.cls) for a, b in places)
 
     @property
     def legend(self) -> tuple[tuple[Drawing, str], ...]:
@@ -349,9 +309,7 @@ class Plot:
 
 
 def _sample(one: Series) -> Drawing:
-    if one.kind == "marks":
-        return swatch(marker(one.cls, 11.0, 7.0, 4.0))
-    if one.kind in ("box", "area"):
+    if one.kind == "box":
         return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=one.cls))
     if one.kind == "dots" and len(one.points) == 1:
         return swatch(tag("circle", cx=11.0, cy=7.0, r=4.0, cls=one.cls))

@@ -33,7 +33,6 @@ from dpaudit.reports.wording import (
     no_less,
     number_text,
     plural,
-    ratio_text,
     status_word,
     symbol,
     threshold,
@@ -57,14 +56,13 @@ GREY = {name: 2 * STEPS + place for place, name in enumerate(GREYS)}  # their st
 PAIRS = Table("", (), ())  # data of figures on pairs: the page lists these
 OUTLINED = 400  # violated pairs at most that are outlined in a matrix
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
-MAX_ROWS = 1000  # rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
 PANEL = 0.86  # height of the tallest bar of a panel, as a share of the panel
 PLACES = 400  # most inputs on a map
 LINES = 1500  # most pairs on a map, the worst
 NAMED = 40  # most names on it
-INTERVALS = 40  # most rows of the figure of errors
+INTERVALS, BARS = 40, 20  # most rows of the figures of errors, and of pairs
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
 MIN_TOP = 1.5  # the axis goes on so far at least
 ROW_HEIGHTS, HALF = (34.0, 50.0), 0.19  # heights of a row, wide and narrow, and half of its bar as a share of it
@@ -203,12 +201,6 @@ def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) ->
     return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode("ascii")
 
 
-def _cell_title(finding: Finding) -> str:
-    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    word = status_word(finding.verdict)
-    return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
-
-
 def draw_scale(top: float) -> Drawing:
     """The colour scale: blocks of the steps, with the ratios at which they begin."""
     block, body = 20.0, []
@@ -230,44 +222,24 @@ def draw_scale(top: float) -> Drawing:
 # --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
 
 
-def scatter(result: AuditResult) -> Figure | None:
-    """The lower bound of every pair against its budget; ranked, where all pairs have one budget. None without pairs."""
-    if len(result.findings) < 2:
-        return None  # a single point in an empty field
-    budgets = {finding.parameter_budget for finding in result.findings}
-    _, lower, budget, *_ = wording.pair_heads(result.findings[0].parameter)
-    one_budget = len(budgets) == 1
-    facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
-    which = "figure.bounds_one" if one_budget else "figure.bounds_many"
-    description = said(which, **facts, pairs=plural(len(result.findings), "pair"))
-    known = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
-    ranked = sorted(known, key=lambda finding: -finding.parameter_lower)
-    lowers = [finding.parameter_lower for finding in ranked]
-    promised = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
-    y = Scale.log(lower, [*lowers, *(one for one in promised if one > 0.0)])
-    if one_budget:
-        x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
-        across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
-        limit = [(x.low, edge), (x.high, edge)]
-    else:
-        x, across = Scale.log(budget, promised), promised
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        limit = [(low, low), (high, high)]
-    over = [(0.0, limit[0][1]), *limit, (math.inf, math.inf), (0.0, math.inf)]
-    series = [Series("over", over, "over budget", "area"), Series("limit", limit, "lower bound = budget")]
-    places = list(zip(across, lowers, strict=True))
-    radius = 4.0 if len(ranked) <= 100 else 2.6
-    for verdict in reversed(VERDICTS):  # the violated last, on top
-        of = [k for k, finding in enumerate(ranked) if finding.verdict == verdict]
-        if of:
-            titles, label = [_cell_title(ranked[k]) for k in of], f"{status_word(verdict)} ({len(of):,})"
-            series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
-    title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
-    plot = Plot(x, y, tuple(series))
-    missing, zero = len(result.findings) - len(ranked), said("figure.bounds_zero") if 0.0 in lowers else ""
+def bounds(result: AuditResult) -> Figure | None:
+    """The lower bounds of the worst pairs over their budgets; None below two pairs, or where none has such a ratio."""
+    shown = [one for one in result.ranked() if one.ratio_lower is not None and not math.isnan(one.ratio_lower)][:BARS]
+    drawn = picture(list(map(_bar, shown)))
+    if drawn is None or len(result.findings) < 2:
+        return None
+    missing = len(result.findings) - len(shown)
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
-    note = joined(said("figure.bounds_note"), zero, rest)
-    return plot.figure("bounds", title, description, note, PAIRS)
+    title = "Lower bound of each pair over its budget"
+    return dataclasses.replace(drawn, id="bounds", title=title, note=joined(drawn.note, rest), data=PAIRS)
+
+
+def _bar(finding: Finding) -> Line:
+    """A pair as a row that was measured, with what may have stayed hidden of it."""
+    name, word, power = name_text(finding.id, 30), status_word(finding.verdict), finding.power
+    blind = power.deciding / power.at_budget if power is not None and power.at_budget > 0.0 else None
+    tried: Mapping[str, str] | None = {} if power is not None and power.learned else None
+    return Line(name, word, "", "", finding.verdict, "", "", low=finding.ratio_lower, blind=blind, tried=tried)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -280,28 +252,20 @@ def wealth(result: AuditResult) -> Figure | None:
         return None
     named, others = with_looks[:HIGHLIGHTED], with_looks[HIGHLIGHTED:]
     crossed = sum(max(look.log_wealth for look in f.looks) >= threshold(f) for f in with_looks)
-    levels = sorted({threshold(finding) for finding in with_looks})
-    level = number_text(levels[0]) + (f" to {number_text(levels[-1])}" if len(levels) > 1 else "")
-    description = said("figure.wealth", pairs=plural(len(with_looks), "pair"), level=level, crossed=crossed)
-    x, y = _wealth_scales(with_looks, levels)
+    description = said("figure.wealth", pairs=plural(len(with_looks), "pair"), crossed=crossed)
+    x, y = _wealth_scales(with_looks)
     series = [Series("curve other" + " many" * (len(with_looks) > 60), _course(f, x)) for f in others]
     if others:
         series[0] = dataclasses.replace(series[0], label=f"the other {plural(len(others), 'pair')}")
     series.append(Series("edge", [(x.low, 0.0), (x.high, 0.0)]))
-    if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
-        series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
-    several = ", by the share of the pair" if len(levels) > 1 else ""
-    caption = f"threshold log(1 / share of the error rate): {level}{several}"
-    for k, one in enumerate(filter(math.isfinite, dict.fromkeys((levels[0], levels[-1])))):
-        series.append(Series("limit", [(x.low, one), (x.high, one)], caption * (k == 0)))
+    series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the threshold, log(1 / share of the error rate)"))
     for index, finding in enumerate(named):
-        end = finding.looks[-1]
-        after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
-        after += f", threshold {number_text(threshold(finding))}" if len(levels) > 1 else ""
-        text = f"{name_text(finding.id, 60)}: {after}"
-        series.append(Series(f"curve w{index}", _course(finding, x), text, title=text))
-        if y.low < end.log_wealth < y.high:
-            series.append(Series(f"end w{index}", [(float(max(1, end.draws)), end.log_wealth)], kind="dots"))
+        end, course = finding.looks[-1], _course(finding, x)
+        after = f"{number_text(end.log_wealth)} of {number_text(threshold(finding))} after {plural(end.draws, 'draw')}"
+        text = f"{name_text(finding.id, 60)}: {after} bet on"
+        series.append(Series(f"curve w{index}", course, text, title=text))
+        if y.low < course[-1][1] < y.high:
+            series.append(Series(f"end w{index}", course[-1:], kind="dots"))
     looks = [(finding, look) for finding in named for look in finding.looks]
     looks += [(finding, finding.looks[-1]) for finding in others]
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
@@ -309,7 +273,7 @@ def wealth(result: AuditResult) -> Figure | None:
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
          compared(look.parameter_lower, finding.parameter_budget)[0])
-        for finding, look in looks[:MAX_ROWS]
+        for finding, look in looks
     )  # fmt: skip
     note = said("figure.wealth_note")
     data = Table("", columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
@@ -317,27 +281,27 @@ def wealth(result: AuditResult) -> Figure | None:
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)
 
 
-def _wealth_scales(findings: Sequence[Finding], levels: Sequence[float]) -> tuple[Scale, Scale]:
-    looks = [look for finding in findings for look in finding.looks]
-    draws = [max(1, look.draws) for look in looks]
-    goal = max([1.0, *(level for level in levels if math.isfinite(level))], default=3.0)
-    values = [look.log_wealth for look in looks if math.isfinite(look.log_wealth)]
+def _wealth_scales(findings: Sequence[Finding]) -> tuple[Scale, Scale]:
+    draws = [max(1, look.draws) for finding in findings for look in finding.looks]
+    values = [_share(one, look) for one in findings for look in one.looks if math.isfinite(look.log_wealth)]
     # A wealth far beyond the threshold adds nothing to what one reads here, and would press all else flat.
-    high = min(max([1.15 * goal, *values]), 3.0 * goal) + 0.05 * goal
-    low = max(min([0.0, *values]), -2.0 * goal) - 0.1 * goal
+    y = Scale("log wealth over its threshold", max(min([0.0, *values]), -2.0) - 0.1, min(max([1.2, *values]), 3.05))
     label = "labelled draws of the pair"
     if max(draws) > 30 * min(draws):
-        x = Scale(f"{label} (logarithmic)", min(draws) / 1.1, max(draws) * 1.1, is_log=True)
-    else:
-        x = Scale(label, 0.0, max(draws) * 1.03)
-    return x, Scale("log wealth (nats)", low, high)
+        return Scale(f"{label} (logarithmic)", min(draws) / 1.1, max(draws) * 1.1, is_log=True), y
+    return Scale(label, 0.0, max(draws) * 1.03), y
+
+
+def _share(finding: Finding, look: Look) -> float:
+    """The log wealth of a look over its threshold, which is infinite for a pair without a share of the error rate."""
+    return look.log_wealth / threshold(finding)
 
 
 def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
     """The looks of a pair as points: at most about `CURVE_POINTS`, with its end."""
     looks = [look for look in finding.looks if not math.isnan(look.log_wealth)] or [Look(1, 0.0, 0.0)]
     stride = max(1, math.ceil(len(finding.looks) / CURVE_POINTS))
-    kept = [(float(max(1, look.draws)), look.log_wealth) for look in [*looks[:-1:stride], looks[-1]]]
+    kept = [(float(max(1, look.draws)), _share(finding, look)) for look in [*looks[:-1:stride], looks[-1]]]
     return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
@@ -553,22 +517,19 @@ def _rest(bar: Line) -> str:
 def errors(result: UtilityResult) -> Figure | None:
     """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
-    if not usable:
-        return None
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
-    shown = ranked[:INTERVALS]
-    violated = sum(finding.verdict == "violated" for finding in usable)
-    facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
-    description = said("figure.errors", **facts)
     bars = [
         Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
-        for f in shown
+        for f in ranked[:INTERVALS]
     ]
+    drawn = picture(bars)
+    if drawn is None:
+        return None
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    rows = tuple(error_row(finding) for finding in ranked[:MAX_ROWS])
+    rows = tuple(error_row(finding) for finding in ranked)
     data = Table("", columns, rows, len(result.findings) - len(rows))
     title, note = "Measured error over the stated bound", said("figure.errors_note")
-    return plot_of(bars).figure("errors", title, description, note, data)
+    return dataclasses.replace(drawn, id="errors", title=title, note=note, data=data)
 
 
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:

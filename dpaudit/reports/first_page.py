@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports import float_findings, wording
+from dpaudit.reports import wording
 from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.figures import picture
-from dpaudit.reports.replay_command import Again, again, check_again
+from dpaudit.reports.replay_command import Again, again, check_again, low_bits_again
 from dpaudit.reports.rows import CLAIM, ranked
-from dpaudit.reports.severity import RULE, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
-from dpaudit.reports.wording import clean, compared, plural, some
+from dpaudit.reports.wording import clean, plural, some
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 
@@ -40,7 +39,7 @@ def blocks(dossier: Dossier, opening: Sequence[Block] | None = None, to_sign: bo
     parts += [Paragraph(explained, "words")] if explained else []
     if opening is not None:
         return (*parts, *opening)
-    rows = tuple((one.name, one.promised, one.measured, one.explained, one.sure, one.missed) for one in shown)
+    rows = tuple((one.name, *one.cells) for one in shown)
     marks = tuple(line.verdict for line in shown)
     parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
     drawn = picture(shown)
@@ -88,19 +87,6 @@ def sign_off_block(dossier: Dossier, lines: Sequence[Line]) -> SignOffBlock:
     )
     chosen = tuple((name, one.decision, clean(one.conditions, 2000)) for name, one in made)
     return SignOffBlock(rows, DECISIONS, chosen, note)
-
-
-def severity_section(dossier: Dossier) -> tuple[Block, ...]:
-    """The grades of all violated results, and the rule."""
-    graded = [(result, one) for result in dossier.audits if (one := severity_of(result)) is not None]
-    rows = tuple(
-        (wording.subject_name(result, 60), one.words, compared(one.ratio, 1.0)[0], "yes" if one.is_least else "no",
-         joined(f"{one.reason}.", one.harm))
-        for result, one in graded
-    )  # fmt: skip
-    columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
-    table = [Table("Severity of what is broken", columns, rows)] if rows else []
-    return (*table, Paragraph(f"The rule. {RULE}", "note"))
 
 
 def title(dossier: Dossier, width: int = 100) -> str:
@@ -152,7 +138,7 @@ def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
         elif isinstance(result, AuditResult):
             known = [finding for finding in result.violated if finding.witness]
             lines += [again(result, finding.id, path) for finding in known[:PAIRS]]
-            lines.append(float_findings.replay_of_worst(result, path))
+            lines.append(low_bits_again(result, path))
             if (more := len(known) - PAIRS) > 0:
                 pairs = plural(more, "more violated pair")
                 rest.append(said("provenance.more", name=clean(path, 300), pairs=pairs))

@@ -21,20 +21,20 @@ from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Line, Source, subjects_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.figures import INTERVALS, plot_of
+from dpaudit.reports.figures import INTERVALS, picture
+from dpaudit.reports.first_page import COLUMNS
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import clean, compared, date_text, plural, status_word, upper_text
-from dpaudit.reports.words import joined, said
-from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.reports.words import said
+from dpaudit.results.model import VERDICTS, Verdict
 from dpaudit.results.verdicts import gravest
 
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
-RELEASES, SUBJECTS = 500, 100  # of a history
-MEASURED = ("proven over promised", "found in 9 of 10 audits from", "verdict")
+RELEASES = 500  # of a history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,6 @@ class Point:
 
     release: Release
     line: Line
-    claim: str
     mark: str
 
 
@@ -167,10 +166,9 @@ def courses(releases: Sequence[Release]) -> dict[tuple[str, str], list[Point]]:
         here: dict[tuple[str, str], Point] = {}
         for source in release.dossier.sources:
             subject = subjects_of(source.result)[0] if subjects_of(source.result) else {}
-            line = line_of(source)
+            line = line_of(source.result)
             key = (clean(str(subject.get("target") or line.subject), 120), line.kind)
-            claim = source.result.claim if isinstance(source.result, AuditResult) else kind_of(source.result)
-            point = Point(release, line, clean(claim, 120), clean(str(subject.get("fingerprint") or ""), 40))
+            point = Point(release, line, clean(str(subject.get("fingerprint") or ""), 40))
             known = here.get(key)
             if known is None or _gravity(line) < _gravity(known.line):
                 here[key] = point
@@ -237,12 +235,12 @@ def document(releases: Sequence[Release], title: str) -> Document:
     ]
     marks = [course[-1].line.verdict for _, course in ranked]
     columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
-    table = Table.first("Every subject, as it was last measured", columns, rows, SUBJECTS, marks)
+    table = Table("Every subject, as it was last measured", columns, rows, marks=marks)
     answers = (
         said("history.span", first=releases[0].label, last=releases[-1].label, **values),
         said("history.chance"),
     )
-    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked[:SUBJECTS], 1))
+    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked, 1))
     return Document(
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,
@@ -254,43 +252,24 @@ def document(releases: Sequence[Release], title: str) -> Document:
 
 
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
-    columns = ("release", "claim", "measured", *MEASURED, "how sure", "code")
-    rows = tuple(
-        (label, point.claim, point.line.measured, *numbers, point.line.sure, point.mark[:12])
-        for point in course
-        for label, *numbers in (_row(point),)
-    )
-    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, key, course)]
-    blocks.append(Table("Releases", columns, rows, 0, tuple(point.line.verdict for point in course)))
+    columns, marks = ("release", *COLUMNS[1:], "code"), tuple(point.line.verdict for point in course)
+    rows = tuple((point.release.label, *point.line.cells, point.mark[:12]) for point in course)
+    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, course[-INTERVALS:])]
+    blocks.append(Table("Releases", columns, rows, 0, marks, kind="verdicts"))
     shown = tuple(block for block in blocks if block is not None)
     return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
-
-
-def _row(point: Point) -> tuple[str, ...]:
-    """Its release and the cells of `MEASURED`."""
-    line = point.line
-    return (point.release.label, _ratio(line.low), upper_text(line.blind, 3), status_word(line.verdict))
 
 
 def _ratio(low: float | None) -> str:
     return compared(low, 1.0)[0]
 
 
-# --- The figure of one subject ----------------------------------------------------------------------------------------
-
-
-def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figure | None:
+def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
-    measured = [point for point in course if point.line.low is not None]
-    if not measured:
-        return None
-    broken = sum(point.line.verdict == "violated" for point in measured)
-    facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
-    last = said("figure.history_last", shown=INTERVALS) if len(measured) > INTERVALS else ""
     bars = [
         dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
-        for one in measured[-INTERVALS:]
+        for one in course
     ]
-    data = Table("", ("release", *MEASURED), tuple(map(_row, measured)))
-    title, note = "Proven loss over the promise, release by release", said("figure.promises_note")
-    return plot_of(bars).figure(f"{prefix}-history", title, joined(said("figure.history", **facts), last), note, data)
+    title = "Proven loss over the promise, release by release"
+    drawn = picture(bars)
+    return dataclasses.replace(drawn, id=f"{prefix}-history", title=title) if drawn is not None else None

@@ -26,6 +26,7 @@ from dpaudit.reports.words import TEMPLATES, words
 
 STATUSES = get_args(Status)
 WORDY = 24  # characters of a cell from which a table is read as text
+MAX_ROWS = 1000  # of a table, so that a page stays below two megabytes at 400 pairs
 PRINTED_ROWS = 30  # of a table on paper, some two thirds of a sheet
 TERMS: Mapping[str, Mapping[str, str]] = words("terms")  # `forms`, linked at their first use, and `text`
 
@@ -59,7 +60,7 @@ def environment() -> Environment:
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters.update(breakable=breakable, words=status_word, is_status=STATUSES.__contains__, slug=slug)
     found.filters.update(look=_look_of, kind=lambda block: type(block).__name__)
-    found.globals.update(script=script, script_source=script_source, printed_rows=PRINTED_ROWS)
+    found.globals.update(script=script, script_source=script_source, printed_rows=PRINTED_ROWS, most_rows=MAX_ROWS)
     return found
 
 

@@ -23,7 +23,7 @@ STATEMENT, PREDICATE = (form("intoto.statement")[name] for name in ("_type", "pr
 PAIRS_NAMED = 10  # of which a statement has the names
 SIGNED_ON = "dpauditSignedOn"  # when a statement was signed, a field beside those of the predicate
 SETTINGS = {  # of a kind of result, beside those that all have
-    "audit": ("confidence", "mode", "options"), "check": ("error_rate", "samples"),
+    "audit": ("confidence", "mode", "replayable", "options"), "check": ("error_rate", "samples"),
     "utility": ("confidence", "bounds", "options"),
 }  # fmt: skip
 # Statuses of cases by what the predicate calls them, the gravest first.

@@ -14,23 +14,22 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord
-from dpaudit.reports import float_findings, side_texts, wording
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
-from dpaudit.reports.rows import checks_text, privacy_line
+from dpaudit.reports.rows import checks_text, line_of
 from dpaudit.reports.wording import (
     asked_count,
     clean,
     plural,
-    rate_text,
     some,
     status_word,
-    sure_text,
     verdict_count,
 )
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
+from dpaudit.results.utility_result import UtilityResult
 from dpaudit.subjects.by_outputs import BY_OUTPUTS
 
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
@@ -44,6 +43,7 @@ Found = tuple[Status, str]  # how far a run got with an item, and the facts
 SOURCE: str = words("evidence.source")
 SIDE_CHANNELS = ("timing", "containment")
 CLAIM = ("claim_metadata", *wording.DEPENDENCE)  # what the claim is measured against, and whether the draws allow it
+LOW_BITS = (side_texts.LOW_BITS, "magnitudes")
 SENSITIVITY = ("pair_search", "same_randomness", "recorded_noise")
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
@@ -111,9 +111,9 @@ def _left_out(what: str, dossier: Dossier, results: Sequence[Result]) -> list[st
     return [f"{what}: {some(names, NAMED)}."] if names else []
 
 
-def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: str = "") -> Found | None:
-    """Say what audits found of an item, a line each, and `missing`, with the subjects that none of them looked at."""
-    rows = [(result, *find(result)) for result in dossier.audits]
+def _told(dossier: Dossier, results: Sequence[Any], find: Callable[[Any], Found], missing: str = "") -> Found | None:
+    """Say what results found of an item, a line each, and `missing`, with the subjects that none of them looked at."""
+    rows = [(result, *find(result)) for result in results]
     looked = [(result, status, facts) for result, status, facts in rows if status != "not assessed"]
     if not looked:
         return None
@@ -123,24 +123,21 @@ def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: 
     return "tested" if whole else "tested in part", "\n".join([*texts, *left])
 
 
-def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
+def _by_subjects(rows: Sequence[tuple[AuditResult | UtilityResult, str]]) -> list[str]:
     """A line for each text, which names the subjects that it is said of."""
-    found = wording.gathered((text, wording.subject_name(result)) for result, text in rows)
+    found = wording.gathered((text, clean(subject_of(result.subject), 80)) for result, text in rows)
     return [f"{', '.join(names)}: {text}" for text, names in found.items()]
 
 
 def _epsilon(dossier: Dossier) -> Found | None:
-    rows = [(result, *loss(result)) for result in dossier.audits]
-    sentences = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
-    if not rows and not sentences:
+    found = _told(dossier, dossier.audits, loss, "Not audited")
+    proved = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
+    if found is None and not proved:
         return None
-    found = {status for _, status, _ in rows}
-    missing = _left_out("Not audited", dossier, dossier.audits)
-    status: Status = rows[0][1] if len(found) == 1 and not missing and not sentences else "tested in part"
-    texts = [*_by_subjects([(result, facts) for result, _, facts in rows]), *sentences]
-    supposed = _of_audits(dossier, within_calls)
-    texts += [supposed[1]] if supposed else []
-    return status, "\n".join([*texts, *missing, *_context(dossier)])
+    status, text = found if found and not proved else ("tested in part", found[1] if found else "")
+    supposed = _told(dossier, dossier.audits, within_calls)
+    texts = (text, *proved, supposed[1] if supposed else "", *_context(dossier))
+    return status, "\n".join(filter(None, texts))
 
 
 def _context(dossier: Dossier) -> list[str]:
@@ -187,37 +184,18 @@ def _check_sentence(records: Sequence[CheckRecord]) -> str:
     return f"{plural(len(records), 'check')} of the conformance suite: {checks_text(records)}."
 
 
-def _low_bits(result: AuditResult) -> Found:
-    found = result.floating_point
-    if found is None or not found.pairs:
+def errors(result: UtilityResult) -> Found:
+    """Say how stated bounds compare with the errors that were measured."""
+    if all(finding.verdict == "error" for finding in result.findings):
         return "not assessed", ""
-    rate = rate_text(found.error_rate)
-    sentences = said("evidence.bits", headline=float_findings.headline(result), rate=rate)
-    return "tested in part", joined(sentences, said("evidence.bits_rest"))
+    return _row(result, sum(finding.status in ("error", "inconclusive") for finding in result.findings))
 
 
-def _utility(dossier: Dossier) -> Found | None:
-    measured = [result for result in dossier.utilities if any(f.verdict != "error" for f in result.findings)]
-    if not measured:
-        return None
-    texts, gaps = [], 0
-    for result in measured:
-        unclear = sum(finding.status in ("error", "inconclusive") for finding in result.findings)
-        empty = sum(finding.says_nothing for finding in result.findings)
-        gaps += unclear
-        sentences = said(
-            "evidence.utility",
-            bounds=plural(len(result.bounds), "stated error bound"),
-            inputs=plural(len({finding.input_id for finding in result.findings}), "input"),
-            broken=f"{sum(finding.verdict == 'violated' for finding in result.findings):,}",
-            tests=plural(len(result.findings), "test"),
-            sure=sure_text(result.confidence),
-        )
-        rest = said("evidence.utility_unclear", tests=plural(unclear, "test")) if unclear else ""
-        nothing = said("evidence.utility_empty", tests=plural(empty, "test")) if empty else ""
-        texts.append(f"{clean(str(result.subject.get('name', '')), 80)}: {joined(sentences, rest, nothing)}")
-    missing = _left_out("Not measured", dossier, measured)
-    return "tested in part" if gaps or missing else "tested", "\n".join([*texts, *missing])
+def _row(result: AuditResult | UtilityResult, unclear: int) -> Found:
+    """The row of a result, with how many of its pairs or bounds gave no full answer."""
+    line, rest = line_of(result), said("evidence.unclear", count=f"{unclear:,}") if unclear else ""
+    text = said("evidence.row", line=line, promised="; ".join(line.promised.split("\n")))
+    return "tested in part" if unclear else "tested", joined(text, rest)
 
 
 def _queries(dossier: Dossier) -> Found | None:
@@ -229,13 +207,13 @@ def _queries(dossier: Dossier) -> Found | None:
 
 FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "epsilon": _epsilon,
-    "unit": lambda dossier: _of_audits(dossier, unit),
-    "contribution": lambda dossier: _of_audits(dossier, lambda result: side_findings(result, SENSITIVITY)),
+    "unit": lambda dossier: _told(dossier, dossier.audits, unit),
+    "contribution": lambda dossier: _told(dossier, dossier.audits, lambda result: side_findings(result, SENSITIVITY)),
     "correctness": _correctness,
-    "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
-    "floating_point": lambda dossier: _of_audits(dossier, _low_bits),
-    "side_channels": lambda dossier: _of_audits(dossier, side_channels),
-    "utility": _utility,
+    "bins": lambda dossier: _told(dossier, dossier.audits, bins, "Not audited on outputs with keys"),
+    "floating_point": lambda dossier: _told(dossier, dossier.audits, lambda result: side_findings(result, LOW_BITS)),
+    "side_channels": lambda dossier: _told(dossier, dossier.audits, side_channels),
+    "utility": lambda dossier: _told(dossier, dossier.utilities, errors, "Not measured"),
     "queries": _queries,
 }
 
@@ -273,8 +251,8 @@ def _is_of_calls(result: AuditResult) -> bool:
 
 def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
-    looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{side_texts.title(f)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    looked = [f for f in side_texts.beside(result) if f.kind in kinds and f.status != "not_applicable"]
+    texts = [f"{side_texts.title(f.kind)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item
@@ -284,31 +262,12 @@ def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
 
 def loss(result: AuditResult) -> Found:
     """Say how the claim compares with what was measured."""
-    claim = clean(result.claim, 120)
     if all(finding.verdict == "error" for finding in result.findings):
-        return "not assessed", said("evidence.no_answer", claim=claim)
-    broken, weak = verdict_count(result, "error"), verdict_count(result, "inconclusive")
-    facts = said(
-        "evidence.loss",
-        claim=claim,
-        pairs=plural(asked_count(result) - broken, "pair"),
-        runs=plural(result.samples, "run"),
-        measured=privacy_line(result).measured,
-        sure=wording.confidence_text(result),
-    )
-    unclear = ""
-    if weak:
-        of = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        unclear = said(
-            f"evidence.loss_{wording.why_unjudged(result) or 'weak'}",
-            pairs=plural(weak, "pair"),
-            found=wording.weak_text(of),
-        )
-    gone = said("evidence.loss_broken", pairs=plural(broken, "pair")) if broken else ""
+        return "not assessed", ""
+    status, text = _row(result, verdict_count(result, "error") + verdict_count(result, "inconclusive"))
     dependence = wording.dependence_sentence(result)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
-    status: Status = "tested in part" if broken or weak or dependence else "tested"
-    return status, joined(facts, unclear, gone, side_findings(result, CLAIM)[1], dependence)
+    return "tested in part" if dependence else status, joined(text, side_findings(result, CLAIM)[1], dependence)
 
 
 def within_calls(result: AuditResult) -> Found:

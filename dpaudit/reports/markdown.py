@@ -78,10 +78,10 @@ def _block(block: Block, level: int) -> list[str]:
 def _rows(block: Table, most: int) -> list[str]:
     if not block.rows:
         return ["None."]
-    cells = [[escaped(cell).replace("\n", "<br>") for cell in row] for row in block.rows[:most]]
+    first = block.first(most)
+    cells = [[escaped(cell).replace("\n", "<br>") for cell in row] for row in first.rows]
     shown = table([escaped(column) for column in block.columns], cells)
-    rest = len(block.rows) - len(cells) + block.omitted
-    return [shown, f"{rest:,} more rows are in the saved results."] if rest else [shown]
+    return [shown, f"{first.omitted:,} more rows are in the saved results."] if first.omitted else [shown]
 
 
 def text(value: Any, width: int = 80) -> str:

@@ -121,7 +121,7 @@ def _described(
 
 def _resource(ids: Callable[..., str], source: Source) -> dict[str, Any]:
     """A saved result: its name and digest, which is keyed and so no checksum where records are redacted."""
-    line, links = line_of(source), []
+    line, links = line_of(source.result), []
     if not source.is_keyed and re.fullmatch("[0-9a-f]{64}", source.digest):
         href = re.sub(r"[^\w./-]", "_", source.name, flags=re.ASCII)
         links = [filled("oscal.link", href=href, digest=source.digest)]

@@ -26,7 +26,7 @@ MAX_PAGES = 8  # a longer report leaves out more, down to its shortest form
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut. With 30 in the place
 # of 20 the PDF of 105 pairs had no room for its evidence beside the glossary.
 ROW_LIMITS = (120, 20, 16, 15)
-DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "laws", "method", "label", "severity")
+DETAILS = ("curves", "evidence", "pairs", "found", "worst", "laws", "method", "label", "severity")
 EXPLAINED = ("glossary",)  # left out before any evidence is
 GRAVE = ("violated", "error")  # marks of details that are never left out
 CELL = 6_000  # characters of a cell, which may go on on the next page
@@ -79,8 +79,7 @@ def _shortened(section: Section, most: int) -> Section:
     def kept() -> Iterator[Block]:
         for block in section.blocks:
             if isinstance(block, Table):
-                rest = max(0, len(block.rows) - most)
-                yield dataclasses.replace(block, rows=block.rows[:most], omitted=block.omitted + rest)
+                yield block.first(most)
             elif not isinstance(block, Figure) or most > ROW_LIMITS[-1 if block.id.endswith("evidence") else -2]:
                 yield block
 
@@ -99,7 +98,7 @@ def _plain(value: Any) -> Any:
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         kinds = {"style": fields.get("kind", ""), "kind": type(value).__name__, "title": getattr(value, "title", "")}
         return {**fields, **kinds}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     if isinstance(value, str):
         shown = value[:CELL] + "…" * (len(value) > CELL)

@@ -55,6 +55,13 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
     return Again(line + (f" --pairs {_word(pairs)}" if pairs else ""))
 
 
+def low_bits_again(result: AuditResult, path: str = STAND_IN) -> Again | None:
+    """Say how the rule of the worst leak in low bits is run on fresh draws; None if there is none."""
+    leaks = result.floating_point.pairs[:1] if result.floating_point is not None else ()
+    lines = [again(result, one.id, path, low_bits=True) for one in leaks if one.verdict == "leaks" and one.rule]
+    return lines[0] if lines else None
+
+
 def check_again(result: CheckResult, mechanism: Mapping[str, Any]) -> Again | None:
     """Say how the checks that a mechanism of a check.json failed are run again, all of them; None if none failed."""
     failed = [record.name for record in result.of_status("violated") if record.mechanism == mechanism["name"]]

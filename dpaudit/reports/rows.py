@@ -17,10 +17,10 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
-from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
+from dpaudit.reports.dossier import FAILED, Dossier, Line, Result, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
-from dpaudit.reports.words import said
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -34,13 +34,12 @@ CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy cla
 
 def ranked(dossier: Dossier) -> tuple[Line, ...]:
     """A line for each result, the gravest first, privacy before errors before behaviour."""
-    lines = [*map(line_of, dossier.sources), *(one.line for one in dossier.judged)]
+    lines = [*map(line_of, dossier.results), *(one.line for one in dossier.judged)]
     return tuple(sorted(lines, key=lambda one: (VERDICTS.index(one.verdict), KINDS.index(one.kind), -(one.low or 0.0))))
 
 
-def line_of(source: Source) -> Line:
+def line_of(result: Result) -> Line:
     """Say what a result says of its promise."""
-    result = source.result
     if isinstance(result, AuditResult):
         return privacy_line(result)
     return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
@@ -97,6 +96,15 @@ def privacy_line(result: AuditResult) -> Line:
     return line(promised, measured, missed, low=low, blind=blind, tried=found)
 
 
+def missed_sentence(result: AuditResult) -> str:
+    """Say what an audit may have missed, and which of several pairs was tested least well."""
+    weakest, missed = wording.least_powerful(result), privacy_line(result).missed.removesuffix(".")
+    text = said("row.may_have_missed", missed=missed)
+    if weakest is None or len(result.findings) < 2 or result.universe is not None:
+        return text
+    return joined(text, said("row.weakest", pair=wording.name_text(weakest.id, 60)))
+
+
 def _nearest(result: AuditResult, worst: Finding) -> Finding:
     """The pair whose bound is nearest its limit: not always `worst`, which is of the gravest verdict."""
     known = [one for one in result.findings if one.ratio_lower is not None and not math.isnan(one.ratio_lower)]
@@ -121,7 +129,9 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if wording.is_unreliable(result) or wording.has_changed(result):
         return said("row.missed_dependent"), None, None
     if result.universe is not None:
-        return said("row.missed_all_pairs", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
+        counts = {name: result.universe.count(name) for name in ("not_refuted", "inconclusive")}
+        texts = [said(f"row.missed_{name}", pairs=plural(count, "pair")) for name, count in counts.items() if count]
+        return " and ".join(texts) or "not known", None, None
     powers = [finding.power for finding in result.findings if finding.power is not None]
     if not powers:
         return "not known", None, None

@@ -52,8 +52,7 @@ def _result(key: tuple[str, ...], group: Sequence[Case], more: str) -> dict[str,
     subject, claim, check, status = key
     worst, rules = group[0], form("sarif.rules")
     promise = f" ({claim})" if claim else ""
-    word = "Found beside the claim" if status == "warning" else status_word(status).capitalize()
-    message = f"{word}: {worst.subject_name}{promise}: {worst.name}: {worst.message}{more}"
+    message = f"{status_word(status).capitalize()}: {worst.subject_name}{promise}: {worst.name}: {worst.message}{more}"
     found: dict[str, Any] = filled(
         "sarif.result",
         **rules[status],

@@ -1,4 +1,4 @@
-"""Side findings in reports: what was looked at beside the claim, each with an error rate of its own.
+"""Findings beside the claim in reports: each with an error rate of its own, the low bits of the outputs among them.
 
 A kind that is not known here is shown under its own name, so that a new one needs no change of any format.
 """
@@ -6,24 +6,67 @@ A kind that is not known here is shown under its own name, so that a new one nee
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 
 from dpaudit.reports import wording
-from dpaudit.reports.wording import clean
-from dpaudit.reports.words import words
-from dpaudit.results.side_findings import SideFinding
+from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, sure_text
+from dpaudit.reports.words import joined, said, words
+from dpaudit.results.model import AuditResult, FloatingPointFinding, SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
 FOUND: Mapping[str, str] = words("sides.found")
-COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
 APART: str = words("sides.apart")
 DETAILS = 600  # characters of the details of one finding
+SUMMARY = 1_500  # characters of what was seen: a witness, a bound and what to do
+LOW_BITS = "floating_point"  # the kind of what low bits give away, and the check that audits them
 
 
-def title(finding: SideFinding) -> str:
+def beside(result: AuditResult) -> tuple[SideFinding, ...]:
+    """All that was looked at beside the claim of an audit."""
+    bits = result.floating_point
+    return result.side_findings if bits is None else (_of_bits(result, bits), *result.side_findings)
+
+
+def _of_bits(result: AuditResult, bits: FloatingPointFinding) -> SideFinding:
+    """What the low bits give away, said as any other finding beside the claim."""
+    status = "found" if bits.verdict == "leaks" else bits.verdict
+    pairs = [(pair.id, compared(pair.epsilon_lower, pair.budget.epsilon)) for pair in bits.pairs]
+    bounds = {id: f"ε at least {lower} of {budget}" for id, (lower, budget) in pairs}
+    details = {"runs": bits.samples, **bounds} if bounds else {}
+    return SideFinding(LOW_BITS, status, joined(*_seen(result, bits)), bits.error_rate, details)
+
+
+def _seen(result: AuditResult, bits: FloatingPointFinding) -> Iterator[str]:
+    """Say what was found, what it means and what to do, or what would have been found."""
+    yield bits.message
+    for worst in bits.pairs[:1]:
+        name, leaking = name_text(worst.id, 80), sum(pair.verdict == "leaks" for pair in bits.pairs)
+        examined = plural(len(bits.pairs), "examined pair")
+        yield said(f"bits.{bits.verdict}", examined=examined, leaking=f"{leaking:,}")
+        if leaking:
+            rule = clean(worst.description, 900) if worst.description else said("bits.no_rule")
+            sure = f"{sure_text(1.0 - bits.error_rate)} confidence"
+            bound = wording.bound_line("epsilon", worst.epsilon_lower, worst.budget.epsilon, sure)
+            delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
+            yield f"Pair {name}: {rule} Together: {bound}{delta}."
+            yield said("bits.same") if result.verdict == "violated" else ""
+            yield from (said("bits.meaning"), said("bits.advice"))
+        else:
+            which = "blind" if math.isinf(worst.detectable_share) else "detectable"
+            yield said(f"bits.{which}", pair=name, share=wording.rate_text(worst.detectable_share))
+    yield said("bits.omitted", pairs=plural(bits.omitted, "further pair")) if bits.omitted else ""
+
+
+def title(kind: str) -> str:
     """The name of what was looked at."""
-    known = TITLES.get(finding.kind)
-    return known if known is not None else clean(finding.kind.replace("_", " "), 40)
+    return TITLES.get(kind) or clean(kind.replace("_", " "), 40)
+
+
+def found_text(kind: str) -> str:
+    """The name of what was found, within a sentence."""
+    named = title(kind)
+    return said("release.bits") if kind == LOW_BITS else f"{named[:1].lower()}{named[1:]}"
 
 
 def status_text(finding: SideFinding) -> str:
@@ -37,12 +80,13 @@ def rate_text(finding: SideFinding) -> str:
     return "no statistics" if finding.error_rate is None else wording.rate_text(finding.error_rate)
 
 
-def line(finding: SideFinding) -> str:
+def line(finding: SideFinding, width: int = SUMMARY) -> str:
     """One line on what was looked at, and what came of it."""
-    return f"{title(finding)}: {status_text(finding)}. {clean(finding.summary, 300)}"
+    return f"{title(finding.kind)}: {status_text(finding)}. {clean(finding.summary, width)}"
 
 
-def row(finding: SideFinding) -> list[str]:
-    """A row of `COLUMNS`."""
+def fact(finding: SideFinding) -> tuple[str, str]:
+    """What was looked at, and all that is known of it."""
     details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
-    return [title(finding), status_text(finding), clean(finding.summary, 600), rate_text(finding), details]
+    seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
+    return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))

@@ -21,7 +21,6 @@ from dpaudit.reports.drawing import Figure
 HEAD = 14  # characters of a line of the head of a column of numbers
 WORD = 12  # characters of a word that is not broken in a table: "inconclusive"
 NAME, WIDTH = 7, 75  # characters of a name of a fact at least, and of it with its text
-WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
 NUMBER = re.compile(r"[<≥≤=p+-]?[ ]?\d[\d.,/]*(e-?\d+)?.{0,5}|[–∞]|any|none|not found|not promised|")
 AS_IS: dict[str, Any] = {"expand_tabs": False, "replace_whitespace": False, "break_on_hyphens": False}
 STYLES: Mapping[str, str] = {
@@ -59,7 +58,7 @@ def _text(block: Block) -> Text:
     text = Text(overflow="fold")
     if isinstance(block, CodeBlock):  # whole, so that it can be copied
         text = Text(f"  {block.title:<{NAME}}  ", "dim", no_wrap=True, overflow="ignore", end="\n")
-        return text.append(_broken(block.text), "bold not dim")
+        return text.append(block.text, "bold not dim")
     if isinstance(block, Paragraph):
         style = {"note": "dim", "lead": "bold"}.get(block.kind, "")
         return text.append(block.text, STYLES.get(block.mark, style))
@@ -102,26 +101,6 @@ def _grid(block: Table) -> RenderableType:
     if block.omitted:
         return Group(grid, Text(f" and {block.omitted:,} more {block.columns[0].split(chr(10))[0]}s", "dim"))
     return grid
-
-
-def _broken(command: str) -> str:
-    """A command on several lines where it is long, an option or more on each, so that it can be copied."""
-    words = WORDS.findall(command)
-    if len(command) <= 68 or " ".join(words) != command:  # what cannot be taken apart stays whole
-        return command
-    parts = [words[0]]
-    for word in words[1:]:
-        if word.startswith("--"):
-            parts.append(word)
-        else:
-            parts[-1] += f" {word}"
-    lines = parts[:1]
-    for k, part in enumerate(parts[1:]):
-        if k and len(lines[-1]) + len(part) <= 62:
-            lines[-1] += f" {part}"
-        else:
-            lines.append(part)
-    return " \\\n             ".join(lines)
 
 
 def _hanging(value: str, width: int) -> str:

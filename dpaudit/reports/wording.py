@@ -53,6 +53,7 @@ SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
 SLACK = 1e-9  # relatively: 1 - 0.95 is more than 0.05, and a bound that is worked out more than what it equals
+STATUS_WORDS = {"xfail": "known failure", "skipped": "not applicable", "warning": "found beside the claim"}
 UNDATED = said("provenance.undated")
 
 
@@ -191,8 +192,8 @@ def subject_name(result: AuditResult, width: int = 80) -> str:
 
 
 def status_word(status: str) -> str:
-    """A status of the conformance suite in words."""
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
+    """A status of a case in words."""
+    return STATUS_WORDS.get(status, status.replace("_", " "))
 
 
 def counted(statuses: Iterable[str]) -> str:
@@ -301,16 +302,6 @@ def weak_text(findings: Sequence[Finding]) -> str:
     return said(f"power.{which}", loss=nats_text(ZERO_BUDGET_LOSS))
 
 
-def _learned_text(power: Power) -> str:
-    """Say what an audit finds that does not know the outputs, as the end of a sentence."""
-    if not power.learned:
-        return said("power.unlearned")
-    if not math.isfinite(power.deciding):
-        return said("power.no_promise")
-    which = "planted" if power.is_planted else "learned"
-    return said(f"power.{which}", loss=nats_text(power.deciding), **(tried([power]) or {}))
-
-
 def planted_share(one: LearnedLoss) -> float:
     """The share of leaks like those that were planted that is found at least, at 95% confidence (Clopper, Pearson)."""
     return math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0
@@ -343,41 +334,6 @@ def settling_sentence(result: AuditResult) -> str:
         is_unknown = power is not None and power.by_mass and not power.is_planted
         return said("settling.unknown" if is_unknown else "settling.more")
     return said("settling.samples", needed=needed)
-
-
-def rarest_text(power: Power) -> str:
-    """The sentence on outputs so rare that a leak in them is mostly missed; empty where that is not known."""
-    if power.blind_mass is None:
-        return ""
-    return said("power.rarest", mass=number_text(power.blind_mass), often=percent_text(power.probability))
-
-
-def power_sentence(result: AuditResult) -> str:
-    """Say what would have been found of the pair that was tested least well, or, of a table, for how many pairs."""
-    if result.universe is not None:
-        count = result.universe.count
-        judged, unclear = count("not_refuted"), count("inconclusive")
-        others = "Of the others, a" if count("violated") else "A"
-        known = said("power.judged", others=others, judged=plural(judged, "pair"))
-        weak = said("power.unclear", unclear=plural(unclear, "pair"))
-        return joined(known * bool(judged), weak * bool(unclear), said("power.all_pairs"))
-    weakest = least_powerful(result)
-    if why := why_unjudged(result):
-        return said(f"power.{why}")
-    if weakest is None or weakest.power is None:
-        return said("power.unknown")
-    power, none = weakest.power, nats_text(ZERO_BUDGET_LOSS)
-    one = "one_pair" if len(result.findings) == 1 else "least_pair"
-    opening = said(f"power.{one}", pair=name_text(weakest.id, 60))
-    facts = {"opening": opening, "mass": number_text(power.event_mass), "often": percent_text(power.probability)}
-    if math.isinf(power.detectable):
-        return said("power.none", **facts)
-    zero = power.at_budget == 0.0
-    allowed = said("power.none_allowed", loss=none) if zero else said("power.allowed", loss=nats_text(power.at_budget))
-    found = said(
-        "power.found", **facts, loss=nats_text(power.detectable), allowed=allowed, learned=_learned_text(power)
-    )
-    return joined(found, rarest_text(power))
 
 
 def counts_sentence(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from dpaudit.reports import all_pairs
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.redaction import redacted
+from dpaudit.reports.rows import missed_sentence
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_the_image_has_the_ratio_of_the_result_and_not_that_of_bounds_that_were_
     kept = dataclasses.replace(result, universe=table, findings=(finding,))
     image = next(block for block in all_pairs.blocks(kept) if isinstance(block, Figure))
     assert "largest ratio 0.9378" in image.description
+    assert missed_sentence(kept) == f"What it may have missed: losses near the limits of {len(table)} pairs."
 
 
 def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):

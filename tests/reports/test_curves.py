@@ -112,7 +112,7 @@ def test_a_map_needs_places(synthetic):
 def test_errors_are_drawn_with_their_intervals(synthetic):
     figure = figures.errors(synthetic.utility())
     assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
-    assert 'class="proven violated"' in figure.wide and "; 1 violated." in figure.description
+    assert 'class="proven violated"' in figure.wide and "; 1 crosses the line." in figure.description
 
 
 def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):

@@ -1,4 +1,4 @@
-"""The floating-point finding in reports: in a section of its own, apart from the verdict."""
+"""The floating-point finding in reports: a finding beside the claim, apart from the verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports import brief, float_findings
+from dpaudit.reports import side_texts
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import items
 from dpaudit.results.model import FloatingPointFinding
@@ -26,16 +26,8 @@ def test_the_headline_of_the_result_does_not_depend_on_it(synthetic):
     assert reports.render(result, "md").splitlines()[0] == reports.render(without, "md").splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("finding", "headline", "status"),
-    [
-        (None, "Floating point: not examined", "not assessed"),
-        (NOT_APPLICABLE, "Floating point: not applicable", "not assessed"),
-    ],
-    ids=["turned off", "not applicable"],
-)
-def test_what_was_not_examined_is_said(synthetic, finding, headline, status):
+@pytest.mark.parametrize(("finding", "seen"), [(None, []), (NOT_APPLICABLE, ["not_applicable"])])
+def test_what_was_not_examined_is_not_assessed(synthetic, finding, seen):
     result = dataclasses.replace(synthetic.make("fixed"), floating_point=finding)
-    assert float_findings.headline(result) == headline and float_findings.rows(result) == []
-    assert floating_row(result).status == status
-    assert (brief.low_bits(result) == []) == (finding is None)
+    assert [side.status for side in side_texts.beside(result)] == seen
+    assert floating_row(result).status == "not assessed"

@@ -38,12 +38,13 @@ def five(synthetic, tmp_path):
     return tmp_path / "all"
 
 
-def test_a_figure_of_the_last_releases_counts_all_of_them(synthetic, tmp_path):
+def test_a_figure_has_the_last_releases_and_the_table_below_it_all(synthetic, tmp_path):
     for k in range(45):
         result = synthetic.result([synthetic.finding("a", "b", 1.4 if k < 3 else 0.5)], claim="eps=1")
         result.save(tmp_path / "all" / f"1.{k}" / "audit.json")
-    shown = html.render(document(read_history(tmp_path / "all"), "all"))
-    assert "45 releases; 3 above the promise. The last 40 are drawn" in " ".join(shown.split())
+    figure, table = document(read_history(tmp_path / "all"), "all").sections[1].blocks[1:]
+    assert [row[0] for row in figure.data.rows] == [f"1.{k}: not refuted" for k in range(5, 45)]
+    assert [row[0] for row in table.rows] == [f"1.{k}" for k in range(45)]
 
 
 def test_releases_are_in_the_natural_order_of_their_names(five):

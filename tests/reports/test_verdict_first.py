@@ -120,7 +120,7 @@ def test_a_report_says_the_share_that_decides_the_verdict(claim, part, mode):
         said = f"a violation from {-math.log(0.05 * part):.4g}<"
     assert said in reports.render(result, "html")
     figure = figures.wealth(result)
-    assert figure is None or f"threshold {-math.log(0.05 * part):.4g};" in figure.description
+    assert figure is None or f" of {-math.log(0.05 * part):.4g} after" in figure.legend[-1][1]
     record = finding.to_dict()
     assert Finding.from_dict(record).verdict_share == pytest.approx(0.05 * part) == finding.verdict_share
     del record["verdict_share"]  # as in a file of an older version
