@@ -36,7 +36,7 @@ from dpaudit.learning.mixture import (
     weights_of,
 )
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
-from dpaudit.learning.rank_tree import Labels, rise
+from dpaudit.learning.rank_tree import Labels, log_likelihood, rise
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -248,9 +248,11 @@ def _counted(
     trees = [part.tree for part in parts if part.view is clue.view and part.tree is not None]
     view = CountedView.of(clue.view, clue.cost, clue.values, trees)
     swaps = swaps_of(clue.view, matrix)
-    counts = view.counts_of(clue.values, labels, swaps)
-    scores, evidence = [own for _, own in told.lines], [model.evidence for model, _ in told.lines]
-    return view.with_lines(scores, evidence, view.cells(clue.values, swaps), counts), counts
+    scores = [own for _, own in told.lines]
+    # A line that the cells of a view do not show tells little in them, however much it told of each draw.
+    before = [model.evidence - log_likelihood(scipy.special.expit(own), labels) for model, own in told.lines]
+    view = view.with_lines(scores, before, view.cells(clue.values, swaps))
+    return view, view.counts_of(clue.values, labels, swaps)
 
 
 def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Counts]:

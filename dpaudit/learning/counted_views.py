@@ -51,7 +51,7 @@ class CountedView:
     lines : ndarray of float, shape (lines, cells)
         Log odds that learned views give themselves, in the mean of each cell.
     before : ndarray of float, shape (lines,)
-        Nats of their evidence beyond what they tell of the counts.
+        Nats of their evidence beside what they tell of the counts: below 0, as they were fitted on some of these.
     """
 
     view: View | LearnedView
@@ -111,44 +111,30 @@ class CountedView:
         cells = labels * self.size + self.cells(values, swaps)
         return np.bincount(cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
-    def with_lines(
-        self,
-        scores: Sequence[FloatArray],
-        evidence: Sequence[float],
-        cells: NDArray[np.intp],
-        counts: NDArray[np.int64],
-    ) -> CountedView:
-        """The same view with the log odds that learned views give the rows of a fit, in the mean of each cell.
-
-        Of the counts of these rows `evidence` knows: cells add what later ones tell.
-        """
+    def with_lines(self, scores: Sequence[FloatArray], before: Sequence[float], cells: NDArray[np.intp]) -> CountedView:
+        """The same view with the log odds that learned views give rows of these cells, in the mean of each cell."""
         draws = np.bincount(cells, minlength=self.size)
         known = np.flatnonzero(draws)
-        sums = (np.bincount(cells, own, minlength=self.size)[known] / draws[known] for own in scores)
-        lines = np.array([np.interp(np.arange(self.size), known, own) for own in sums]).reshape(-1, self.size)
-        before = np.array(evidence) - self._told(lines, counts)
-        return dataclasses.replace(self, lines=lines, before=before)
-
-    def _told(self, lines: FloatArray, counts: NDArray[np.int64]) -> FloatArray:
-        """Nats by which log odds of cells foretell counts better than a fair coin, shape (lines,)."""
-        log_expit = scipy.special.log_expit
-        lines = lines.reshape(-1, self.size)
-        return np.asarray(log_expit(lines) @ counts[1] + log_expit(-lines) @ counts[0] + LOG_2 * counts.sum())
+        means = (np.bincount(cells, own, minlength=self.size)[known] / draws[known] for own in scores)
+        lines = np.array([np.interp(np.arange(self.size), known, own) for own in means])
+        return dataclasses.replace(self, lines=lines, before=np.array(before))
 
     def fit(self, counts: NDArray[np.int64]) -> CountedFit:
         """What counts tell: a tree, how well learned views foretold them, and shifts of what both say."""
         halves = self._folded(counts)  # shape (halves, 2, cells)
         forest = Forest([Ordered.of_counts(halves.sum(axis=0))])
         tree = pruned_trees(forest).steps(0)
-        told = self.before + self._told(self.lines, counts)
+        lines = self.lines.reshape(-1, self.size)
+        told = scipy.special.log_expit(lines) @ counts[1] + scipy.special.log_expit(-lines) @ counts[0]
+        told += self.before + LOG_2 * counts.sum()
         evidence = np.concatenate([[0.0, tree.evidence], told])
         shares = np.exp(evidence - evidence.max())
         shares /= shares.sum()
         signs = np.array([1.0, -1.0])[: len(halves), None]
         places = forest.views[0].values
         own = np.tile(tree(places), (len(halves), 1))
-        lines = scipy.special.expit(signs * self.lines.reshape(len(told), len(halves), len(places)))
-        parts = 0.5 * shares[0] + shares[1] * own + np.tensordot(shares[2:], lines, 1)
+        says = scipy.special.expit(signs * lines.reshape(len(lines), len(halves), len(places)))
+        parts = 0.5 * shares[0] + shares[1] * own + np.tensordot(shares[2:], says, 1)
         base = scipy.special.logit(np.clip(parts, MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least))
         likelihoods = sum(
             shift_likelihoods(log_odds, half[1], half.sum(axis=0)) for log_odds, half in zip(base, halves, strict=True)
