@@ -45,7 +45,7 @@ class LinearSizes:
     """Sizes of the fit of a linear score."""
 
     scaled_on: int = 2_000  # draws: 40 of them are beyond either tail
-    tail: float = 0.02  # share of the draws on either side beyond which values are clipped
+    tail: float = 0.02  # share of the draws on either side beyond which values of several columns are clipped
     ridges: tuple[float, ...] = (0.3, 3.0, 30.0, 300.0, 3_000.0)  # half decades; that of the largest evidence is taken
     steps: int = 25  # of Newton's method
     folds: int = 4  # of a difference of means: 2 take 1.1 times the draws at 300 columns, 8 no fewer
@@ -86,6 +86,8 @@ class Linear(Form):
         with np.errstate(invalid="ignore", over="ignore"):
             spread = clipped.std(axis=0)
         spread = np.where(np.isfinite(spread), spread, high / 2.0 - low / 2.0)  # of squares beyond the doubles
+        if len(self.columns) == 1:  # what is rare may tell most; of several an outlier would hide the other columns
+            low, high = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
         return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
 
     def _features(self, matrix: FloatArray) -> FloatArray:
