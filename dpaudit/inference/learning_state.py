@@ -36,7 +36,7 @@ from dpaudit.learning.mixture import (
     weights_of,
 )
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
-from dpaudit.learning.rank_tree import Labels, log_likelihood, rise
+from dpaudit.learning.rank_tree import Labels, log_likelihood_gain, rise
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -250,7 +250,7 @@ def _counted(
     swaps = swaps_of(clue.view, matrix)
     scores = [own for _, own in told.lines]
     # A line that the cells of a view do not show tells little in them, however much it told of each draw.
-    before = [model.evidence - log_likelihood(scipy.special.expit(own), labels) for model, own in told.lines]
+    before = [model.evidence - log_likelihood_gain(scipy.special.expit(own), labels) for model, own in told.lines]
     view = view.with_lines(scores, before, view.cells(clue.values, swaps))
     return view, view.counts_of(clue.values, labels, swaps)
 

@@ -197,7 +197,7 @@ def _missed(lines: Sequence[Line]) -> str:
     text = _unseen(line) if unseen else line.missed.removesuffix(".")
     text = text if len(lines) == 1 else f"{quoted(line.name)}: {text}"
     rest = said("certainty.rows") if len(lines) > 1 else ""
-    return joined(f"{text[:1].upper()}{text[1:]}.", rest, said("certainty.no_proof") if unseen else "")
+    return joined(f"{text[:1].upper()}{text[1:]}.", line.rarest, rest, said("certainty.no_proof") if unseen else "")
 
 
 def _unseen(line: Line) -> str:

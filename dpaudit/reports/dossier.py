@@ -57,8 +57,8 @@ class Line:
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older results): all as
     multiples of the promise, None where there is none. `tried` says what is found of that form, None for a known event.
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
-    for running text, `tested` what it was found on, `remark` what is odd about the outputs, and `headline` all of it as
-    a title. `is_boundless`: the claim sets no limit for what was tested.
+    for running text, `tested` what it was found on, `remark` what is odd about the outputs, `rarest` which leaks are
+    too rare to be found, and `headline` all of it as a title. `is_boundless`: the claim sets no limit here.
     """
 
     subject: str
@@ -78,6 +78,7 @@ class Line:
     sentence: str = ""
     tested: str = ""
     remark: str = ""
+    rarest: str = ""
     is_boundless: bool = False
     headline: str = ""
 

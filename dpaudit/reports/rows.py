@@ -93,13 +93,16 @@ def privacy_line(result: AuditResult) -> Line:
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
-    return line(promised, measured, missed, low=low, blind=blind, tried=found)
+    masses = [] if broken else [one.power.blind_mass for one in result.findings if one.power is not None]
+    mass = max((one for one in masses if one is not None), default=None)
+    rarest = "" if mass is None else said("row.rarest", mass=percent_text(mass))
+    return line(promised, measured, missed, low=low, blind=blind, tried=found, rarest=rarest)
 
 
 def missed_sentence(result: AuditResult) -> str:
     """Say what an audit may have missed, and which of several pairs was tested least well."""
-    weakest, missed = wording.least_powerful(result), privacy_line(result).missed.removesuffix(".")
-    text = said("row.may_have_missed", missed=missed)
+    weakest, row = wording.least_powerful(result), privacy_line(result)
+    text = joined(said("row.may_have_missed", missed=row.missed.removesuffix(".")), row.rarest)
     if weakest is None or len(result.findings) < 2 or result.universe is not None:
         return text
     return joined(text, said("row.weakest", pair=wording.name_text(weakest.id, 60)))
