@@ -45,8 +45,7 @@ from dpaudit.judgements.shares import SHARES
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
-from dpaudit.reports import wording
-from dpaudit.reports.rows import missed_sentence
+from dpaudit.reports import rows, wording
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
 from dpaudit.search.default_domains import guess_domain, is_table
@@ -464,7 +463,7 @@ class _Judging:
             verdicts: dict[str, Verdict] = {"inconclusive": "inconclusive", "error": "error"}
             verdict = verdicts.get(result.verdict, "not_refuted")
             said = next((finding.message for finding in result.findings if finding.message), "")
-            statement = said if verdict == "error" else missed_sentence(result)
+            statement = said if verdict == "error" else rows.missed_sentence(result)
             return self._judgement(verdict, "" if verdict == "error" else "statistics", statement)
         pair, bound = Pair(broken.x, broken.x_prime, broken.id, broken.x_id, broken.x_prime_id), broken.epsilon_lower
         small = next((side for side in result.side_findings if side.kind == SHRUNK and side.status == "found"), None)

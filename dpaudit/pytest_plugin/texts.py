@@ -11,8 +11,7 @@ from dpaudit.pytest_plugin.budget import SessionBudget
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 from dpaudit.pytest_plugin.planning import Plan
 from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
-from dpaudit.reports import document, wording
-from dpaudit.reports.rows import missed_sentence
+from dpaudit.reports import document, rows, wording
 from dpaudit.results.model import AuditResult
 
 MAX_BROKEN = 5  # messages of pairs that broke
@@ -79,7 +78,7 @@ def weakness_text(result: AuditResult) -> str:
     if not result.findings:
         return said
     advice = " Take more samples." if wording.is_weak(result) else ""
-    return f"{said} {missed_sentence(result)}{advice}"
+    return f"{said} {rows.missed_sentence(result)}{advice}"
 
 
 def floating_point_text(result: AuditResult) -> str:

@@ -124,7 +124,7 @@ def _inputs(before: AuditResult, after: AuditResult) -> Section:
 
 
 def _statuses(result: Result) -> dict[str, str]:
-    """How everything ended that was tested, the gravest first, by a name that is the same in every run."""
+    """Say how everything ended that was tested, the gravest first, by a name that is the same in every run."""
     found = sorted(cases(Dossier.alone(result)), key=lambda case: STATUSES.index(case.status))
     several = isinstance(result, CheckResult) and len(result.mechanisms) > 1
     counts = _counts(result.universe) if isinstance(result, AuditResult) else {}

@@ -89,7 +89,7 @@ class Line:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What stands beside its name on page one."""
+        """The cells beside its name on page one."""
         return self.promised, self.measured, self.explained, self.sure, self.missed
 
     @property

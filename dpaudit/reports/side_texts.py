@@ -23,13 +23,13 @@ LOW_BITS = "floating_point"  # the kind of what low bits give away, and the chec
 
 
 def beside(result: AuditResult) -> tuple[SideFinding, ...]:
-    """All that was looked at beside the claim of an audit."""
+    """Findings beside the claim of an audit, all of them."""
     bits = result.floating_point
     return result.side_findings if bits is None else (_of_bits(result, bits), *result.side_findings)
 
 
 def _of_bits(result: AuditResult, bits: FloatingPointFinding) -> SideFinding:
-    """What the low bits give away, said as any other finding beside the claim."""
+    """Say what low bits give away as any other finding beside the claim."""
     status = "found" if bits.verdict == "leaks" else bits.verdict
     pairs = [(pair.id, compared(pair.epsilon_lower, pair.budget.epsilon)) for pair in bits.pairs]
     bounds = {id: f"ε at least {lower} of {budget}" for id, (lower, budget) in pairs}
@@ -86,7 +86,7 @@ def line(finding: SideFinding, width: int = SUMMARY) -> str:
 
 
 def fact(finding: SideFinding) -> tuple[str, str]:
-    """What was looked at, and all that is known of it."""
+    """Name what was looked at, with all that is known of it."""
     details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
     seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
     return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
