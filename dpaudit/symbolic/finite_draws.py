@@ -38,15 +38,20 @@ class FiniteDraws(Source):
     def refuse(self, reason: str) -> Any:
         """End a draw that is not followed."""
 
-    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    def as_real(self, real: Any, draw: Callable[[], Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        is_followed = False
         for one in (*args, *keywords.values()):
-            if isinstance(one, Symbol) or type(one) is SymbolArray:
-                return
-        if isinstance(real.__self__, random.Random):  # of which no run may take anything
+            is_followed |= isinstance(one, Symbol) or type(one) is SymbolArray
+        if not is_followed and isinstance(real.__self__, random.Random):  # of which no run may take anything
             with unheard():
                 real(*args, **keywords)
-        elif real.__name__ != "shuffle":  # which would be one of the program's
+        elif not is_followed and real.__name__ != "shuffle":  # which would be one of the program's
             real(*args, **keywords)
+        try:
+            return draw()
+        except Exception:
+            self.lose(f"{real.__name__} raises what a generator would not")
+            raise
 
     def integer(self, low: int, count: int, dtype: Any) -> Any:
         """A uniform integer in [low, low + count)."""
@@ -178,7 +183,7 @@ class FiniteDraws(Source):
 
 
 def _filled(real: Any, values: Any) -> Any:
-    """What numpy has drawn, with other values in it: its shape, its type and its layout are the program's."""
+    """Array that numpy has drawn, with other values in it: its shape, its type and its layout are the program's."""
     real[...] = values
     return real
 

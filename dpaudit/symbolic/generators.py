@@ -153,9 +153,9 @@ class Source(abc.ABC):
         """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
         return int(self.draw("random", "integers", {"low": 0, "high": count}))
 
-    def check(self, real: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        """Raise what a real generator, whose numbers nobody reads, raises for a call."""
-        return
+    def as_real(self, real: Any, draw: Callable[[], Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Result of a draw, unless a real generator, whose numbers nobody reads, raises something for such a call."""
+        return draw()
 
     @abc.abstractmethod
     def bits(self) -> np.random.BitGenerator:
@@ -299,12 +299,8 @@ def _as_real(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(draw)
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        self._dpaudit_source.check(getattr(_REAL[self.__class__.__name__], name), args, keywords)
-        try:
-            return draw(self, *args, **keywords)
-        except Exception:
-            self._dpaudit_source.lose(f"{name} raises what a generator would not")
-            raise
+        real = getattr(_REAL[self.__class__.__name__], name)
+        return self._dpaudit_source.as_real(real, functools.partial(draw, self, *args, **keywords), args, keywords)
 
     method.__name__ = name
     return method

@@ -221,7 +221,7 @@ def _note_unknown(function: Any) -> None:
 
 def _drawn(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a method of a generator: what stands for numpy's asks its arguments more often than that does."""
-    is_ours = function.__func__.__code__.co_filename.startswith(OWN_FOLDER)
+    is_ours = type(function) is not types.MethodType or function.__func__.__code__.co_filename.startswith(OWN_FOLDER)
     is_list = function.__name__ == "shuffle" and all(type(one) is list for one in arguments)
     is_known = not is_ours or is_list or all(map(is_plain, (*arguments, *options.values())))
     _doubt_if(not is_known, f"{function.__name__}() gets what is no number and no text")

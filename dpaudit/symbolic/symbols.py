@@ -249,9 +249,12 @@ def number_of(value: Any, use: str) -> Any:
 
 
 def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Results of a function for each element, as an object array."""
+    """Results of a function for each element, as an object array that is laid out as the array."""
     plain = asarray(array)
-    return filled([function(plain[index]) for index in np.ndindex(plain.shape)], plain.shape)
+    found = np.empty_like(plain, dtype=object)
+    for index in np.ndindex(plain.shape):
+        found[index] = function(plain[index])
+    return found
 
 
 # Arrays.
@@ -363,9 +366,9 @@ class SymbolArray(np.ndarray[Any, Any]):
         """Numbers of another type: as doubles and integers they stay symbols, and become numbers otherwise."""
         kind, is_plain = np.dtype(dtype).type, (order, casting, subok) == ("K", "unsafe", True)
         if is_plain and kind in (self._kind, np.object_):
-            return self if kind is self._kind and not copy else self.copy()
+            return self if kind is self._kind and not copy else self.copy("K")
         if is_plain and kind in PYTHONS:
-            return guarded(filled([_converted(item, kind) for item in asarray(self).flat], self.shape))
+            return guarded(elements(lambda item: _converted(item, kind), self))
         number: Any = asarray(_number_array(self, "astype"), dtype=self.dtype)
         return number.astype(dtype, order, casting, subok, copy)
 
@@ -394,7 +397,7 @@ class SymbolArray(np.ndarray[Any, Any]):
         return _number_array(self, "pickle").__reduce_ex__(protocol)
 
     def __deepcopy__(self, _: Any) -> Any:
-        return self.copy()
+        return self.copy("K")
 
 
 def _quantiles(array: Any, shares: Any) -> Any:
@@ -447,16 +450,14 @@ def guarded(array: Any, dtype: Any = None) -> Any:
         return array
     symbols = symbols_of(plain)
     if not symbols:
-        return np.array(plain.tolist(), dtype=dtype).reshape(plain.shape)
+        return plain.astype(np.array(plain.tolist(), dtype=dtype).dtype)
     if not all(isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating) for item in plain.flat):
         return plain  # of objects in the program, too
     holds_floats = dtype == np.float64 or any(isinstance(item, float | np.floating) for item in plain.flat)
     kind = np.float64 if holds_floats else np.int64
     # Validity: what is a view in the program stays one, so that what is written to it is written to the draws.
     is_held = all((item._kind if isinstance(item, Symbol) else type(item)) is kind for item in plain.flat)
-    result = (plain if is_held else filled([_converted(item, kind) for item in plain.flat], plain.shape)).view(
-        SymbolArray
-    )
+    result = (plain if is_held else elements(lambda item: _converted(item, kind), plain)).view(SymbolArray)
     result.run, result.holds_floats = symbols[0]._run, holds_floats
     return result
 
@@ -512,12 +513,12 @@ def call_ufunc(
     if not all(map(_is_double_or_integer, inputs)):
         if "uniform" in families and run is not None:
             run.lose("a uniform number is computed with numbers of numpy's that are neither doubles nor integers")
-        gives = _dtype_of(np.add if function in COMPARISONS else function, inputs)  # what numpy compares them as
+        gives = _stood_in(np.add if function in COMPARISONS else function, inputs).dtype  # what numpy compares them as
         is_followed = families == {"noise"} and gives in (np.float64, np.int64)
         known = known if is_followed else None
     if known is not None and method == "__call__" and not options:
-        spread = np.broadcast_arrays(*arrays)
-        result = np.empty(spread[0].shape, dtype=object)
+        spread, real = np.broadcast_arrays(*arrays), _stood_in(function, inputs)
+        result = np.empty_like(real, dtype=object)  # laid out as numpy's would be, so that views of it are those
         for index in np.ndindex(result.shape):
             items = [array[index] for array in spread]
             operation = known if any(isinstance(item, Symbol) for item in items) else function
@@ -525,7 +526,7 @@ def call_ufunc(
         if function in COMPARISONS or function in BY_CENTRE:
             return result.astype(bool)[()]
         with np.errstate(all="ignore"):
-            return guarded(result, _dtype_of(function, inputs))[()]
+            return guarded(result, real.dtype)[()]
     is_double = np.dtype(options.get("dtype", float)) == np.float64
     rest = {key: value for key, value in options.items() if key != "dtype"}
     is_sum = known is not None and method == "reduce" and rest == options and arrays[0].size > 0
@@ -540,10 +541,10 @@ def call_ufunc(
     return getattr(function, method)(*shown, **options)
 
 
-def _dtype_of(function: Any, inputs: Sequence[Any]) -> Any:
-    """The type of what a ufunc gives."""
+def _stood_in(function: Any, inputs: Sequence[Any]) -> Any:
+    """Result of a ufunc for ones in the places of symbols, which has the type and the layout of that for draws."""
     with np.errstate(all="ignore"):
-        return function(*map(_stand_in, inputs)).dtype
+        return function(*map(_stand_in, inputs))
 
 
 def _stand_in(value: Any) -> Any:
@@ -554,7 +555,7 @@ def _stand_in(value: Any) -> Any:
         return {key: _stand_in(item) for key, item in value.items()}
     value = guarded(value) if isinstance(value, np.ndarray) else value
     if isinstance(value, SymbolArray):
-        return np.ones(value.shape, value.dtype)
+        return np.ones_like(asarray(value), dtype=value.dtype)
     return value._kind(1) if isinstance(value, Symbol) else value
 
 

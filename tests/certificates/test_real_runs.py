@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import random
 
 import numpy as np
 import pytest
@@ -68,12 +69,14 @@ def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
 
 
 def test_what_real_runs_alone_raise_is_said_with_its_text_and_its_line():
-    def without_an_end(x, rng):
-        return rng.integers()  # of which numpy has an error of its own
+    def takes_no_builtin(x, rng: random.Random):
+        if type(rng.random).__name__ != "method":  # as it is of what stands for a generator
+            raise TypeError("random is no method")
+        return rng.random() < 0.5
 
-    reason = dpaudit.certify(without_an_end, "eps=0", [(0, 1)]).pairs[0].reason
-    place = f"in without_an_end (test_real_runs.py, line {without_an_end.__code__.co_firstlineno + 1})"
-    assert "40 of 40 runs ended in TypeError: integers() takes at least 1 positional argument" in reason
+    reason = dpaudit.certify(takes_no_builtin, "eps=0", [(0, 1)]).pairs[0].reason
+    place = f"in takes_no_builtin (test_real_runs.py, line {takes_no_builtin.__code__.co_firstlineno + 2})"
+    assert "40 of 40 runs ended in TypeError: random is no method" in reason
     assert f"{place}, of probability 0 in the law" in reason
 
 

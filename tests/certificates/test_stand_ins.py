@@ -193,6 +193,35 @@ VIEWS = [
 ]
 
 
+def moved_by_a_view_of(result):
+    """On x_prime a number of probability 0.9 is moved where numpy lays a result out as the transposed draws are."""
+
+    def release(x, rng):
+        if not rng.random() < 1e-4:
+            return coin(x, rng)
+        found = result(rng.random((2, 2)).T)
+        found.T.ravel()[0] += 0.4 * x
+        return ("r", bool(found[0, 0] < 0.9))
+
+    return release
+
+
+RESULTS = [
+    *(lambda draws: draws + 0.0, lambda draws: draws.astype(float), lambda draws: np.maximum(draws, -1.0)),
+    *(
+        lambda draws: np.where(draws > -1.0, draws, 0.0),
+        lambda draws: 1.0 - (1.0 - draws),
+        lambda draws: draws[0, 0] + 0 * draws,
+    ),
+    *(np.copy, lambda draws: draws[0, 0] + np.minimum(draws, -1.0) + 1.0),
+]
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_arrays_of_draws_are_laid_out_as_numpys(result):
+    assert dpaudit.certify(moved_by_a_view_of(result), "eps=1.2", [(0, 1)], seconds=5.0).verdict == "violated"
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_is_written_to_a_view_of_draws_is_written_to_them(view):
     assert dpaudit.certify(shifted(view), "eps=1.2", [(0, 1)], seconds=5.0).verdict == "violated"  # ln 5 = 1.6
@@ -216,6 +245,15 @@ def by_classes(x, rng: random.Random):
 
 def by_numpys_classes(x, rng):
     return x if np.random.Generator.random(rng) < 0.75 else 1 - x
+
+
+def compares_its_generator(x, rng):
+    return coin(x, rng) if rng.__eq__(rng) else 5
+
+
+def test_what_is_asked_of_a_generator_beside_its_draws_is_no_error():
+    broken = dpaudit.certify(compares_its_generator, "eps=0.5", [(0, 1)], seconds=5.0)
+    assert broken.verdict == "violated" and broken.pairs[0].epsilon_lower == pytest.approx(math.log(3.0))
 
 
 def shuffles_its_own(x, rng):
