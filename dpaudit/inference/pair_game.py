@@ -137,7 +137,7 @@ class PairGame:
 
     @property
     def score(self) -> Score | None:
-        """What its rule tells of an output on its first input; None where there is none, or outputs are moved first."""
+        """Score of an output on its first input by its rule; None without one, and where outputs are moved first."""
         return None if self.is_broken or self.pool.members[0].move is not None else self.main.score
 
     @property
