@@ -90,10 +90,12 @@ class AllPairsAudit:
         self.failure, self.traceback = until_it_raises(game.play, run.subject)
         run.runs = game.runs
         if not (game.changes or self.failure):
-            x, sizes = inputs.data[int(first[0])], (options.samples, None, bool(game.violated.any()))
+            clearest = int(np.argmin(game.log_p))
+            x, is_violated = inputs.data[int(first[clearest])], bool(game.violated.any())
+            sizes = options.samples, None, is_violated, game.rule(clearest) if is_violated else None
             shared, more = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += more
-            game.changes = {} if shared is None else {int(first[0]): shared}
+            game.changes = {} if shared is None else {int(first[clearest]): shared}
         # What changes on one input is said of all; nothing is left to examine then.
         run.changes, run.inputs = [*game.changes.values()][:1] * used, used
         depth = max(MIN_DRAWS, options.samples - draws)

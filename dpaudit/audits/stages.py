@@ -136,7 +136,7 @@ class Dependence(Stage):
             place = run.clearest(said)
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
             most = most_runs_of_batches(run.played, game.hint)
-            sizes = run.options.samples, most, game.is_violated
+            sizes = run.options.samples, most, game.is_violated, game.score
             game.change, runs = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += runs
         withhold_all(run.games)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 
 from dpaudit.privacy.claims import number
 
@@ -21,7 +22,6 @@ def laplace_renyi_divergence(shift: float, scale: float, renyi_order: float) -> 
 
     With s = |shift| / scale and an order r > 1 it is
     log(r / (2r - 1) e^((r-1) s) + (r - 1) / (2r - 1) e^(-r s)) / (r - 1); s + e^(-s) - 1 at order 1, s at order inf.
-    The relative rounding error is about 2**-52 / ((r - 1) s^2) for small s.
 
     Examples
     --------
@@ -32,10 +32,17 @@ def laplace_renyi_divergence(shift: float, scale: float, renyi_order: float) -> 
     if math.isinf(order) or math.isinf(ratio):
         return ratio
     if order == 1.0:
-        return ratio + math.expm1(-ratio)
-    first = math.log(order / (2.0 * order - 1.0)) + (order - 1.0) * ratio
-    second = math.log((order - 1.0) / (2.0 * order - 1.0)) - order * ratio
-    return max(0.0, float(np.logaddexp(first, second)) / (order - 1.0))
+        return _above_tangent(-ratio)
+    t = order - 1.0
+    if t * ratio < 1.0:  # both powers less the tangents at 0, which cancel: small divergences keep their digits
+        return math.log1p((order * _above_tangent(t * ratio) + t * _above_tangent(-order * ratio)) / (t + order)) / t
+    first, second = math.log(order / (t + order)) + t * ratio, math.log(t / (t + order)) - order * ratio
+    return float(np.logaddexp(first, second)) / t
+
+
+def _above_tangent(x: float) -> float:
+    """e^x - 1 - x, which is x^2 / 2 times Kummer's M(1, 3, x)."""
+    return 0.5 * x * x * float(scipy.special.hyp1f1(1.0, 3.0, x)) if abs(x) < 1.0 else math.expm1(x) - x
 
 
 def gaussian_renyi_divergence(shift: float, scale: float, renyi_order: float) -> float:

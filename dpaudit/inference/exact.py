@@ -24,6 +24,7 @@ from dpaudit.inference import binomial
 from dpaudit.inference.bound_search import MAX_PARAMETER, just_above, largest_rejected
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, predicted_counts
+from dpaudit.inference.independence import Score
 from dpaudit.inference.learning_state import Training
 from dpaudit.inference.pair_lines import detectable_losses
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
@@ -169,6 +170,10 @@ class CellTest(ExactTest):
         self.rule = GuessRule(2 if cells.plus else N_BINS, 1 if cells.minus else 0, at, 0.0)
         self.cells = cells
         self.table.open(GuessCounter(cells), Predicted(MIDDLES, np.full(N_BINS, 1.0 / N_BINS)))
+
+    @property
+    def score(self) -> Score:
+        return self.cells
 
     def take(self, correct: int, wrong: int, lower: float) -> None:
         """Take the record of the table, and the bound that it has worked out."""

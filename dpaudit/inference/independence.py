@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,25 +28,29 @@ COLUMNS = 16  # of numbers, or leaves of other outputs, that are looked at: a bo
 MAX_SAMPLE = 400  # different outputs that leaves are looked for in: a bound on time (unmeasured)
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")  # whose numbers have no order
 Flags = NDArray[np.bool_]
+Score = Callable[[Outcomes], FloatArray]  # a number of each outcome, shape (draws,), of it alone
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """A few of the columns that a reader reads; NaN where an output has no such part."""
+    """A few of the columns that a reader reads, NaN where an output has no such part; and a `score`, where given."""
 
     reader: Reader
     places: tuple[int, ...]
+    score: Score | None = None
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The numbers of outcomes, shape (draws, columns)."""
-        return np.asarray(self.reader.read(_with_texts(outcomes))[:, self.places], dtype=float)
+        read = np.asarray(self.reader.read(_with_texts(outcomes))[:, self.places], dtype=float)
+        return read if self.score is None else np.column_stack([read, self.score(outcomes)])
 
     @property
     def names(self) -> list[str]:
         """Names of the columns, in words: empty for an output that is a number itself."""
         names = [self.reader.names[k] for k in self.places]
         starts = "the output, place "
-        return ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
+        said = ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
+        return said if self.score is None else [*said, "the score of the rule"]
 
 
 def columns_of(outcomes: Outcomes, *, categories: bool = True) -> Columns | None:

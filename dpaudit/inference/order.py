@@ -40,7 +40,8 @@ in `BATCHES` small ones more. They are tested by themselves, as if of an input o
 many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
 batches hint at dependence (`dependence_hint`). Behind a violation there are always some: outputs that come twice in a
 call count twice as evidence, and a mechanism exactly on its claim was violated in 12% of audits at a nominal 5%. A hint
-is no finding: it decides on draws alone.
+is no finding: it decides on draws alone. In small batches the score of the audit's rule is a feature too, since only
+what shows there misleads the rule.
 
 Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects beyond
 sixteen, of outputs of a batch that neither pairs of places nor the batches show (three bits whose sum is even), and of
@@ -63,7 +64,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.independence import COLUMNS as COLUMNS
-from dpaudit.inference.independence import Flags, columns_of, distances, features, log_binomial, middle
+from dpaudit.inference.independence import Columns, Flags, Score, columns_of, distances, features, log_binomial, middle
 from dpaudit.inference.tasks import Drawer, Task
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Ended
@@ -119,18 +120,22 @@ class LaterOutcomes:
             del self.parts[-2::-2]
 
 
-def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change | None:
+def change_of(
+    first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = (), score: Score | None = None
+) -> Change | None:
     """The clearest change among the outcomes of one input, in the order of the calls; None where none is.
 
     The tests see the first `MAX_OBJECTS` outcomes of `first`, drawn in batches of these `sizes`, and all of `later`, a
     batch each. Validity: which outcomes the tests see depends on their places alone. Calls that did not come back are
     left out: they may come together where a machine is busy.
     """
-    clearest = _clearest(first, sizes, later)
+    clearest = _clearest(first, sizes, later, score)
     return clearest if clearest.p_value <= RATE else None
 
 
-def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change:
+def _clearest(
+    first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = (), score: Score | None = None
+) -> Change:
     """The change with the least p-value, whatever that is: 1 where nothing is asked."""
     looked_at = first.rows(slice(0, MAX_OBJECTS))
     of_first = np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)]
@@ -138,7 +143,7 @@ def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     batches = np.concatenate([of_first, *of_later])
     outcomes = join([looked_at, *later]) if later else looked_at
     came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw or (None,) * len(outcomes)], bool)
-    columns, all_sizes = columns_of(outcomes), tuple(np.bincount(batches).tolist())
+    columns, all_sizes = _scored(columns_of(outcomes), score), tuple(np.bincount(batches).tolist())
     numbers = None if columns is None else columns(outcomes)
     tests: list[tuple[float, str]] = []
     for feature in features(outcomes, columns, numbers):
@@ -155,7 +160,12 @@ def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     return Change(what, min(1.0, least * len(tests)))
 
 
-def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
+def _scored(columns: Columns | None, score: Score | None) -> Columns | None:
+    """Columns with a score beside them."""
+    return columns and dataclasses.replace(columns, score=score)
+
+
+def dependence_hint(first: Outcomes, sizes: Sequence[int], score: Score | None = None) -> float:
     """Approximate p-value of how the first outcomes of one input are spread over the batches that they were drawn in.
 
     Numbers and their distances from the median are ranked, objects are the most common one or another. It decides
@@ -165,7 +175,7 @@ def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
     looked_at = first.rows(slice(0, MAX_OBJECTS))
     counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
     looked_at = looked_at.rows(slice(0, int(counts.sum())))
-    columns = columns_of(looked_at)
+    columns = _scored(columns_of(looked_at), score)
     asked: list[NDArray[Any]] = [] if columns is None else [*columns(looked_at).T]
     asked += [distances(values, middle(values[~np.isnan(values)])) for values in asked]  # a scale that a call shares
     if looked_at.tokens is not None:
@@ -188,7 +198,7 @@ def runs_in_one_call(most: int | None) -> int:
 
 
 def in_small_batches(
-    draw: Drawer, samples: int, most: int | None = None, is_violated: bool = False
+    draw: Drawer, samples: int, most: int | None = None, is_violated: bool = False, score: Score | None = None
 ) -> tuple[Change | None, int]:
     """Exchangeability test on `BATCHES` small batches of an input, and their runs: a small share of `samples`.
 
@@ -196,6 +206,9 @@ def in_small_batches(
     call raises they show nothing, nor where there would be too few outcomes. They take at most `most` runs, if given.
     Behind a violation (`is_violated`) there are more where that is too few to show outputs that come twice, or to hint
     at others; a hint calls for more batches, which are tested by themselves.
+
+    `score` is what a rule tells of an outcome. It is fixed before these draws and looked at as columns are: what calls
+    share in no column by itself misleads a rule where it shows there.
     """
     size = min(MAX_BATCH, int(MAX_SHARE * samples) // BATCHES)
     if most is not None:
@@ -207,12 +220,12 @@ def in_small_batches(
     # The large one comes first: distances between places count from there.
     few = [*([runs_in_one_call(most)] if is_violated else ()), *[size] * BATCHES]
     outcomes = _drawn(draw, 0, few)
-    clearest = _clearest(outcomes, few)
-    if is_violated and clearest.p_value > RATE and min(clearest.p_value, dependence_hint(outcomes, few)) <= HINT:
+    clearest = _clearest(outcomes, few, score=score)
+    if is_violated and clearest.p_value > RATE and min(clearest.p_value, dependence_hint(outcomes, few, score)) <= HINT:
         # Validity: a hint decides on draws alone.
         sizes_of_more = [MIN_BEHIND_VIOLATION] * MORE_BATCHES
         more = _drawn(draw, 1, sizes_of_more)
-        return change_of(more, sizes_of_more), sum(few) + len(more)
+        return change_of(more, sizes_of_more, score=score), sum(few) + len(more)
     return clearest if clearest.p_value <= RATE else None, len(outcomes)
 
 

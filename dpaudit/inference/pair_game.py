@@ -12,6 +12,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.failures import Failure
+from dpaudit.inference.independence import Score
 from dpaudit.inference.learning_state import Training
 from dpaudit.inference.order import Change
 from dpaudit.inference.pools import Pool
@@ -133,6 +134,11 @@ class PairGame:
     def is_broken(self) -> bool:
         """Tell whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
         return self.failure is not None
+
+    @property
+    def score(self) -> Score | None:
+        """Score of an output on its first input by its rule; None without one, and where outputs are moved first."""
+        return None if self.is_broken or self.pool.members[0].move is not None else self.main.score
 
     @property
     def may_return(self) -> bool:

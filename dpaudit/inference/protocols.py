@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.inference.guess_rules import GuessRule
+from dpaudit.inference.independence import Score
 from dpaudit.inference.learning_state import LearningState, Training
 from dpaudit.inference.payoffs import Inequalities
-from dpaudit.inference.tables import BinCounter, Predicted
+from dpaudit.inference.tables import BinCounter, CellCounter, Predicted
 from dpaudit.inference.tasks import Statistic
 from dpaudit.inference.witness import describe, rule_record, sketch
 from dpaudit.learning.mixture import Mixture
@@ -160,6 +161,12 @@ class Test(ABC):
     @abstractmethod
     def counts(self) -> tuple[int, int, int]:
         """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
+
+    @property
+    def score(self) -> Score | None:
+        """Score of an output by its rule; None of a test that goes on from a store and was not fitted since."""
+        counter: BinCounter | CellCounter | None = getattr(self.table, "counter", None)
+        return None if counter is None else counter.mixture
 
     @property
     def thresholds(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from dpaudit.reports.document import Facts
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import KINDS, NAMED, ranked
-from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE
+from dpaudit.reports.severity import FIRST_PROOF
 from dpaudit.reports.wording import listed, percent_text, plural, rate_text, some, upper_text
 from dpaudit.reports.words import joined, said, words
 
@@ -97,9 +97,10 @@ def _broken(broken: Sequence[Line]) -> Iterator[str]:
     worst, others = broken[0], len(broken) - 1
     which = worst.kind if worst.kind in ("errors", "behaviour") else "stated" if worst.sentence else "privacy"
     size = ""
-    if worst.low is not None:
-        lower = wording.at_least(wording.compared(worst.low, 1.0)[0])
-        size = said("release.size" if worst.low < NO_SCALE else "release.unscaled", lower=lower)
+    if math.isinf(worst.low or 0.0 if worst.severity is None else worst.severity.ratio):
+        size = said("release.unscaled")
+    elif worst.low is not None and math.isfinite(worst.low):  # not of a promise that nothing leaks
+        size = said("release.size", lower=wording.at_least(wording.compared(worst.low, 1.0)[0]))
     yield said(f"release.by_{which}", name=quoted(worst.subject), sentence=worst.sentence, size=size)
     if worst.severity is not None:
         yield FIRST_PROOF if worst.severity.is_least else ""

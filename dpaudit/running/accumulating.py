@@ -204,7 +204,7 @@ class AccumulatingAudit:
         most = most_runs_of_batches(self.runs, hint)
         is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
         shared, self._runs_of_batches = ask_batches(
-            self.subject, x, self.session.stream_seed, self.worker_pool, self.samples, most, is_violated
+            self.subject, x, self.session.stream_seed, self.worker_pool, self.samples, most, is_violated, pair.score
         )
         if shared is not None:
             for pair in pairs:

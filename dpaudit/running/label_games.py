@@ -79,10 +79,11 @@ def start_or_restart(begin: Callable[[Subject, int], Begun], subject: Subject) -
         return begin(dataclasses.replace(subject, one_by_one=True), RESTART)
 
 
-def ask_batches(
-    subject: Subject, x: Any, seed: int, worker_pool: WorkerPool, samples: int, most: int | None, is_violated: bool
-) -> tuple[Change | None, int]:
-    """Exchangeability test on small batches of a vectorised subject, on streams of their own, and the runs."""
+def ask_batches(subject: Subject, x: Any, seed: int, worker_pool: WorkerPool, *how: Any) -> tuple[Change | None, int]:
+    """Exchangeability test on small batches of a vectorised subject, on streams of their own, and the runs.
+
+    `how` are arguments of `in_small_batches`.
+    """
     if not subject.is_vectorised or subject.has_lost_calls:
         return None, 0
-    return in_small_batches(worker_pool.drawer(subject, [x], seed, BATCH_DRAWS), samples, most, is_violated)
+    return in_small_batches(worker_pool.drawer(subject, [x], seed, BATCH_DRAWS), *how)

@@ -50,6 +50,13 @@ def test_renyi_divergences_of_laplace_noise_grow_from_order_one_to_the_loss(shif
     assert values[-2] == pytest.approx(values[-1], rel=1e-2)
 
 
+@pytest.mark.parametrize("order", [1.0, 1.0 + 1e-9, 1.01, 2.0, 50.0])
+@pytest.mark.parametrize("shift", [1e-12, 1e-6])
+def test_small_divergences_of_laplace_noise_keep_their_digits(shift, order):
+    # The expansion at 0: r s^2 / 2 less terms of relative size r s.
+    assert laplace_renyi_divergence(shift, 1.0, order) == pytest.approx(0.5 * order * shift**2, rel=order * shift)
+
+
 @FIXED
 @given(SHIFTS, SCALES, st.floats(1.01, 10.0))
 def test_normal_noise_uses_its_zcdp_claim_up(shift, noise, order):

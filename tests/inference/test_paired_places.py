@@ -132,3 +132,17 @@ def test_reports_say_once_which_dependence_was_not_looked_for(mechanism, times):
     result = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=1_000, mode="fixed", seed=1)
     for format in ("md", "html"):
         assert reports.render(result, format).count("any two are independent") == times
+
+
+def hidden(x, size, rng):
+    """A random bit, and that bit or its opposite by a response that all outputs of a call share."""
+    bit = rng.integers(2, size=size)
+    return np.stack([bit, bit ^ int(response(x, 1, rng)[0])], axis=1)
+
+
+@pytest.mark.parametrize(("mode", "seed"), [("fixed", 7), ("sequential", 1), ("sequential", 3)])
+def test_what_a_call_shares_in_no_column_shows_in_the_score_of_the_rule(mode, seed):
+    """Each column is a fair coin, and a single output keeps the claim: 38 of 85 audits were violations."""
+    options = {"samples": 600, "mode": mode, "confidence": 0.8, "floating_point": False}
+    result = dpaudit.audit(hidden, "eps=1", [(0, 1)], seed=seed, **options)
+    assert result.verdict == "inconclusive" and "in the score of the rule" in result.findings[0].notes[0]

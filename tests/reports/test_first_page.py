@@ -246,6 +246,14 @@ def test_where_nothing_may_leak_the_loss_itself_is_graded(synthetic):
         assert severity_of(synthetic.result([finding])).grade == grade
 
 
+@pytest.mark.parametrize(("budget", "said"), [(0.0, "breaks its promise."), (1e-6, "at least 500,000 times what was")])
+def test_a_promise_of_next_to_nothing_is_not_said_to_be_beyond_every_epsilon(synthetic, budget, said):
+    loss = {"parameter_lower": 0.5, "epsilon_lower": 0.5, "ratio_lower": 0.5 / budget if budget else math.inf}
+    result = synthetic.result([synthetic.finding(ratio=2.0, budget=budget, power=None, **loss)])
+    text = answers.release_sentence([rows.line_of(Dossier.of(result).sources[0])])
+    assert said in text and "no larger epsilon" not in text  # an epsilon of 0.6 may cover it
+
+
 def test_nothing_violated_has_no_severity(synthetic):
     assert all(severity_of(synthetic.make(name)) is None for name in ("not_refuted", "error", "inconclusive", "empty"))
     unknown = synthetic.finding(ratio=1.05, power=Power(0.1, 0.9, math.inf, 1.0))

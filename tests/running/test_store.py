@@ -362,7 +362,7 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
     """They are asked behind the session, of streams of its own."""
     seeds = []
 
-    def in_small_batches(draw, samples, most, is_violated):
+    def in_small_batches(draw, samples, most, is_violated, score):
         seeds.append(draw.args[0].seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 
