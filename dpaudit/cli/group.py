@@ -108,6 +108,8 @@ class Commands(Subcommands):
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
         except (KeyboardInterrupt, click.Abort) as interrupt:
+            if isinstance(interrupt.__context__, EOFError):  # click aborts where a question gets no answer
+                ctx.exit(report_error(ctx, UsageError("standard input must answer every question, got its end.")))
             known = [plain(text) for text in getattr(interrupt, "__notes__", ())]  # by whoever was at work
             say("\n".join([f"Interrupted.{where_it_hung(interrupt)}", *known]))
             ctx.exit(interrupt_status(interrupt))
