@@ -129,6 +129,13 @@ def read_example(text: str) -> Any:
         return value
     if suffix not in (".csv", ".parquet"):
         raise UsageError(f"example must be a .csv, .parquet or .json file or module:attribute, got {text!r}.")
+    table = _table(text, suffix)
+    if not len(table):
+        raise UsageError(f"example must have at least one row, got none at {text!r}.")
+    return table
+
+
+def _table(text: str, suffix: str) -> Any:
     try:
         import pandas
     except ImportError:
