@@ -75,15 +75,10 @@ class GroupedCommand(StatedOnce):
                 formatter.write_dl(list(left.values()))
 
 
-class Subcommands(click.Group):
+class Subcommands(StatedOnce, click.Group):
     """A command with commands of its own."""
 
     command_class = StatedOnce
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, and say where --help or --version could not be printed."""
-        with _help_is_printed(ctx):
-            return super().parse_args(ctx, args)
 
 
 class Commands(Subcommands):
