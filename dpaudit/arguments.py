@@ -165,12 +165,9 @@ def _seed(name: str, value: Any) -> None:
 def _jobs(name: str, value: Any) -> None:
     if value != -1 or isinstance(value, bool):
         whole_number(name, value, "a positive integer, or -1 for all processors", 1)
-        processors = os.cpu_count() or 1
-        if value > (most := MAX_WORKERS * processors):
-            raise UsageError(
-                f"{name} must be at most {most} on this machine, {MAX_WORKERS} for each processor, got {value}. "
-                "-1 takes all processors."
-            )
+        if value > (most := MAX_WORKERS * (os.cpu_count() or 1)):
+            where = f"on this machine, {MAX_WORKERS} for each processor"
+            raise UsageError(f"{name} must be at most {most} {where}, got {value}. -1 takes all processors.")
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {

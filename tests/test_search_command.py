@@ -106,11 +106,15 @@ def test_greybox_says_that_only_the_outputs_of_a_program_can_be_compared(tmp_pat
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (("--example", "header.csv"), "example must have at least one row, got none below the columns age, city."),
+        (("--example", "header.csv"), "example must have at least one row, got none at 'header.csv'."),
         (("--examples", "header.csv"), "examples must be a JSON list, got a table at 'header.csv'. Give a table with"),
     ],
 )
-def test_a_table_that_is_no_example_is_told_what_it_lacks(code, place, message):
-    pytest.importorskip("pandas", reason="needs pandas (extra data)")
+@pytest.mark.parametrize("has_pandas", [True, False])
+def test_a_table_that_is_no_example_is_told_what_it_lacks(code, place, message, has_pandas, monkeypatch):
+    if has_pandas:
+        pytest.importorskip("pandas", reason="needs pandas (extra tables)")
+    else:
+        monkeypatch.setitem(sys.modules, "pandas", None)
     status, output = run("audit", "code_under_audit.py:total", *QUICK, *place)
     assert status == 2 and output.startswith(f"Error: {message}")

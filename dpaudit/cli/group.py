@@ -75,15 +75,10 @@ class GroupedCommand(StatedOnce):
                 formatter.write_dl(list(left.values()))
 
 
-class Subcommands(click.Group):
+class Subcommands(StatedOnce, click.Group):
     """A command with commands of its own."""
 
     command_class = StatedOnce
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, and say where --help or --version could not be printed."""
-        with _help_is_printed(ctx):
-            return super().parse_args(ctx, args)
 
 
 class Commands(Subcommands):
@@ -108,6 +103,8 @@ class Commands(Subcommands):
                 vars(error)["exit_code"] = UsageError.exit_status
             raise
         except (KeyboardInterrupt, click.Abort) as interrupt:
+            if isinstance(interrupt.__context__, EOFError):  # click aborts where a question gets no answer
+                ctx.exit(report_error(ctx, UsageError("standard input must answer every question, got its end.")))
             known = [plain(text) for text in getattr(interrupt, "__notes__", ())]  # by whoever was at work
             say("\n".join([f"Interrupted.{where_it_hung(interrupt)}", *known]))
             ctx.exit(interrupt_status(interrupt))

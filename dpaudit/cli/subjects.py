@@ -38,8 +38,7 @@ def given_pairs(pairs: str | None) -> Sequence[Pair] | None:
 
     found = resolve_pairs(pairs) if pairs is not None else None
     if found and not isinstance(found, AllPairs) and all(map(is_same_input, found)):
-        said = "an input with itself alone, where no loss can be found"
-        raise UsageError(f"pairs must be of two different inputs, got {said} ({pairs!r}).")
+        raise UsageError(f"pairs must be of two different inputs, got an input with itself alone ({pairs!r}).")
     return found
 
 

@@ -76,6 +76,7 @@ _CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
     frozenset({"mu"}): GaussianDP,
     frozenset({"order", "rdp"}): lambda order, rdp: RenyiDP(order, rdp),
 }
+_LETTERS = str.maketrans({"ε": "eps", "δ": "delta", "ρ": "rho", "μ": "mu"})
 _KEYS = {"eps": "epsilon"} | {key: key for key in ("epsilon", "delta", "rho", "mu", "order", "rdp")}
 
 
@@ -152,7 +153,8 @@ def at(where: str) -> Iterator[None]:
     except UsageError as error:
         if where in str(error):
             raise
-        raise UsageError(f"{str(error).removesuffix('.')} at {where}.") from error
+        text = str(error)  # behind advice the place would be read as a part of it
+        raise UsageError(f"{text} (at {where})" if ". " in text else f"{text.removesuffix('.')} at {where}.") from error
 
 
 def _forms() -> str:
@@ -164,9 +166,12 @@ def _forms() -> str:
 def _meant(text: str) -> str:
     """Claim that one with a slip may have meant, as a sentence with a space in front; "" where nothing is near.
 
-    Slips are blanks or semicolons for commas, a second number without `delta=`, and a key that is almost one.
+    Slips are blanks or semicolons for commas, a colon for `=`, a second number without `delta=`, a number alone, Greek
+    letters, and a key that is almost one.
     """
-    parts = [part.strip() for part in re.split(r"[,;\s]+", re.sub(r"\s*=\s*", "=", text)) if part.strip()]
+    plain = re.sub(r"\s*[=:]\s*", "=", text.translate(_LETTERS))
+    parts = [part.strip() for part in re.split(r"[,;\s]+", plain) if part.strip()]
+    parts = [f"eps={plain}"] if _NUMBER.fullmatch(plain) else parts
     if len(parts) == 2 and "=" in parts[0] and _NUMBER.fullmatch(parts[1]):
         parts[1] = f"delta={parts[1]}"
     pieces = [part.partition("=")[::2] for part in parts]

@@ -31,17 +31,7 @@ from dpaudit.reports.words import plural as plural
 from dpaudit.reports.words import printable as printable
 from dpaudit.reports.words import some as some
 from dpaudit.results import model
-from dpaudit.results.model import (
-    IS_RETURNED,
-    NOTHING_DRAWN,
-    SAME_INPUT,
-    ZERO_BUDGET_LOSS,
-    AuditResult,
-    Finding,
-    LearnedLoss,
-    Power,
-    Verdict,
-)
+from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, LearnedLoss, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
@@ -284,9 +274,8 @@ def notes(result: AuditResult) -> list[str]:
 
 def outputs_sentence(result: AuditResult) -> str:
     """Note on the outputs of all pairs, or on what was drawn for them, that a reader of the verdict has to know."""
-    told = [
-        [note for note in one.notes if note == NOTHING_DRAWN or note.endswith(IS_RETURNED)] for one in result.findings
-    ]
+    odd = model.IS_RETURNED, model.NOTHING_DRAWN
+    told = [[note for note in one.notes if note.endswith(odd)] for one in result.findings]
     return joined(*(clean(note, 300) for note in told[0])) if told and all(told) else ""
 
 

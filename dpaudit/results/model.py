@@ -73,8 +73,8 @@ LOOK = ("draws", "log_wealth", "parameter_lower")  # in the order of files
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 IS_RETURNED = "does the mechanism return its answer?"  # the end of one, of outputs that are all one value
 NOTHING_DRAWN = (  # one, of calls that left the generator they were given as it was
-    "Nothing was drawn from the generator that the mechanism was given: there is no noise, or no seed repeats it, or "
-    "outputs depend on earlier calls."
+    "The first calls on each input drew nothing from the generator that they were given: there is no noise, or no seed "
+    "repeats it, or outputs depend on earlier calls."
 )
 
 

@@ -96,3 +96,10 @@ def test_a_file_that_is_there_stays(project):
     done = init("hook")
     assert done.exit_code == 2 and "file must be one that is not there yet" in done.stderr
     assert (project / ".pre-commit-config.yaml").read_text() == "mine"
+
+
+def test_questions_that_get_no_answer_are_no_interrupt(project):
+    command = [sys.executable, "-m", "dpaudit", "init"]
+    done = subprocess.run(command, input="y\n", capture_output=True, text=True, cwd=project)
+    assert done.returncode == 2 and "Interrupted" not in done.stderr
+    assert done.stderr.strip() == "Error: standard input must answer every question, got its end."

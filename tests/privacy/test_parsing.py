@@ -70,7 +70,9 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
     ("text", "message"),
     [
         ("", r"claim must be eps=E, .* metric=FILE or tradeoff=\.\.\., got ''\.$"),
-        ("1", r"claim must be eps=E, .*, got '1'\.$"),
+        ("1", r"claim must be eps=E, .*, got '1'\. Did you mean 'eps=1'\?$"),
+        ("eps:1", r"Did you mean 'eps=1'\?$"),
+        ("ε=1, δ=1e-5", r"Did you mean 'eps=1,delta=1e-5'\?$"),
         ("eps=1,0.001", r"got '0\.001' at 'eps=1,0\.001'\. Did you mean 'eps=1,delta=0\.001'\?$"),
         ("eps=1 delta=1e-5", r"got '1 delta=1e-5' at claim .*\. Did you mean 'eps=1,delta=1e-5'\?$"),
         ("sigma=1", r"got 'sigma=1'\.$"),

@@ -102,10 +102,6 @@ class TableDomain(Domain):
             kinds, template = ["O"] * len(names), None
         if not names:
             raise UsageError("example must have columns, got a table without any.")
-        if not rows:
-            raise UsageError(
-                f"example must have at least one row, got none below the columns {', '.join(map(str, names))}."
-            )
         cells = [[row[k] for row in rows] for k in range(len(names))]
         columns = {
             name: tuple(column_values(column, kind)) for name, column, kind in zip(names, cells, kinds, strict=True)
