@@ -279,8 +279,7 @@ class Reader(Form):
             of = [*SUMMARIES, *(f"count of {value:.17g}" for value in values)]
             names += [f"the {name} of the numbers of the output{path}" for name in of]
         if self._wholes and len(self.points) == 2:
-            names += [f"the {norm} distance to x′ less that to x" for norm in ("Euclidean", "L1")]
-            names += ["the Euclidean distance to x", "the Euclidean distance to x′"]
+            names += ["nearness to x (Euclidean)", "nearness to x (L1)", "distance from x", "distance from x′"]
         names += [f"the {name} of the numbers of the output{path}" for path, *_ in self._wholes for name in ORDERS]
         names += [f"how far the sorted output{a[0]} is from the sorted output{b[0]}" for a, b in self._compared]
         names += [

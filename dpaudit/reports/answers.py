@@ -33,7 +33,7 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     lines, beside = ranked(dossier), found_beside(dossier)
     texts = {
         "release": joined(release_sentence(lines, beside), *_remarks(lines), *_mend(lines)),
-        "tested": joined(_tested(lines), *_measured(lines)),
+        "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
         "missed": _missed(lines),
@@ -109,12 +109,6 @@ def _broken(broken: Sequence[Line]) -> Iterator[str]:
         yield said("release.others", promises=plural(others, "more promise"), are="is" if others == 1 else "are")
 
 
-def _measured(lines: Sequence[Line]) -> Iterator[str]:
-    """Sentence on what was measured, of a report on one result: of several a table says it."""
-    if len(lines) == 1 and not lines[0].sentence:
-        yield said("answers.measured", measured=lines[0].measured)
-
-
 def _remarks(lines: Sequence[Line]) -> Iterator[str]:
     """Say of which mechanisms all outputs are odd."""
     for remark, names in wording.gathered((line.remark, quoted(line.subject)) for line in lines if line.remark).items():
@@ -143,8 +137,9 @@ def _mend(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _tested(lines: Sequence[Line]) -> str:
-    if len(lines) == 1:
-        return f"{quoted(lines[0].subject)}: {lines[0].tested}."
+    if len(lines) == 1:  # of several results a table says what was measured
+        measured = "" if lines[0].sentence else said("answers.measured", measured=lines[0].measured)
+        return joined(f"{quoted(lines[0].subject)}: {lines[0].tested}.", measured)
     kinds = [f"{count:,} on {kind}" for kind in KINDS if (count := sum(line.kind == kind for line in lines))]
     mechanisms = plural(len({line.subject for line in lines}), "mechanism")
     return said("answers.counted", results=plural(len(lines), "result"), mechanisms=mechanisms, kinds=listed(kinds))

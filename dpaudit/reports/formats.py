@@ -37,7 +37,7 @@ class OwnFormat:
 
 OWN: Mapping[str, OwnFormat] = {
     "html": OwnFormat(".html", "html", takes="document", is_dated=True),
-    "json": OwnFormat(".json", "record", takes="result"),
+    "json": OwnFormat(".json", "dossier_json", takes="result"),
     "md": OwnFormat(".md", "markdown", takes="document", is_dated=True),
     "junit": OwnFormat(".junit.xml", "junit"),
     "sarif": OwnFormat(".sarif", "sarif"),

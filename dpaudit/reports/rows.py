@@ -51,11 +51,10 @@ def privacy_line(result: AuditResult) -> Line:
     sure = "not to be relied on" if wording.is_unreliable(result) else sure_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
     inputs = [wording.name_text(one, 30) for one in (worst.x_id, worst.x_prime_id)] if worst and count == 1 else []
-    whose = f" ({' and '.join(inputs)})" if inputs and "…" not in "".join(inputs) else ""
-    pairs, runs = plural(count, "pair"), plural(result.samples, "run")
+    of = f" ({' and '.join(inputs)})" if inputs and "…" not in "".join(inputs) else ""
 
     about: dict[str, Any] = {
-        "tested": said("row.tested_privacy", pairs=pairs, whose=whose, runs=runs),
+        "tested": said("row.tested_privacy", pairs=plural(count, "pair"), of=of, runs=plural(result.samples, "run")),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
         "remark": wording.outputs_sentence(result),
     }

@@ -6,26 +6,13 @@ import dataclasses
 import math
 import os
 
+from dpaudit.reports import wording
 from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier, Judged, Line, digest_of
-from dpaudit.reports.wording import (
-    at_least,
-    claim_text,
-    clean,
-    compared,
-    lower_text,
-    number_text,
-    percent_text,
-    plural,
-    status_word,
-    sure_text,
-    symbol,
-    unit,
-    upper_text,
-)
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, sure_text, symbol, upper_text
 from dpaudit.reports.words import said
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
@@ -36,22 +23,27 @@ def headline(result: ScoresResult) -> str:
     """The verdict in a sentence."""
     found, name = result.decisive, symbol(result.parameter)
     supposed = "" if found is result else " if canaries are answered independently"
-    text = f"with {sure_text(result.confidence)} confidence {name} is {at_least(_lower(result, found))}{supposed}"
+    lower = wording.at_least(_lower(result, found))
+    text = f"with {sure_text(result.confidence)} confidence {name} is {lower}{supposed}"
     if result.verdict == "inconclusive":
         text = f"even perfect guesses on so many scores show no {name} above {upper_text(found.parameter_ceiling)}"
-    return f"{status_word(result.verdict).capitalize()}: {text}; {result.claim} was claimed."
+    return f"{wording.status_word(result.verdict).capitalize()}: {text}; {result.claim} was claimed."
 
 
 def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsilon: bool = False) -> str:
     """The lower bound on the claim's parameter, or on epsilon; beside the claim where that is of it."""
     if of_epsilon and result.parameter != "epsilon":
-        return lower_text(found.epsilon_lower)
+        return wording.lower_text(found.epsilon_lower)
     return compared(found.parameter_lower, result.budget)[0]
 
 
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
     """Names with their texts: bounds, ceiling, what the bounds rest on."""
-    name, own, sure = symbol(result.parameter), unit(result.parameter), sure_text(result.confidence)
+    name, own, sure = (
+        symbol(result.parameter),
+        wording.unit(result.parameter),
+        sure_text(result.confidence),
+    )
     at, is_epsilon = f"epsilon at delta {number_text(result.delta)}", result.parameter == "epsilon"
     rows = [
         ("claim", clean(result.claim)),
@@ -122,12 +114,11 @@ def _of_scores(subject: str, result: ScoresResult) -> Line:
         measured += said("row.scores_own", name=sign, lower=lower, own=own)
     missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
     of = said("row.scores_independent", name=sign) if found is not result else sign
-    named = {"lower": lower, "budget": budget, "claim": claim}
     low = over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
-    promised = claim_text(claim, result.parameter, budget)
+    sentence = said("row.scores_sentence", name=of, lower=lower, budget=budget, claim=claim)
     return Line(
-        clean(subject, 60), "scores", promised, measured, result.verdict, sure_text(result.confidence),
-        said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **named),
+        clean(subject, 60), "scores", wording.claim_text(claim, result.parameter, budget), measured, result.verdict,
+        sure_text(result.confidence), said(missed, name=sign, own=own), None, low, sentence=sentence,
         settles=said("settling.scores") if result.verdict == "inconclusive" else "",
         tested=said("row.tested_scores", count_in=result.scores_in, count_out=result.scores_out),
         headline=headline(result).removesuffix("."),

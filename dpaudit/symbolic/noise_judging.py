@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim, number_text
-from dpaudit.symbolic.composing import asks_of_ratios
+from dpaudit.symbolic.alignment import asks_of_ratios
 from dpaudit.symbolic.densities import (
     ROUNDING,
     NoisyNumber,

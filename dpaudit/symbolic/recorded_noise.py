@@ -7,7 +7,7 @@ Grades of a pair
 * **not recorded**: what the outputs lose is not known, and `unproved` says why. A run lost its symbols (a text, a
   product of two noises, an exception that symbols caused, compiled code), some runs were not made, or the loss has
   no bound here. Of the other grades only "proved" is ranked above it.
-* **implied**: each noise and each decision counted once (`dpaudit.symbolic.composing`), the losses add up to more than
+* **implied**: each noise and each decision counted once (`dpaudit.symbolic.alignment`), the losses add up to more than
   the claim. That is no violation in itself: the outputs may show less.
 * **hint**: the runs differ in calls, in parameters, or in parts of the output that met no noise.
 * **same**: the output is known as a function of the noise on both inputs, and loses no more than the claim. Noise is in
@@ -33,9 +33,9 @@ from dpaudit.results.side_findings import SideFinding, SideStatus
 from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
+from dpaudit.symbolic.alignment import Implied, Note, asks_of_ratios, differences, exceeds, imply
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
-from dpaudit.symbolic.composing import Implied, Note, asks_of_ratios, differences, exceeds, imply
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.noise_judging import Proof, prove

@@ -16,11 +16,11 @@ import dpaudit.audits.replaying
 import dpaudit.config
 import dpaudit.conformance.running
 import dpaudit.reports.compliance
+import dpaudit.reports.dossier_json
 import dpaudit.reports.html
 import dpaudit.reports.intoto
 import dpaudit.reports.junit
 import dpaudit.reports.markdown
-import dpaudit.reports.record
 import dpaudit.reports.sarif
 import dpaudit.reports.terminal  # noqa: F401
 

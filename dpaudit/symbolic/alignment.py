@@ -1,4 +1,4 @@
-"""An upper bound on the loss of a pair, where nothing is proved and the loss itself is not computed.
+"""Randomness alignment: an upper bound on the loss of a pair, where nothing is proved and the loss is not computed.
 
 A run is the same function of its noise on both inputs where its decisions are. If z is noise with which x goes one way
 to an output, and z + shift is noise with which x_prime goes the same way to the same output, whatever z is, then that
