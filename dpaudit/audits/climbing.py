@@ -174,16 +174,14 @@ class Climb:
     def _climb(self, domain: Domain, here: Climbed) -> None:
         size = 1.0
         while size >= self.limits.smallest and not math.isinf(here.distance) and not self.is_over():
-            better = None
             moves = domain.sized(here.x, here.x_prime, size), domain.moves(here.x, here.x_prime, self.rng)
             for x, x_prime in itertools.chain(*moves, (domain.random(self.rng) for _ in range(2))):
-                if self.is_over():
-                    break
-                found = self.look(here.family, x, x_prime)
+                found = None if self.is_over() else self.look(here.family, x, x_prime)
                 if found is not None and found.distance > here.distance * (1.0 + self.limits.same):
-                    better = found
+                    here = found
                     break
-            here, size = (here, 0.5 * size) if better is None else (better, size)
+            else:
+                size *= 0.5
 
     def in_strategy(self, strategy: Any, seed: int) -> None:
         """Pairs of a hypothesis strategy, steered towards large distances; then the smallest that is as far."""
