@@ -29,9 +29,9 @@ def short(result: AuditResult) -> list[Block]:
     line, worst = privacy_line(result), result.worst
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
-    missed, beside = line.missed.removesuffix("."), beside_sentence(found_beside(Dossier.alone(result)))
-    texts = f"Measured: {line.measured}{named}{cause}.", f"What it may have missed: {missed}.", beside
-    return [Paragraph(text) for text in (wording.verdict_sentence(result), *texts) if text]
+    texts = (f"Measured: {line.measured}{named}{cause}.", f"What it may have missed: {line.missed.removesuffix('.')}.")
+    beside = beside_sentence(found_beside(Dossier.alone(result)))
+    return [Paragraph(text) for text in (wording.verdict_sentence(result), *texts, beside) if text]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:
