@@ -49,8 +49,7 @@ def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] 
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
     A broken promise: no. Failed checks, low bits that break a promise, errors and inconclusive tests: not yet. Else
-    nothing was found of what would have been found, in the promise that was tested least well. What was found beside
-    the verdicts (`beside`) is named in each case.
+    nothing was found, in the promise that was tested least well. What was found `beside` the verdicts is named.
     """
     return joined(_release(lines, beside), beside_sentence(beside))
 

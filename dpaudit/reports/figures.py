@@ -312,8 +312,7 @@ def witness_figure(result: AuditResult) -> Figure | None:
         return None
     sketch = worst.witness.sketch
     whole, bins = (name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)), list(itertools.pairwise(sketch.edges))
-    names = ("x", "x′") if any("…" in name for name in whole) else whole
-    view = clean(sketch.view, 80)
+    view, names = clean(sketch.view, 80), ("x", "x′") if any("…" in name for name in whole) else whole
     draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
     facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": whole[0], "x_prime": whole[1], "draws": draws}
     description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))

@@ -106,8 +106,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
 def _of_scores(subject: str, result: ScoresResult) -> Line:
     sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
     lower, budget = compared(found.parameter_lower, result.budget)
-    own = upper_text(found.parameter_ceiling)
-    epsilon = _lower(result, found, of_epsilon=True)
+    own, epsilon = upper_text(found.parameter_ceiling), _lower(result, found, of_epsilon=True)
     at = f" at δ = {number_text(result.delta)}" if result.delta > 0.0 else ""
     measured = said("row.scores", epsilon=epsilon, at=at, ceiling=upper_text(found.ceiling))
     if result.parameter != "epsilon":
@@ -134,8 +133,7 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
     rows = []
     for run in plan.runs:
         shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
-        own = upper_text(run.parameter_ceiling)
-        rows.append((f"{run.canaries:,}", upper_text(run.ceiling), own, *shown))
+        rows.append((f"{run.canaries:,}", upper_text(run.ceiling), upper_text(run.parameter_ceiling), *shown))
     text = said("plan.one_run", delta=number_text(plan.delta))
     head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
     return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
