@@ -122,7 +122,7 @@ def test_the_floating_point_check_is_asked_on_the_first_session_only(path):
     found = [dpaudit.audit(noise, "eps=2", pair, samples=1000, seed=1, store=path) for pair in pairs]
     checks = [result.floating_point for result in found]
     assert [check.samples > 0 for check in checks] == [True, False, False]
-    assert all("first session" in check.reason and check.verdict == "not_applicable" for check in checks[1:])
+    assert all("first session" in check.message and check.verdict == "not_applicable" for check in checks[1:])
 
 
 def test_a_mechanism_that_raises_goes_on_one_output_a_call(path):
