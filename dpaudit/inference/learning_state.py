@@ -127,11 +127,11 @@ class LearningState:
         reader = self.counter.mixture.reader
         fitted = [view.fit(counts) for view, counts in self._views]
         views = [view for view, _ in self._views]
-        trees, moves = (
+        plain, trees, moves = (
             [Model(tree.evidence - one.cost, one.view, tree) for one, tree in zip(views, each, strict=True)]
             for each in zip(*fitted, strict=True)
         )
-        mixture = mixture_of(reader, trees, trees, moves, self.foretold)
+        mixture = mixture_of(reader, plain, trees, moves, self.foretold)
         weights = [sum(part.weight for part in mixture.parts if part.view is one.view) for one in views]
         best = int(np.argmax(weights))
         view, counts = self._views[best]

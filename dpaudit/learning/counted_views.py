@@ -115,29 +115,29 @@ class CountedView:
         said = np.interp(np.arange(len(self.edges) + 1), known, sums[known] / draws)
         return dataclasses.replace(self, said=said)
 
-    def fit(self, counts: NDArray[np.int64]) -> tuple[Steps, Shifts]:
-        """A tree on counts, and the shifts of what it says."""
+    def fit(self, counts: NDArray[np.int64]) -> tuple[Steps, Steps, Shifts]:
+        """A tree on counts, one that hears learned views too, and the shifts of what this one says."""
         folded = counts
         if self.is_mirrored:
             below, above = np.split(counts, 2, axis=1)
             folded = below + above[::-1]
         forest = Forest([Ordered.of_counts(folded)])
-        tree = pruned_trees(forest, self.said).steps(0)
+        plain, tree = (pruned_trees(forest, said).steps(0) for said in (None, self.said))
         base = scipy.special.logit(
             np.clip(tree(forest.views[0].values), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
         )
         shifts = shift_trees(forest, shift_likelihoods(base, folded[1], folded.sum(axis=0)))[0]
-        return dataclasses.replace(tree, edges=self._at(tree.edges)), dataclasses.replace(
-            shifts, edges=self._at(shifts.edges)
-        )
+        first, second = (dataclasses.replace(one, edges=self._at(one.edges)) for one in (plain, tree))
+        return first, second, dataclasses.replace(shifts, edges=self._at(shifts.edges))
 
     def _at(self, places: FloatArray) -> FloatArray:
         """Edges of the view's values from those of its cells' numbers."""
         return self.edges[places.astype(int)] if len(places) else np.zeros(0)
 
-    def probabilities(self, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
+    def probabilities(self, plain: Steps, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
         """Probabilities by each structure in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.nan)
-        base = np.clip(tree(ends), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
-        found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])
+        least = MIXTURE_SIZES.least
+        first, base = (np.clip(one(ends), least, 1.0 - least) for one in (plain, tree))
+        found = np.stack([first, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found
