@@ -19,24 +19,12 @@ from numpy.typing import NDArray
 from dpaudit.features.density import NO_HINTS, Hints, LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Memory, Reader
-from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of, mass_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.learned_views import LearnedView
-from dpaudit.learning.mixture import (
-    NO_FORETELLING,
-    Clue,
-    Mixture,
-    Model,
-    Told,
-    fit_mixture,
-    mixture_of,
-    swaps_of,
-    weights_of,
-)
+from dpaudit.learning.mixture import NO_FORETELLING, Clue, Mixture, Model, fit_mixture, mixture_of, swaps_of, weights_of
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
-from dpaudit.learning.rank_tree import Labels, log_likelihood_gain, rise
+from dpaudit.learning.rank_tree import Labels, rise
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -83,7 +71,6 @@ class LearningState:
         self.is_full = False  # whether the last fit saw as many draws as one may
         self._memories = Memory(), Memory()
         self._views: list[tuple[CountedView, Counts]] = []
-        self._lines: list[View | LearnedView] = []  # those whose log odds counted views know
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
@@ -111,10 +98,10 @@ class LearningState:
         self.is_full = len(order) >= most
         order = order[:most]
         matrix_fit, labels_fit = matrix[order], labels[order]
-        mixture, told = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
-        self._views, self._lines = [], [model.view for model, _ in told.lines]
+        mixture, clues, said = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
+        self._views = []
         if len(order) >= SIZES.counted_from and share == 1.0:
-            self._views = [_counted(one, told, mixture, matrix_fit, labels_fit) for one in told.clues]
+            self._views = [_counted(one, mixture, matrix_fit, labels_fit, said) for one in clues]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views), is_last=share < 1.0)
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
@@ -140,22 +127,19 @@ class LearningState:
         reader = self.counter.mixture.reader
         fitted = [view.fit(counts) for view, counts in self._views]
         views = [view for view, _ in self._views]
-        trees, moves = (
+        plain, trees, moves = (
             [Model(tree.evidence - one.cost, one.view, tree) for one, tree in zip(views, each, strict=True)]
-            for each in zip(*((one.tree, one.shifts) for one in fitted), strict=True)
+            for each in zip(*fitted, strict=True)
         )
-        totals = [np.logaddexp.reduce([tree.evidence, *one.told]) for tree, one in zip(trees, fitted, strict=True)]
-        best = int(np.argmax(totals))
+        mixture = mixture_of(reader, plain, trees, moves, self.foretold)
+        weights = [sum(part.weight for part in mixture.parts if part.view is one.view) for one in views]
+        best = int(np.argmax(weights))
         view, counts = self._views[best]
-        lines = [Model(told, line) for told, line in zip(fitted[best].told.tolist(), self._lines, strict=True)]
-        mixture = mixture_of(reader, trees, [*trees, *lines], moves, self.foretold)
-        in_cells = {id(one) for one in (view.view, *self._lines)}  # what the cells of the best view know
-        share = sum(part.weight for part in mixture.parts if id(part.view) in in_cells)
         weight = sum(part.weight for part in mixture.shifted if part.view is view.view)
-        q = fitted[best].probabilities(weight)
+        q = view.probabilities(*fitted[best], weight)
         mass = mass_of(counts.sum(axis=0))
         predicted = Predicted(mixture.mixed(q), mass)
-        if share >= SIZES.single:
+        if weights[best] >= SIZES.single:
             self._views = [self._views[best]]
             self.counter, self._of_structures = CellCounter(mixture, view), q
         else:  # what the cells of the best view say and weigh tells that of the bins well enough
@@ -203,12 +187,8 @@ class LearningState:
                     "view": places[id(one.view)],
                     "edges": [edge.hex() for edge in one.edges.tolist()],
                     "cost": one.cost,
+                    "said": None if one.said is None else one.said.tolist(),
                     "counts": counts.tolist(),
-                    "lines": [
-                        {"view": places[id(line)], "log_odds": log_odds.tolist(), "before": float(before).hex()}
-                        for line, log_odds, before in zip(self._lines, one.lines, one.before, strict=True)
-                        if id(line) in places
-                    ],
                 }
                 for one, counts in self._views
                 if id(one.view) in places  # the others tell nothing
@@ -227,10 +207,6 @@ class LearningState:
         self.rounds = [*map(Round.from_dict, record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
         self._views = [_restored(one, mixture) for one in record["views"]]
-        of_views = {tuple(operator.index(line["view"]) for line in one.get("lines", [])) for one in record["views"]}
-        if len(of_views) > 1 or any(place < 0 for places in of_views for place in places):
-            raise ValueError("counted views must know the log odds of the same learned views")
-        self._lines = [mixture.views[place] for places in of_views for place in places]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         self.foretold = np.array(record["foretold"], dtype=float).reshape(NO_FORETELLING.shape)
         if len(following.q) != N_BINS or not np.all(np.isfinite(self.foretold)):
@@ -242,16 +218,12 @@ class LearningState:
 
 
 def _counted(
-    clue: Clue, told: Told, mixture: Mixture, matrix: FloatArray, labels: Labels
+    clue: Clue, mixture: Mixture, matrix: FloatArray, labels: Labels, said: FloatArray | None
 ) -> tuple[CountedView, Counts]:
     parts = (*mixture.parts, *mixture.shifted)
     trees = [part.tree for part in parts if part.view is clue.view and part.tree is not None]
-    view = CountedView.of(clue.view, clue.cost, clue.values, trees)
     swaps = swaps_of(clue.view, matrix)
-    scores = [own for _, own in told.lines]
-    # A line that the cells of a view do not show tells little in them, however much it told of each draw.
-    before = [model.evidence - log_likelihood_gain(scipy.special.expit(own), labels) for model, own in told.lines]
-    view = view.with_lines(scores, before, view.cells(clue.values, swaps))
+    view = CountedView.of(clue.view, clue.cost, clue.values, trees).hearing(clue.values, said, swaps)
     return view, view.counts_of(clue.values, labels, swaps)
 
 
@@ -261,13 +233,10 @@ def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Co
     edges = np.array([float.fromhex(edge) for edge in record["edges"]])
     if place < 0 or not math.isfinite(cost) or not rise(edges):
         raise ValueError("a counted view must be one of the mixture's, with a cost and rising edges")
-    view = CountedView(mixture.views[place], edges, cost)
-    known = record.get("lines", [])  # evidence of earlier versions has none
-    lines = np.array([line["log_odds"] for line in known], dtype=float).reshape(len(known), view.size)
-    before = np.array([float.fromhex(line["before"]) for line in known])
-    if not (np.isfinite(lines).all() and np.isfinite(before).all()):
-        raise ValueError("log odds in cells must be finite numbers")
-    view = dataclasses.replace(view, lines=lines, before=before)
+    said = None if record.get("said") is None else np.array(record["said"], dtype=float)  # earlier versions had none
+    if said is not None and (said.shape != (len(edges) + 1,) or not np.isfinite(said).all()):
+        raise ValueError("log odds of a counted view must be finite numbers, one in each cell")
+    view = CountedView(mixture.views[place], edges, cost, said)
     if counts.shape != (2, view.size) or counts.dtype != np.int64 or counts.min() < 0:
         raise ValueError("a counted view must have a count of each label in each cell")
     return view, counts

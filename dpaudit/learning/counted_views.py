@@ -2,8 +2,7 @@
 
 Once draws are many, what more of them teach is told by counts in cells of the views that tell most: no output is read
 again, and a fit costs no more however many draws there were. What learned views say themselves, such as a regression,
-is known by its mean in each cell, and goes on being weighed against trees: where few draws are, in tails, it may tell
-more than their labels do.
+is known by its mean in each cell: trees hear it where it tells more than labels do.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
+from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import (
-    LOG_2,
     Forest,
     Labels,
     Ordered,
@@ -31,7 +30,6 @@ from dpaudit.learning.rank_tree import (
     shift_likelihoods,
     shift_trees,
 )
-from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.privacy.claims import FloatArray
 
 # Of equal mass. On three problems (8 seeds) 64 take as many draws, and 1,024 take 29% more for a narrow interval.
@@ -48,17 +46,14 @@ class CountedView:
     edges : ndarray of float, shape (cells - 1,)
     cost : float
         Nats, of its prior.
-    lines : ndarray of float, shape (lines, cells)
-        Log odds that learned views give themselves, in the mean of each cell.
-    before : ndarray of float, shape (lines,)
-        Nats of their evidence beside what they tell of the counts: below 0, as they were fitted on some of these.
+    said : ndarray of float, shape (edges + 1,), or None
+        Log odds by learned views in each cell; of a mirrored view with its labels swapped above the centre.
     """
 
     view: View | LearnedView
     edges: FloatArray
     cost: float
-    lines: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 1)))
-    before: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    said: FloatArray | None = None
 
     def __deepcopy__(self, memo: object) -> CountedView:
         return self
@@ -100,89 +95,49 @@ class CountedView:
 
     def cells_of(self, matrix: FloatArray) -> NDArray[np.intp]:
         """The cell of each row."""
-        return self.cells(self.view(matrix), self.view.swaps(matrix) if isinstance(self.view, View) else None)
+        return self._cells(self.view(matrix), self.view.swaps(matrix) if isinstance(self.view, View) else None)
 
-    def cells(self, values: FloatArray, swaps: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """The cell of each row with these values of the view."""
+    def _cells(self, values: FloatArray, swaps: NDArray[np.bool_] | None) -> NDArray[np.intp]:
         return np.asarray(np.searchsorted(self.edges, values) + (0 if swaps is None else (len(self.edges) + 1) * swaps))
 
     def counts_of(self, values: FloatArray, labels: Labels, swaps: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Counts of label 0 and 1 by cell of rows with these values of the view, shape (2, cells)."""
-        cells = labels * self.size + self.cells(values, swaps)
+        cells = labels * self.size + self._cells(values, swaps)
         return np.bincount(cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
-    def with_lines(self, scores: Sequence[FloatArray], before: Sequence[float], cells: NDArray[np.intp]) -> CountedView:
-        """The same view with the log odds that learned views give rows of these cells, in the mean of each cell."""
-        draws = np.bincount(cells, minlength=self.size)
-        known = np.flatnonzero(draws)
-        means = (np.bincount(cells, own, minlength=self.size)[known] / draws[known] for own in scores)
-        lines = np.array([np.interp(np.arange(self.size), known, own) for own in means])
-        return dataclasses.replace(self, lines=lines, before=np.array(before))
+    def hearing(self, values: FloatArray, log_odds: FloatArray | None, swaps: NDArray[np.bool_] | None) -> CountedView:
+        """The same view with the mean in each cell of what learned views say of rows with these values, if any does."""
+        if log_odds is None:
+            return self
+        cells = np.searchsorted(self.edges, values)
+        known, draws = np.unique(cells, return_counts=True)
+        sums = np.bincount(cells, log_odds if swaps is None else np.where(swaps, -log_odds, log_odds))
+        said = np.interp(np.arange(len(self.edges) + 1), known, sums[known] / draws)
+        return dataclasses.replace(self, said=said)
 
-    def fit(self, counts: NDArray[np.int64]) -> CountedFit:
-        """What counts tell: a tree, how well learned views foretold them, and shifts of what both say."""
-        halves = self._folded(counts)  # shape (halves, 2, cells)
-        forest = Forest([Ordered.of_counts(halves.sum(axis=0))])
-        tree = pruned_trees(forest).steps(0)
-        lines = self.lines.reshape(-1, self.size)
-        told = scipy.special.log_expit(lines) @ counts[1] + scipy.special.log_expit(-lines) @ counts[0]
-        told += self.before + LOG_2 * counts.sum()
-        evidence = np.concatenate([[0.0, tree.evidence], told])
-        shares = np.exp(evidence - evidence.max())
-        shares /= shares.sum()
-        signs = np.array([1.0, -1.0])[: len(halves), None]
-        places = forest.views[0].values
-        own = np.tile(tree(places), (len(halves), 1))
-        says = scipy.special.expit(signs * lines.reshape(len(lines), len(halves), len(places)))
-        parts = 0.5 * shares[0] + shares[1] * own + np.tensordot(shares[2:], says, 1)
-        base = scipy.special.logit(np.clip(parts, MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least))
-        likelihoods = sum(
-            shift_likelihoods(log_odds, half[1], half.sum(axis=0)) for log_odds, half in zip(base, halves, strict=True)
-        )
-        shifts = shift_trees(forest, np.asarray(likelihoods))[0]
-        moved = np.stack([shifts(places, log_odds) for log_odds in base])
-        found = np.stack([own, parts, moved])
+    def fit(self, counts: NDArray[np.int64]) -> tuple[Steps, Steps, Shifts]:
+        """A tree on counts, one that hears learned views too, and the shifts of what this one says."""
+        folded = counts
         if self.is_mirrored:
-            found[:, 1] = 1.0 - found[:, 1]
-        return CountedFit(
-            dataclasses.replace(tree, edges=self._at(tree.edges)),
-            dataclasses.replace(shifts, edges=self._at(shifts.edges)),
-            told,
-            found.reshape(3, -1),
+            below, above = np.split(counts, 2, axis=1)
+            folded = below + above[::-1]
+        forest = Forest([Ordered.of_counts(folded)])
+        plain, tree = (pruned_trees(forest, said).steps(0) for said in (None, self.said))
+        base = scipy.special.logit(
+            np.clip(tree(forest.views[0].values), MIXTURE_SIZES.least, 1.0 - MIXTURE_SIZES.least)
         )
-
-    def _folded(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts of each half of a mirrored view, the labels of the second swapped; else all as one half."""
-        if not self.is_mirrored:
-            return counts[None]
-        below, above = np.split(counts, 2, axis=1)
-        return np.stack([below, above[::-1]])
+        shifts = shift_trees(forest, shift_likelihoods(base, folded[1], folded.sum(axis=0)))[0]
+        first, second = (dataclasses.replace(one, edges=self._at(one.edges)) for one in (plain, tree))
+        return first, second, dataclasses.replace(shifts, edges=self._at(shifts.edges))
 
     def _at(self, places: FloatArray) -> FloatArray:
         """Edges of the view's values from those of its cells' numbers."""
         return self.edges[places.astype(int)] if len(places) else np.zeros(0)
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class CountedFit:
-    """What the counts of a view tell.
-
-    Attributes
-    ----------
-    tree : Steps
-    shifts : Shifts
-    told : ndarray of float, shape (lines,)
-        Evidence of what learned views say themselves.
-    parts : ndarray of float, shape (3, cells)
-        Probabilities by the tree, by tree and learned views, and with the shifts of these.
-    """
-
-    tree: Steps
-    shifts: Shifts
-    told: FloatArray
-    parts: FloatArray
-
-    def probabilities(self, weight: float) -> FloatArray:
-        """Probabilities by each structure in each cell; `weight` is that of the shifts."""
-        tree, parts, moved = self.parts
-        return np.stack([tree, parts, (1.0 - weight) * parts + weight * moved])
+    def probabilities(self, plain: Steps, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
+        """Probabilities by each structure in each cell, shape (structures, cells); `weight` is that of the shifts."""
+        ends = np.append(self.edges, np.nan)
+        least = MIXTURE_SIZES.least
+        first, base = (np.clip(one(ends), least, 1.0 - least) for one in (plain, tree))
+        found = np.stack([first, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])
+        return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found

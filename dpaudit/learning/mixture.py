@@ -126,14 +126,6 @@ class Model:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Told:
-    """What tells most of the draws of a fit: views, and learned views that have weight themselves with their scores."""
-
-    clues: list[Clue]
-    lines: list[tuple[Model, FloatArray]]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Mixture:
     """A frozen predictor: see the module.
 
@@ -244,8 +236,10 @@ class Mixture:
             raise ValueError(f"mixture must be one that was saved, got {error!r:.200}.") from error
 
 
-def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray) -> tuple[Mixture, Told]:
-    """The mixture on earlier draws, and what tells most of them.
+def fit_mixture(
+    reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray
+) -> tuple[Mixture, list[Clue], FloatArray | None]:
+    """The mixture on earlier draws, the views that tell most of them, and their log odds by learned views themselves.
 
     Parameters
     ----------
@@ -259,7 +253,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     views = choose_views(matrix, labels, reader.layout)
     clues = [Clue(view, view.cost, view(matrix)) for view in views]
     direct: list[Model] = []  # learned views with the evidence of their own probability
-    scores: list[FloatArray] = []  # of each
+    scores: dict[int, FloatArray] = {}  # of each, by its id
     with warnings.catch_warnings(), BLAS().limit(limits=1, user_api="blas"):  # small matrices: threads would wait
         warnings.simplefilter("ignore")
         density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
@@ -271,9 +265,9 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             if line is None:  # of one column's numbers trees are fitted already
                 clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
-            scores.append(past)
+            scores[id(fitted)] = past
     if not clues:  # nothing varies: a fair coin
-        return mixture_of(reader, [], [], [], foretold), Told([], [])
+        return mixture_of(reader, [], [], [], foretold), [], None
     forest, models = _trees(clues, matrix, labels)
     mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
     log_odds = scipy.special.logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
@@ -291,9 +285,12 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         for part in parts:
             shares[id(part.view)] += share * part.weight
     best = sorted(clues, key=lambda each: -shares[id(each.view)])[: SIZES.max_told]
-    heard = {id(part.view) for part in mixture.parts if part.tree is None}
-    lines = [(model, own) for model, own in zip(direct, scores, strict=True) if id(model.view) in heard]
-    return mixture, Told([each for each in best if id(each.view) in shares], lines)
+    heard = [(part.weight, scores[id(part.view)]) for part in mixture.parts if part.tree is None]
+    said = None
+    if heard:
+        p = np.average([scipy.special.expit(own) for _, own in heard], axis=0, weights=[weight for weight, _ in heard])
+        said = scipy.special.logit(np.clip(p, SIZES.least, 1.0 - SIZES.least))
+    return mixture, [each for each in best if id(each.view) in shares], said
 
 
 def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int) -> Mixture:

@@ -207,9 +207,18 @@ class Steps(Form):
         return steps
 
 
-def pruned_trees(forest: Forest) -> Grown:
-    """The average over all prunings of each tree: see the module."""
+def pruned_trees(forest: Forest, said: FloatArray | None = None) -> Grown:
+    """The average over all prunings of each tree: see the module.
+
+    Where log odds of all values are `said` beforehand, a cell that stops has its one probability or theirs, half and
+    half: what a regression says is heard where labels are few, as in tails, and where it fits them.
+    """
     shares, strengths = np.log(SIZES.shares), SIZES.strengths
+    heard = None
+    if said is not None:
+        ones, draws = np.diff(forest.ones), np.diff(forest.ends)
+        heard = np.append(0.0, np.cumsum(ones * said + draws * scipy.special.log_expit(-said)))
+    heard_of: list[FloatArray] = []
     own_of: list[FloatArray] = []
     mean_of: list[FloatArray] = []
     mixed_of: list[FloatArray] = []
@@ -232,6 +241,11 @@ def pruned_trees(forest: Forest) -> Grown:
             )
         else:
             own, mean = -LOG_2 * level.draws.astype(float), np.full(len(ones), 0.5)
+        if heard is not None:
+            other = heard[level.last] - heard[level.first]
+            both = np.logaddexp(own, other) - LOG_2
+            heard_of.append(np.exp(other - LOG_2 - both))
+            own, mean = both, (1.0 - heard_of[-1]) * mean
         now = own.astype(float)
         at = np.flatnonzero(level.splits)
         if len(at):
@@ -240,20 +254,29 @@ def pruned_trees(forest: Forest) -> Grown:
         own_of.append(own)
         mean_of.append(np.asarray(mean))
         mixed_of.append(now)
-    reach, p = np.ones(len(forest.views)), np.zeros(len(forest.views))
+    reach, p, listening = np.ones(len(forest.views)), np.zeros(len(forest.views)), np.zeros(len(forest.views))
     starts: list[NDArray[np.intp]] = []
     means: list[FloatArray] = []
-    for level, own, now, mean in zip(forest.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], strict=True):
+    listened: list[FloatArray] = []  # how much of what was said a leaf hears
+    heard_of = heard_of or [np.zeros(len(own)) for own in own_of]
+    of_levels = zip(forest.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], heard_of[::-1], strict=True)
+    for level, own, now, mean, share in of_levels:
         halt = np.where(level.splits, np.exp(np.minimum(0.0, own - LOG_2 - now)), 1.0)
-        p = p + reach * halt * mean
+        p, listening = p + reach * halt * mean, listening + reach * halt * share
         reach = reach * (1.0 - halt)
         starts.append(level.first[~level.splits])
         means.append(p[~level.splits])
+        listened.append(listening[~level.splits])
         at = np.flatnonzero(level.splits)
-        reach, p = np.repeat(reach[at], 2), np.repeat(p[at], 2)
+        reach, p, listening = (np.repeat(one[at], 2) for one in (reach, p, listening))
     begin, q = np.concatenate(starts), np.concatenate(means)
     order = np.argsort(begin)
-    return Grown(forest, begin[order], q[order], mixed + LOG_2 * forest.draws)
+    begin, q = begin[order], q[order]
+    if said is not None:
+        places = np.arange(len(said))
+        own = np.searchsorted(begin, places, side="right") - 1
+        begin, q = places, q[own] + np.concatenate(listened)[order][own] * scipy.special.expit(said)
+    return Grown(forest, begin, q, mixed + LOG_2 * forest.draws)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

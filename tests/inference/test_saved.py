@@ -157,14 +157,13 @@ def test_a_later_session_goes_on_learning_where_no_more_outputs_are_kept(monkeyp
     own = [(one["q"], one["mass"]) for one in tables[1]["rounds"] if one["name"].startswith("2#")]
     assert len(own) >= 3 and all(one != other for one, other in itertools.pairwise(own))
     before, after = ([np.sum(view["counts"]) for view in table["views"]] for table in tables)
-    lines, later = ([line["before"] for view in table["views"] for line in view["lines"]] for table in tables)
-    assert lines and set(later) <= set(lines)  # and from what learned views said themselves
+    said = [[view["said"] for view in table["views"]] for table in tables]
+    assert said[0][0] and all(one in said[0] for one in said[1])  # and from what learned views said themselves
     assert before and set(after) == {before[0] + game.pairs[0].labelled - state["labelled"]}
 
 
 @pytest.mark.parametrize("damage", [
-    {"counts": [[1], [1]]}, {"edges": 3.0}, {"view": 99}, {"cost": "x"}, {"lines": [{"view": -1}]}, {"lines": []},
-    {"lines": [{"view": 0, "log_odds": [math.nan], "before": "0x0p+0"}]},
+    {"counts": [[1], [1]]}, {"edges": 3.0}, {"view": 99}, {"cost": "x"}, {"said": [1.0]}, {"said": [math.nan]},
 ])  # fmt: skip
 def test_a_counted_view_that_is_damaged_is_refused(damage, monkeypatch):
     monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))

@@ -34,7 +34,7 @@ def test_what_is_no_number_has_a_cell_of_its_own(name, kind):
     labels = is_none.astype(np.intp)
     swaps = view.swaps(matrix)
     counts = counted.counts_of(view(matrix), labels, swaps)
-    p = counted.fit(counts).probabilities(0.5)
+    p = counted.probabilities(*counted.fit(counts), 0.5)
     told = np.where(labels == 1, p[0][cells], 1.0 - p[0][cells])
     assert told[is_none].min() > 0.6  # ten draws of a label that is always the same
 

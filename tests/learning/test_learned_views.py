@@ -197,7 +197,7 @@ def test_what_only_several_digits_or_products_show_is_predicted(kind):
     outputs, labels = interactions(kind, 8_000)
     train, fresh = read_outputs(outputs[:4_000], 4_000), read_outputs(outputs[4_000:], 4_000)
     reader = Reader.learn([train])
-    mixture, _ = fit_mixture(reader, reader(train), labels[:4_000], NO_FORETELLING)
+    mixture, *_ = fit_mixture(reader, reader(train), labels[:4_000], NO_FORETELLING)
     q = mixture(fresh)
     likelihood = np.log(2.0 * np.where(labels[4_000:] == 1, q, 1.0 - q))
     assert likelihood.mean() > 0.02

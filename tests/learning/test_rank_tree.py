@@ -90,6 +90,31 @@ def test_pruned_trees_are_the_sum_over_all_prunings(name):
     assert grown.steps(0)(view.values) == pytest.approx(mean / total, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_trees_that_hear_what_was_said_are_the_sum_over_all_prunings_and_who_is_believed(name):
+    """Each leaf has its one probability, or those that were said of its values; half and half."""
+    forest = Forest([ordered(name)])
+    ones, draws = np.diff(forest.ones), np.diff(forest.ends)
+    said = np.linspace(-1.0, 2.0, len(draws))
+    p = special.expit(said)
+    total, expected = 0.0, np.zeros(len(draws))
+    for prior, leaves in prunings(Node(forest)):
+        for believed in itertools.product([False, True], repeat=len(leaves)):
+            weight, q = prior * 0.5 ** len(leaves), p.copy()
+            for leaf, is_said in zip(leaves, believed, strict=True):
+                own = slice(leaf.first, leaf.last)
+                if is_said:
+                    weight *= np.prod(p[own] ** ones[own] * (1.0 - p[own]) ** (draws[own] - ones[own]))
+                else:
+                    likelihood, q[own] = log_likelihoods(leaf)
+                    weight *= likelihood
+            total, expected = total + weight, expected + weight * q
+    grown = pruned_trees(forest, said)
+    assert grown.evidence[0] == pytest.approx(math.log(total) + LOG_2 * draws.sum())
+    assert grown.probabilities == pytest.approx(expected / total)
+    assert grown.steps(0)(forest.views[0].values) == pytest.approx(expected / total)
+
+
 def leaving(node, size, atoms):
     if node.last - node.first == 1 and node.draws >= SIZES.min_atom:
         return min(SIZES.leaving, 0.5 / max(atoms, 1))
