@@ -86,9 +86,13 @@ class Linear(Form):
         with np.errstate(invalid="ignore", over="ignore"):
             spread = clipped.std(axis=0)
         spread = np.where(np.isfinite(spread), spread, high / 2.0 - low / 2.0)  # of squares beyond the doubles
+        spread = np.where(spread > 0.0, spread, 1.0)
         if len(self.columns) == 1:  # what is rare may tell most; of several an outlier would hide the other columns
-            low, high = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
-        return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
+            # No number of n is further than sqrt(n) of their standard deviations from their mean (Samuelson).
+            reach = math.sqrt(len(own)) * spread
+            low = np.maximum(np.nanmin(finite, axis=0), centre - reach)
+            high = np.minimum(np.nanmax(finite, axis=0), centre + reach)
+        return dataclasses.replace(self, low=low, high=high, centre=centre, spread=spread)
 
     def _features(self, matrix: FloatArray) -> FloatArray:
         own = matrix[:, self.columns]

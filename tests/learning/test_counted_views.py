@@ -81,3 +81,13 @@ def test_one_column_is_clipped_at_its_extremes_and_several_where_an_outlier_woul
     far = np.array([[2.2, 0.0], [3.0, 0.0]])
     scores = [Logistic("", own).fit(matrix, labels)(far) for own in ((0,), (0, 1))]
     assert scores[0][1] > 1.2 * scores[0][0] and scores[1][1] == scores[1][0]
+
+
+@pytest.mark.parametrize("far", [1e30, 1e300])
+def test_numbers_that_lie_very_far_out_neither_stop_a_regression_nor_flatten_it(far):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(2, size=2_000)
+    column = labels + rng.laplace(size=2_000)
+    column[:20] = far * rng.uniform(-1.0, 1.0, size=20)
+    fitted = Logistic("", (0,)).fit(column[:, None], labels)
+    assert np.isfinite(fitted.weights).all() and np.diff(fitted(np.array([[0.0], [1.0]])))[0] > 0.1
