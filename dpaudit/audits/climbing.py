@@ -183,19 +183,14 @@ class Climb:
     def _climb(self, domain: Domain, start: Climbed) -> Climbed:
         here, size = start, 1.0
         while size >= self.limits.smallest and not self.is_over():
-            better = None
             moves = domain.sized(here.x, here.x_prime, size), domain.moves(here.x, here.x_prime, self.rng)
             for x, x_prime in itertools.chain(*moves, (domain.random(self.rng) for _ in range(2))):
-                if self.is_over():
-                    break
-                found = self.look(start.family, x, x_prime)
+                found = None if self.is_over() else self.look(start.family, x, x_prime)
                 if found is not None and found.distance > here.distance * (1.0 + self.limits.same):
-                    better = found
+                    here = found
                     break
-            if better is None:
-                size *= 0.5
             else:
-                here = better
+                size *= 0.5
         return here
 
     def in_strategy(self, strategy: Any, seed: int) -> None:
