@@ -6,7 +6,7 @@ So nothing here is noisy, and each step is small enough to be undone.
 1. *Starts*: the pairs that the domain begins with.
 2. *Walks*: between two inputs that are far apart a path of neighbours is halved towards the larger difference. A jump
    (a threshold, a median, a count) is met after log2(length) runs, wherever it is.
-3. *A climb*: from the best of these, moves of the domain, and of the value of the changed record, by sizes that are
+3. *Climbs*: from the best of these, moves of the domain, and of the value of the changed record, by sizes that are
    halved where none is better.
 
 A domain says how its inputs are walked (`Domain.on_way`) and its pairs moved. A hypothesis strategy is searched by
@@ -43,7 +43,7 @@ class Limits:
     """Sizes of a climb. 1,000 runs reach the sensitivity of all functions of the bank (docs/measurements/judge.md)."""
 
     runs: int = 1_000  # of the mechanism, two a pair at most
-    kept: int = 6  # ways that are walked
+    kept: int = 6  # ways that are walked, and pairs that are climbed from, each of another family where there are such
     first_share: float = 0.4  # of the runs, for starts and walks
     smallest: float = 1e-7  # of the range: the last size of a move
     same: float = 1e-9  # relative: what is no better
@@ -132,14 +132,23 @@ class Climb:
         return self.found[-1]
 
     def in_domain(self, domain: Domain) -> None:
-        """Starts, walks, then a climb from the best."""
+        """Starts, walks, then climbs from the best."""
         for family, x, x_prime in domain.starts():
             if self.is_over(0.5 * self.limits.first_share):
                 break
             self.look(family, x, x_prime)
         self._walk(domain)
-        for start in self._ranked(1):
-            self._climb(domain, start)
+        best = self._ranked(self.limits.kept)
+        top, in_vain = best[0].distance if best else 0.0, 0
+        for start in best:
+            if self.is_over() or math.isinf(top):
+                break
+            reached = self._climb(domain, start)
+            # Several climbs that end at one height have found what there is to be found by moves of this kind.
+            in_vain = 0 if reached.distance > top * (1.0 + self.limits.same) else in_vain + 1
+            top = max(top, reached.distance)
+            if in_vain >= 3:
+                break
 
     def _walk(self, domain: Domain) -> None:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
@@ -171,17 +180,18 @@ class Climb:
             if high - low == 1:  # what the time ended on its way is no pair of neighbours
                 self.look("walk", at(low), at(high))
 
-    def _climb(self, domain: Domain, here: Climbed) -> None:
-        size = 1.0
-        while size >= self.limits.smallest and not math.isinf(here.distance) and not self.is_over():
+    def _climb(self, domain: Domain, start: Climbed) -> Climbed:
+        here, size = start, 1.0
+        while size >= self.limits.smallest and not self.is_over():
             moves = domain.sized(here.x, here.x_prime, size), domain.moves(here.x, here.x_prime, self.rng)
             for x, x_prime in itertools.chain(*moves, (domain.random(self.rng) for _ in range(2))):
-                found = None if self.is_over() else self.look(here.family, x, x_prime)
+                found = None if self.is_over() else self.look(start.family, x, x_prime)
                 if found is not None and found.distance > here.distance * (1.0 + self.limits.same):
                     here = found
                     break
             else:
                 size *= 0.5
+        return here
 
     def in_strategy(self, strategy: Any, seed: int) -> None:
         """Pairs of a hypothesis strategy, steered towards large distances; then the smallest that is as far."""

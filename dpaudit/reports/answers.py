@@ -56,7 +56,7 @@ def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] 
 
 def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
     """Name what was found beside the verdicts; empty where nothing was."""
-    found = [f"{what} ({first_of(names)})" for what, names in beside.items()]
+    found = [f"{what} ({first_of(names)})" if names else what for what, names in beside.items()]
     return said("release.beside", found=listed(found)) if found else ""
 
 

@@ -30,7 +30,8 @@ def short(result: AuditResult) -> list[Block]:
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
-    return [Paragraph(text) for text in (*texts, beside_sentence(found_beside(Dossier.alone(result)))) if text]
+    beside = beside_sentence(dict.fromkeys(found_beside(Dossier.alone(result)), ()))  # of one subject, without its name
+    return [Paragraph(text) for text in (*texts, beside) if text]
 
 
 def summary(results: Sequence[AuditResult]) -> Table:

@@ -26,11 +26,7 @@ PAGE = ROOT / "docs" / "measurements" / "judge.md"
 SEED = 1
 LOSS_AT_0 = 1.4338  # log((1 + e^2) / 2): of two answers by the exponential mechanism, with half of the noise
 REACHED = 1.0 - 1e-6  # of the sensitivity
-DEFAULT, SECONDS, OF_RIGHT = (
-    60.0,
-    20.0,
-    8.0,
-)  # the default; of a judgement, and of one of a mended or right version, which takes all of them
+DEFAULT, SECONDS, OF_RIGHT = 60.0, 20.0, 8.0  # the default; of a judgement; of one of a mended or right version
 JUDGED = 3  # the length of the vectors of all functions with Laplace noise; of the others every fourth
 OTHER_SIZES, OF_OTHER_SIZES = (1, 10, 100), ("laplace", "gdp", "exponential")
 EVERY = 4  # function of a track: one or two runs are one that is searched in ten
@@ -100,10 +96,8 @@ def _searched(function, track, n):
     share, loss = 0.0, 0.0
     if found.best:
         best = found.best[0]
-        share, loss = (
-            abs(float(function.value(best.x) - function.value(best.x_prime))) / function.sensitivity(n),
-            best.distance,
-        )
+        moved = abs(float(function.value(best.x) - function.value(best.x_prime)))
+        share, loss = moved / function.sensitivity(n), best.distance
     return {"share": share, "loss": loss, "runs": found.runs}
 
 
@@ -186,7 +180,9 @@ is released the worst pair need not have it: there *reached* counts, too, a pair
 the pair with the whole sensitivity at 0.
 
 The search was tuned on the first half. On the second half it first reached all in 86% of the cases of noise that is
-added (99% of the sensitivity on average); it was mended then, so that no half is untouched.
+added (99% of the sensitivity on average); it was mended then, so that no half is untouched. Other functions are
+harder: of eight random sums of hills of two numbers (seeds 0 to 7 of the one in `tests/judging/test_sensitivity.py`),
+whose sensitivity a grid tells, the search reaches 84% to 100%, 97% on average.
 
 | track | functions | cases | reached | share of the sensitivity, mean | runs, median | seconds, median | most |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -270,13 +266,8 @@ def _search_row(track, is_public, records):
     reached = [r["share"] >= REACHED or (not adds and r["loss"] > LOSS_AT_0) for r in records]
     seconds = [r["processor"] for r in records]
     share = statistics.mean(min(r["share"], 1.0) for r in records)
-    cells = (
-        track,
-        "public" if is_public else "ours",
-        len(records),
-        f"{sum(reached) / len(reached):.1%}",
-        f"{share:.4f}",
-    )
+    half, reached_share = "public" if is_public else "ours", f"{sum(reached) / len(reached):.1%}"
+    cells = track, half, len(records), reached_share, f"{share:.4f}"
     runs = statistics.median(r["runs"] for r in records)
     return f"| {' | '.join(map(str, cells))} | {runs:.0f} | {statistics.median(seconds):.2f} | {max(seconds):.1f} |\n"
 

@@ -250,7 +250,7 @@ def test_where_nothing_may_leak_the_loss_itself_is_graded(synthetic):
 def test_a_promise_of_next_to_nothing_is_not_said_to_be_beyond_every_epsilon(synthetic, budget, said):
     loss = {"parameter_lower": 0.5, "epsilon_lower": 0.5, "ratio_lower": 0.5 / budget if budget else math.inf}
     result = synthetic.result([synthetic.finding(ratio=2.0, budget=budget, power=None, **loss)])
-    text = answers.release_sentence([rows.line_of(Dossier.of(result).sources[0])])
+    text = answers.release_sentence([rows.line_of(result)])
     assert said in text and "no larger epsilon" not in text  # an epsilon of 0.6 may cover it
 
 
