@@ -291,6 +291,24 @@ def test_what_stands_for_another_is_no_reason_to_accuse(mechanism):
     assert dpaudit.record_noise(mechanism, [(0, 1)], "eps=1.1", seed=1).grade != "proved"
 
 
+def draws_to_its_own(x, rng):
+    array = np.zeros(3)
+    rng.standard_normal(out=array)
+    return (array + x).tolist()
+
+
+def permutes_its_own(x, rng):
+    array = np.arange(8) + x
+    rng.permuted(array, out=array)
+    return array.tolist()
+
+
+@pytest.mark.parametrize("mechanism", [draws_to_its_own, permutes_its_own])
+def test_what_arguments_are_checked_by_writes_nothing_to_arrays_of_the_program(mechanism):
+    first, second = (dpaudit.record_noise(mechanism, [(0, 1)], "eps=1", seed=1).pairs[0] for _ in range(2))
+    assert first.trace == second.trace and "looks at the value of its noise" in first.unproved
+
+
 class Ends:
     def __init__(self, log):
         self.itself, self.log = self, log
