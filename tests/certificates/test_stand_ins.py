@@ -188,7 +188,7 @@ def shifted(view):
 VIEWS = [
     *(np.ravel, np.squeeze, np.transpose, np.atleast_1d, lambda draws: np.asarray(draws)),
     *(lambda draws: np.asarray(draws, dtype=float), lambda draws: np.array(draws, copy=False)),
-    *(functools.partial(np.reshape, shape=(2, 1)), functools.partial(np.expand_dims, axis=0)),
+    *(lambda draws: np.reshape(draws, (2, 1)), functools.partial(np.expand_dims, axis=0)),
     *(lambda draws: draws.astype(float, copy=False), lambda draws: draws.astype(float, "K", "unsafe", True, False)),
 ]
 
