@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import scipy
 
 from dpaudit.privacy.claims import number
@@ -36,8 +35,8 @@ def laplace_renyi_divergence(shift: float, scale: float, renyi_order: float) -> 
     t = order - 1.0
     if t * ratio < 1.0:  # both powers less the tangents at 0, which cancel: small divergences keep their digits
         return math.log1p((order * _above_tangent(t * ratio) + t * _above_tangent(-order * ratio)) / (t + order)) / t
-    first, second = math.log(order / (t + order)) + t * ratio, math.log(t / (t + order)) - order * ratio
-    return float(np.logaddexp(first, second)) / t
+    first, second = t * ratio - math.log1p(t / order), -order * ratio - math.log1p(order / t)
+    return ratio if math.isinf(first) else (first + math.log1p(math.exp(second - first))) / t
 
 
 def _above_tangent(x: float) -> float:
@@ -53,7 +52,8 @@ def gaussian_renyi_divergence(shift: float, scale: float, renyi_order: float) ->
     >>> gaussian_renyi_divergence(1.0, 1.0, 3.0)
     1.5
     """
-    rho = 0.5 * _ratio(shift, scale) ** 2
+    ratio = _ratio(shift, scale)
+    rho = 0.5 * ratio * ratio  # whose power, not whose product, would raise beyond the doubles
     return rho * _order(renyi_order) if rho > 0.0 else 0.0
 
 

@@ -234,8 +234,9 @@ def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Co
     if place < 0 or not math.isfinite(cost) or not rise(edges):
         raise ValueError("a counted view must be one of the mixture's, with a cost and rising edges")
     said = None if record.get("said") is None else np.array(record["said"], dtype=float)  # earlier versions had none
-    if said is not None and (said.shape != (len(edges) + 1,) or not np.isfinite(said).all()):
-        raise ValueError("log odds of a counted view must be finite numbers, one in each cell")
+    most = -math.log(MIXTURE_SIZES.least)
+    if said is not None and (said.shape != (len(edges) + 1,) or not (np.abs(said) < most).all()):
+        raise ValueError("log odds of a counted view must be those of probabilities, one in each cell")
     view = CountedView(mixture.views[place], edges, cost, said)
     if counts.shape != (2, view.size) or counts.dtype != np.int64 or counts.min() < 0:
         raise ValueError("a counted view must have a count of each label in each cell")

@@ -164,7 +164,7 @@ class Test(ABC):
 
     @property
     def score(self) -> Score | None:
-        """Score of an output by its rule; None of a test that goes on from a store and was not fitted since."""
+        """Score of an output by its rule; None before its first fit."""
         counter: BinCounter | CellCounter | None = getattr(self.table, "counter", None)
         return None if counter is None else counter.mixture
 

@@ -43,6 +43,7 @@ import difflib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
 
@@ -169,7 +170,8 @@ def _meant(text: str) -> str:
     Slips are blanks or semicolons for commas, a colon for `=`, a second number without `delta=`, a number alone, Greek
     letters, and a key that is almost one.
     """
-    plain = re.sub(r"\s*[=:]\s*", "=", text.translate(_LETTERS))
+    letters = unicodedata.normalize("NFKC", text)  # keyboards have several of one Greek letter
+    plain = re.sub(r"\s*[=:]\s*", "=", letters.translate(_LETTERS))
     parts = [part.strip() for part in re.split(r"[,;\s]+", plain) if part.strip()]
     parts = [f"eps={plain}"] if _NUMBER.fullmatch(plain) else parts
     if len(parts) == 2 and "=" in parts[0] and _NUMBER.fullmatch(parts[1]):

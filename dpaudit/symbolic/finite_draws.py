@@ -46,7 +46,13 @@ class FiniteDraws(Source):
             with unheard():
                 real(*args, **keywords)
         elif not is_followed and real.__name__ != "shuffle":  # which would be one of the program's
-            real(*args, **keywords)
+            arrays = [one for one in (*args, *keywords.values()) if isinstance(one, np.ndarray) and one.flags.writeable]
+            before = [one.copy() for one in arrays]
+            try:
+                real(*args, **keywords)
+            finally:  # Validity: one of them may be for the output, which is the program's
+                for one, values in zip(arrays, before, strict=True):
+                    one[...] = values
         try:
             return draw()
         except Exception:

@@ -188,7 +188,7 @@ def shifted(view):
 VIEWS = [
     *(np.ravel, np.squeeze, np.transpose, np.atleast_1d, lambda draws: np.asarray(draws)),
     *(lambda draws: np.asarray(draws, dtype=float), lambda draws: np.array(draws, copy=False)),
-    *(functools.partial(np.reshape, shape=(2, 1)), functools.partial(np.expand_dims, axis=0)),
+    *(lambda draws: np.reshape(draws, (2, 1)), functools.partial(np.expand_dims, axis=0)),
     *(lambda draws: draws.astype(float, copy=False), lambda draws: draws.astype(float, "K", "unsafe", True, False)),
 ]
 
@@ -289,6 +289,24 @@ def saturates(x, rng):
 def test_what_stands_for_another_is_no_reason_to_accuse(mechanism):
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)], seconds=2.0).verdict == "open"
     assert dpaudit.record_noise(mechanism, [(0, 1)], "eps=1.1", seed=1).grade != "proved"
+
+
+def draws_to_its_own(x, rng):
+    array = np.zeros(3)
+    rng.standard_normal(out=array)
+    return (array + x).tolist()
+
+
+def permutes_its_own(x, rng):
+    array = np.arange(8) + x
+    rng.permuted(array, out=array)
+    return array.tolist()
+
+
+@pytest.mark.parametrize("mechanism", [draws_to_its_own, permutes_its_own])
+def test_what_arguments_are_checked_by_writes_nothing_to_arrays_of_the_program(mechanism):
+    first, second = (dpaudit.record_noise(mechanism, [(0, 1)], "eps=1", seed=1).pairs[0] for _ in range(2))
+    assert first.trace == second.trace and "looks at the value of its noise" in first.unproved
 
 
 class Ends:

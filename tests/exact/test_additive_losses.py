@@ -57,6 +57,13 @@ def test_small_divergences_of_laplace_noise_keep_their_digits(shift, order):
     assert laplace_renyi_divergence(shift, 1.0, order) == pytest.approx(0.5 * order * shift**2, rel=order * shift)
 
 
+@pytest.mark.parametrize(("shift", "order"), [(1.0, 1e308), (1e-300, 1e308), (10.0, 1e308), (1e300, 1e10)])
+def test_divergences_of_orders_and_shifts_near_the_largest_doubles_are_no_errors(shift, order):
+    # log(r / (2r - 1)) / (r - 1) is lost beside s.
+    assert laplace_renyi_divergence(shift, 1.0, order) == pytest.approx(shift, rel=1e-7)
+    assert gaussian_renyi_divergence(1e200, 1.0, order) == math.inf
+
+
 @FIXED
 @given(SHIFTS, SCALES, st.floats(1.01, 10.0))
 def test_normal_noise_uses_its_zcdp_claim_up(shift, noise, order):

@@ -73,6 +73,8 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
         ("1", r"claim must be eps=E, .*, got '1'\. Did you mean 'eps=1'\?$"),
         ("eps:1", r"Did you mean 'eps=1'\?$"),
         ("ε=1, δ=1e-5", r"Did you mean 'eps=1,delta=1e-5'\?$"),
+        ("\u00b5=1", r"Did you mean 'mu=1'\?$"),  # as keyboards have it: the micro sign
+        ("\u03f5=1", r"Did you mean 'eps=1'\?$"),
         ("eps=1,0.001", r"got '0\.001' at 'eps=1,0\.001'\. Did you mean 'eps=1,delta=0\.001'\?$"),
         ("eps=1 delta=1e-5", r"got '1 delta=1e-5' at claim .*\. Did you mean 'eps=1,delta=1e-5'\?$"),
         ("sigma=1", r"got 'sigma=1'\.$"),
