@@ -59,7 +59,8 @@ PLAIN = frozenset({
 })  # fmt: skip
 CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque, bytearray, array.array)
 HANDLES = (  # that hold what they were made of, and cannot be changed
-    types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias
+    types.MethodType, staticmethod, classmethod, types.MethodWrapperType, operator.itemgetter, types.GenericAlias,
+    type(Callable[[], None]),
 )  # fmt: skip
 # Those with attributes: Python's, numpy's and, from numpy 2 on, the compiled ones of its generators.
 FUNCTIONS = (types.FunctionType, type(np.mean), *{type(np.random.default_rng)} - {types.BuiltinFunctionType})

@@ -5,10 +5,11 @@ The parameters of a mechanism are read by their types: `Checked`.
 
 import functools
 import importlib
+import inspect
 import math
 import operator
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,17 +70,17 @@ class Checked:
     dpaudit.errors.UsageError: epsilon must be in (0, inf), got 0.0.
     """
 
+    _checks: ClassVar[Sequence[tuple[str, Check]]] = ()  # of the fields that have one
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        hints = {name: hint for one in cls.__mro__[::-1] for name, hint in inspect.get_annotations(one).items()}
+        found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if get_origin(hint) is Annotated]
+        chosen = [(name, get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal]
+        cls._checks = (*found, *((name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen))
+
     def __post_init__(self) -> None:
-        fixed(self, **{name: check(name, getattr(self, name)) for name, check in _checks(type(self))})
-
-
-@functools.cache
-def _checks(kind: type) -> list[tuple[str, Check]]:
-    """The fields of a class that have a check."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if get_origin(hint) is Annotated]
-    chosen = [(name, get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal]
-    return found + [(name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen]
+        fixed(self, **{name: check(name, getattr(self, name)) for name, check in self._checks})
 
 
 def fixed(thing: Any, **values: Any) -> None:

@@ -54,6 +54,8 @@ Noise = Literal["laplace", "gaussian"]
 MAX_UPDATES = 100_000
 PRINTED_CONSTANT = 3000.0
 
+Alpha = Annotated[float, within("at least 0", lambda v: v >= 0.0)]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Calibration(Checked):
@@ -92,7 +94,7 @@ class Calibration(Checked):
     release_scale: Positive
     noise: Noise = "laplace"
     delta: float = 0.0
-    alpha: Annotated[float, within("at least 0", lambda v: v >= 0.0)] = math.inf
+    alpha: Alpha = math.inf
     beta: Probability = 1.0
 
     def __post_init__(self) -> None:

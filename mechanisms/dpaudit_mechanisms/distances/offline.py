@@ -72,6 +72,9 @@ class Hypothesis:
         return self.values(queries).sum(axis=1)
 
 
+Delta = Annotated[float, within("in [0, 1)", lambda v: 0.0 <= v < 1.0)]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfflineDistances(Checked):
     """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
@@ -104,7 +107,7 @@ class OfflineDistances(Checked):
     records: Count
     widths: Widths
     epsilon: Positive
-    delta: Annotated[float, within("in [0, 1)", lambda v: 0.0 <= v < 1.0)] = 0.0
+    delta: Delta = 0.0
     beta: float = 0.05
     intervals: int | None = None
 

@@ -19,6 +19,8 @@ import numpy as np
 
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, Positive, table, within
 
+Norm = Annotated[float, within("in (1, 2)", lambda v: 1.0 < v < 2.0)]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StableProjection(Checked):
@@ -45,7 +47,7 @@ class StableProjection(Checked):
     ((2, 400), True)
     """
 
-    p: Annotated[float, within("in (1, 2)", lambda v: 1.0 < v < 2.0)]
+    p: Norm
     dimension: Count
     images: Count
     seed: int = 0

@@ -28,6 +28,8 @@ from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpa
 
 MAX_PAIRS = 20
 
+Epsilon = Annotated[float, within("in [0, inf]", lambda v: v >= 0.0)]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
@@ -42,7 +44,7 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
     """
 
     spaces: FiniteSpaces
-    epsilon: Annotated[float, within("in [0, inf]", lambda v: v >= 0.0)]
+    epsilon: Epsilon
 
     def __post_init__(self) -> None:
         super().__post_init__()
