@@ -55,7 +55,7 @@ def _seen(result: AuditResult, bits: FloatingPointFinding) -> Iterator[str]:
         else:
             which = "blind" if math.isinf(worst.detectable_share) else "detectable"
             yield said(f"bits.{which}", pair=name, share=wording.rate_text(worst.detectable_share))
-    yield said("bits.omitted", pairs=plural(bits.omitted, "further pair")) if bits.omitted else ""
+        yield said("bits.omitted", pairs=plural(bits.omitted, "further pair")) if bits.omitted else ""
 
 
 def title(kind: str) -> str:

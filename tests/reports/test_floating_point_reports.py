@@ -31,3 +31,9 @@ def test_what_was_not_examined_is_not_assessed(synthetic, finding, seen):
     result = dataclasses.replace(synthetic.make("fixed"), floating_point=finding)
     assert [side.status for side in side_texts.beside(result)] == seen
     assert floating_row(result).status == "not assessed"
+
+
+def test_where_no_pair_was_examined_none_is_called_a_further_one(synthetic):
+    finding = dataclasses.replace(NOT_APPLICABLE, omitted=1)
+    (side,) = side_texts.beside(dataclasses.replace(synthetic.make("fixed"), floating_point=finding))
+    assert side.summary == "No real number."
