@@ -271,5 +271,5 @@ def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
         for one in course
     ]
     title = "Proven loss over the promise, release by release"
-    drawn = picture(bars)
+    drawn = picture(bars, "release")
     return dataclasses.replace(drawn, id=f"{prefix}-history", title=title) if drawn is not None else None

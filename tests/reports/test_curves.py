@@ -115,6 +115,12 @@ def test_errors_are_drawn_with_their_intervals(synthetic):
     assert 'class="proven violated"' in figure.wide and "; 1 crosses the line." in figure.description
 
 
+def test_a_picture_counts_what_its_bars_are(synthetic):
+    """Two pairs are one promise, and so are four releases: bars are not called promises but on page one."""
+    assert figures.bounds(synthetic.make("planted")).description.startswith("2 pairs, each as a bar")
+    assert figures.errors(synthetic.utility()).description.startswith("2 tests, each as a bar")
+
+
 def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
     result = synthetic.cities(8, violated=False)
     names = sorted({name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)})
