@@ -84,8 +84,9 @@ def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
         return said("release.proved")
-    blind = max((line.blind for line in lines if line.blind is not None), default=None)
-    which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
+    hidden = [(line.blind, line.tried is not None) for line in lines if line.blind is not None]
+    blind, tried = max(hidden, default=(None, False))
+    which = "blind" if blind == math.inf else "quiet" if tried else "unknown"  # a known event is no form that was tried
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
     nothing = said("release.nothing_else" if beside else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)

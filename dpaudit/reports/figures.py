@@ -441,7 +441,8 @@ def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
     es, shown = "es" * (broken == 1), plural(len(drawn), noun)
     description = said("figure.promises", bars=shown, broken=broken, es=es)
     blind = [bar for bar in drawn if bar.blind is not None]
-    where = "that a test knows beforehand" if all(bar.tried is None for bar in blind) else "of the hardest form tried"
+    is_known = all(bar.tried is None for bar in blind)
+    where = "that a test knows beforehand" if is_known else "of the hardest form that the verdict rests on"
     note = joined(
         said("figure.promises_note"),
         said("figure.promises_blind", where=where) if blind else "",
