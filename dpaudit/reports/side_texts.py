@@ -16,7 +16,6 @@ from dpaudit.results.model import AuditResult, FloatingPointFinding, SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
 FOUND: Mapping[str, str] = words("sides.found")
-APART: str = words("sides.apart")
 DETAILS = 600  # characters of the details of one finding
 SUMMARY = 1_500  # characters of what was seen: a witness, a bound and what to do
 LOW_BITS = "floating_point"  # the kind of what low bits give away, and the check that audits them
@@ -32,7 +31,7 @@ def _of_bits(result: AuditResult, bits: FloatingPointFinding) -> SideFinding:
     """Say what low bits give away as any other finding beside the claim."""
     status = "found" if bits.verdict == "leaks" else bits.verdict
     pairs = [(pair.id, compared(pair.epsilon_lower, pair.budget.epsilon)) for pair in bits.pairs]
-    bounds = {id: f"ε at least {lower} of {budget}" for id, (lower, budget) in pairs}
+    bounds = {id: f"ε at least {lower}, promised {budget}" for id, (lower, budget) in pairs}
     details = {"runs": bits.samples, **bounds} if bounds else {}
     return SideFinding(LOW_BITS, status, joined(*_seen(result, bits)), bits.error_rate, details)
 
