@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dpaudit.reports import wording
 from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, sure_text
@@ -86,6 +87,10 @@ def line(finding: SideFinding, width: int = SUMMARY) -> str:
 
 def fact(finding: SideFinding) -> tuple[str, str]:
     """Name what was looked at, with all that is known of it."""
-    details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+    details = clean("; ".join(f"{name}: {_plain(value)}" for name, value in finding.details.items()), DETAILS)
     seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
     return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

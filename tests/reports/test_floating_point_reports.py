@@ -43,3 +43,10 @@ def test_where_no_pair_was_examined_none_is_called_a_further_one(synthetic):
 def test_how_the_verdict_reads_outputs_is_said_where_floating_point_is_beside_it(synthetic, name, is_said):
     text = reports.render(synthetic.make(name), "md")
     assert "come beside that of the verdict." in text and ("reads outputs as real numbers; floating" in text) == is_said
+
+
+def test_details_beside_the_claim_are_names_with_values(synthetic):
+    (side,) = side_texts.beside(synthetic.make("doubles"))
+    assert side_texts.fact(side)[1].endswith(
+        "runs: 60000; a|b: ε at least 3.269, promised 1; a: ε at least 0.4, promised 1"
+    )
