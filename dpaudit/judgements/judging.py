@@ -66,7 +66,7 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Suspended
 SECONDS = 60.0
 ERROR_RATE = 0.01
 HELD_RATE = 1e-6  # of the audit that a proof is held against, which is not given up for one chance in a hundred
-CLEAR = frozenset({"exception", "form", "seed"})  # kinds of notes (`composing.differences`): few draws show the rest
+CLEAR = frozenset({"exception", "form", "seed"})  # kinds of notes (`alignment.differences`): few draws show the rest
 ADVICE = (
     'State the inputs: a domain (--domain), for example {"kind": "dataset", "low": 0, "high": 1} for lists of numbers '
     "from 0 to 1; examples of your data (--examples); or pairs (--pairs)."
