@@ -189,7 +189,8 @@ def test_low_bits_of_an_audit_that_break_the_promise_speak_against_a_release(syn
     """Before, page one said that nothing found of the promise spoke against it, beside low bits that broke it."""
     found = dataclasses.replace(synthetic.make("not_refuted"), floating_point=synthetic.make("broken").floating_point)
     told = answers.answers(Dossier.alone(found)).rows[0][1]
-    assert told.startswith("Not yet. ") and "low bits that break the promise" in told
+    assert told.startswith("Not yet. ") and "with all their digits, those of “city release” break the promise" in told
+    assert "Found beside the verdict" not in told  # the same again
     quiet = answers.answers(Dossier.alone(synthetic.make("not_refuted")))
     assert quiet.rows[0][1].startswith("Nothing that was found ")
 
