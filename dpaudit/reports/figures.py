@@ -228,10 +228,9 @@ def bounds(result: AuditResult) -> Figure | None:
     drawn = picture(list(map(_bar, shown)), "pair")
     if drawn is None or len(result.findings) < 2:
         return None
-    missing = len(result.findings) - len(shown)
-    rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
+    note = joined(drawn.note, not_drawn(len(result.findings) - len(shown), "pair"))
     title = "Lower bound of each pair over its budget"
-    return dataclasses.replace(drawn, id="bounds", title=title, note=joined(drawn.note, rest), data=PAIRS)
+    return dataclasses.replace(drawn, id="bounds", title=title, note=note, data=PAIRS)
 
 
 def _bar(finding: Finding) -> Line:
@@ -455,6 +454,11 @@ def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
 
 
+def not_drawn(count: int, noun: str) -> str:
+    """Say how many have no bar in a picture; empty where all have one."""
+    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
+
+
 def plot_of(drawn: Sequence[Line]) -> Plot:
     """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
@@ -528,7 +532,8 @@ def errors(result: UtilityResult) -> Figure | None:
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     rows = tuple(error_row(finding) for finding in ranked)
     data = Table("", columns, rows, len(result.findings) - len(rows))
-    title, note = "Measured error over the stated bound", said("figure.errors_note")
+    title = "Measured error over the stated bound"
+    note = joined(said("figure.errors_note"), not_drawn(len(result.findings) - len(bars), "test"))
     return dataclasses.replace(drawn, id="errors", title=title, note=note, data=data)
 
 

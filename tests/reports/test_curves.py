@@ -113,6 +113,7 @@ def test_errors_are_drawn_with_their_intervals(synthetic):
     figure = figures.errors(synthetic.utility())
     assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
     assert 'class="proven violated"' in figure.wide and "; 1 crosses the line." in figure.description
+    assert figure.note.endswith("1 test not drawn: less grave, earlier, or without such a ratio.")
 
 
 def test_a_picture_counts_what_its_bars_are(synthetic):
