@@ -51,7 +51,9 @@ def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] 
     A broken promise: no. Failed checks, low bits that break a promise, errors and inconclusive tests: not yet. Else
     nothing was found, in the promise that was tested least well. What was found `beside` the verdicts is named.
     """
-    return joined(_release(lines, beside), beside_sentence(beside))
+    leaking = said("release.bits") if all(line.verdict != "violated" for line in lines) else ""  # else named beside it
+    rest = {what: names for what, names in beside.items() if what != leaking}
+    return joined(_release(lines, beside), beside_sentence(rest))
 
 
 def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
@@ -77,15 +79,16 @@ def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
         return joined(said("release.broken"), *_broken(broken))
     if failed := [line for line in lines if line.verdict == "violated"]:
         return said("release.checks", name=quoted(failed[0].subject))
-    if said("release.bits") in beside:
-        return said("release.leaking")
+    if leaking := beside.get(said("release.bits")):
+        return said("release.leaking", names=first_of(leaking))
     if unclear := sum(line.verdict != "not_refuted" for line in lines):
         which = "unclear" if len(lines) > 1 else "unclear_one"
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
         return said("release.proved")
-    blind = max((line.blind for line in lines if line.blind is not None), default=None)
-    which = "unknown" if blind is None else "blind" if blind == math.inf else "quiet"
+    hidden = [(line.blind, line.tried is not None) for line in lines if line.blind is not None]
+    blind, tried = max(hidden, default=(None, False))
+    which = "blind" if blind == math.inf else "quiet" if tried else "unknown"  # a known event is no form that was tried
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
     nothing = said("release.nothing_else" if beside else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)

@@ -16,7 +16,7 @@ from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import clean, name_text, number_text, plural, rate_text, status_word, sure_text
-from dpaudit.reports.words import said
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
@@ -93,8 +93,9 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
     if beside := side_texts.beside(result):
+        bits = said("sides.bits") if result.floating_point is not None else ""
         seen = Facts(tuple(map(side_texts.fact, beside)))
-        yield Section("beside", "Beside the claim", (Paragraph(side_texts.APART), seen))
+        yield Section("beside", "Beside the claim", (Paragraph(joined(said("sides.apart"), bits)), seen))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

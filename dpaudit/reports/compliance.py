@@ -153,7 +153,7 @@ def _provenance(dossier: Dossier) -> Section:
         texts = [
             (clean(key, 60), clean(text, 200))
             for key, text in settings_texts(result).items()
-            if text not in ("", "None")
+            if text not in ("", "None", "[]", "()")
         ]
         settings.append(Table(f"Settings of {name}", ("name", "value"), texts, is_closed=len(dossier.sources) > 1))
     for one in dossier.judged:

@@ -58,7 +58,8 @@ class Line:
     multiples of the promise, None where there is none. `tried` says what is found of that form, None for a known event.
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
     for running text, `tested` what it was found on, `remark` what is odd about the outputs, `rarest` which leaks are
-    too rare to be found, and `headline` all of it as a title. `is_boundless`: the claim sets no limit here.
+    too rare to be found, or of forms that are not, and `headline` all of it as a title. `is_boundless`: the claim sets
+    no limit here.
     """
 
     subject: str

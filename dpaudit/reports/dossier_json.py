@@ -16,6 +16,15 @@ from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
+UNSAID = (
+    "word",
+    "sentence",
+    "tested",
+    "remark",
+    "rarest",
+    "is_boundless",
+    "headline",
+)  # of a row: the answers say these
 
 
 def record_of(dossier: Dossier) -> dict[str, Any]:
@@ -27,7 +36,7 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "verdict": dossier.verdict,
         "headline": first_page.headline(dossier),
         "summary": [{"question": question, "answer": [text]} for question, text in answers(dossier, to_sign=True).rows],
-        "promises": [_fields(line, "word", "sentence", "tested", "is_boundless", "headline") for line in lines],
+        "promises": [_fields(line, *UNSAID) for line in lines],
         "false_alarm_rate": together(dossier),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,

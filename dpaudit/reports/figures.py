@@ -225,13 +225,12 @@ def draw_scale(top: float) -> Drawing:
 def bounds(result: AuditResult) -> Figure | None:
     """The lower bounds of the worst pairs over their budgets; None below two pairs, or where none has such a ratio."""
     shown = [one for one in result.ranked() if one.ratio_lower is not None and not math.isnan(one.ratio_lower)][:BARS]
-    drawn = picture(list(map(_bar, shown)))
+    drawn = picture(list(map(_bar, shown)), "pair")
     if drawn is None or len(result.findings) < 2:
         return None
-    missing = len(result.findings) - len(shown)
-    rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
+    note = joined(drawn.note, not_drawn(len(result.findings) - len(shown), "pair"))
     title = "Lower bound of each pair over its budget"
-    return dataclasses.replace(drawn, id="bounds", title=title, note=joined(drawn.note, rest), data=PAIRS)
+    return dataclasses.replace(drawn, id="bounds", title=title, note=note, data=PAIRS)
 
 
 def _bar(finding: Finding) -> Line:
@@ -431,17 +430,18 @@ def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[
 # --- Promises against lower bounds, all on one axis: the picture of page one -----------------------------------------
 
 
-def picture(bars: Sequence[Line]) -> Figure | None:
-    """The picture; None where no promise was measured as a number."""
+def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
+    """The picture of bars, each of which is a `noun`; None where none was measured as a number."""
     drawn = [bar for bar in bars if bar.low is not None]
     if not drawn:
         return None
     broken = sum(bar.verdict == "violated" for bar in drawn)
     rest = len(bars) - len(drawn)
-    es, promises = "es" * (broken == 1), plural(len(drawn), "promise")
-    description = said("figure.promises", promises=promises, broken=broken, es=es)
+    es, shown = "es" * (broken == 1), plural(len(drawn), noun)
+    description = said("figure.promises", bars=shown, broken=broken, es=es)
     blind = [bar for bar in drawn if bar.blind is not None]
-    where = "that a test knows beforehand" if all(bar.tried is None for bar in blind) else "of the hardest form tried"
+    is_known = all(bar.tried is None for bar in blind)
+    where = "that a test knows beforehand" if is_known else "of the hardest form that the verdict rests on"
     note = joined(
         said("figure.promises_note"),
         said("figure.promises_blind", where=where) if blind else "",
@@ -450,8 +450,13 @@ def picture(bars: Sequence[Line]) -> Figure | None:
     rows = tuple(
         (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
-    data = Table("", ("promise", "at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
+    data = Table("", (noun, "at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
     return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
+
+
+def not_drawn(count: int, noun: str) -> str:
+    """Say how many have no bar in a picture; empty where all have one."""
+    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
 
 
 def plot_of(drawn: Sequence[Line]) -> Plot:
@@ -521,13 +526,14 @@ def errors(result: UtilityResult) -> Figure | None:
         Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
         for f in ranked[:INTERVALS]
     ]
-    drawn = picture(bars)
+    drawn = picture(bars, "test")
     if drawn is None:
         return None
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     rows = tuple(error_row(finding) for finding in ranked)
     data = Table("", columns, rows, len(result.findings) - len(rows))
-    title, note = "Measured error over the stated bound", said("figure.errors_note")
+    title = "Measured error over the stated bound"
+    note = joined(said("figure.errors_note"), not_drawn(len(result.findings) - len(bars), "test"))
     return dataclasses.replace(drawn, id="errors", title=title, note=note, data=data)
 
 

@@ -23,12 +23,12 @@ from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, subjects_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.figures import INTERVALS, picture
+from dpaudit.reports.figures import INTERVALS, not_drawn, picture
 from dpaudit.reports.first_page import COLUMNS
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import clean, compared, date_text, plural, status_word, upper_text
-from dpaudit.reports.words import said
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, Verdict
 from dpaudit.results.verdicts import gravest
 
@@ -254,7 +254,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
     columns, marks = ("release", *COLUMNS[1:], "code"), tuple(point.line.verdict for point in course)
     rows = tuple((point.release.label, *point.line.cells, point.mark[:12]) for point in course)
-    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, course[-INTERVALS:])]
+    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, course)]
     blocks.append(Table("Releases", columns, rows, 0, marks, kind="verdicts"))
     shown = tuple(block for block in blocks if block is not None)
     return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
@@ -268,8 +268,10 @@ def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
     bars = [
         dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
-        for one in course
+        for one in course[-INTERVALS:]
     ]
     title = "Proven loss over the promise, release by release"
-    drawn = picture(bars)
-    return dataclasses.replace(drawn, id=f"{prefix}-history", title=title) if drawn is not None else None
+    if (drawn := picture(bars, "release")) is None:
+        return None
+    note = joined(drawn.note, not_drawn(len(course) - len(bars), "release"))
+    return dataclasses.replace(drawn, id=f"{prefix}-history", title=title, note=note)

@@ -130,14 +130,17 @@ def _by_subjects(rows: Sequence[tuple[AuditResult | UtilityResult, str]]) -> lis
 
 
 def _epsilon(dossier: Dossier) -> Found | None:
-    found = _told(dossier, dossier.audits, loss, "Not audited")
+    found = _told(dossier, dossier.audits, loss)
     proved = [f"{one.line.subject}: {one.line.sentence}" for one in dossier.judged]
     if found is None and not proved:
         return None
-    status, text = found if found and not proved else ("tested in part", found[1] if found else "")
+    broken = [one for one in dossier.audits if loss(one)[0] == "not assessed"]
+    left = _by_subjects([(one, said("evidence.no_answer", claim=clean(one.claim, 120))) for one in broken])
+    left += _left_out("Not audited", dossier, dossier.audits) if found else []
+    status, text = found if found else ("tested in part", "")
     supposed = _told(dossier, dossier.audits, within_calls)
-    texts = (text, *proved, supposed[1] if supposed else "", *_context(dossier))
-    return status, "\n".join(filter(None, texts))
+    texts = (text, *left, *proved, supposed[1] if supposed else "", *_context(dossier))
+    return "tested in part" if proved or left else status, "\n".join(filter(None, texts))
 
 
 def _context(dossier: Dossier) -> list[str]:

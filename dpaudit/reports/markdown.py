@@ -46,7 +46,8 @@ def _section(section: Section) -> list[str]:
     mark = f" ({section.mark.replace('_', ' ')})" if section.mark else ""
     parts = [f"{'#' * section.level} {escaped(section.title)}{mark}"]
     for block in section.blocks:
-        parts += _block(block, section.level + 1)
+        written = _block(block, section.level + 1)
+        parts += written[1:] if written[:1] == [f"**{escaped(section.title)}**"] else written  # a heading says it
     return parts
 
 

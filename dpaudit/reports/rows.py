@@ -92,9 +92,14 @@ def privacy_line(result: AuditResult) -> Line:
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
-    masses = [] if broken else [one.power.blind_mass for one in result.findings if one.power is not None]
-    mass = max((one for one in masses if one is not None), default=None)
-    rarest = "" if mass is None else said("row.rarest", mass=percent_text(mass))
+    powers = [] if broken else [one.power for one in result.findings if one.power is not None]
+    mass = max((one.blind_mass for one in powers if one.blind_mass is not None), default=None)
+    others = [one for power in powers for one in power.learned if one.plants and not one.decides]
+    unfound = dict.fromkeys(one.form for one in others if math.isinf(one.loss))
+    rarest = joined(
+        said("row.rarest", mass=percent_text(mass)) if mass is not None else "",
+        said("row.unfound", forms=", ".join(unfound)) if unfound else "",
+    )
     return line(promised, measured, missed, low=low, blind=blind, tried=found, rarest=rarest)
 
 

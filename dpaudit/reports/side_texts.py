@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dpaudit.reports import wording
 from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, sure_text
@@ -16,7 +17,6 @@ from dpaudit.results.model import AuditResult, FloatingPointFinding, SideFinding
 
 TITLES: Mapping[str, str] = words("sides.titles")
 FOUND: Mapping[str, str] = words("sides.found")
-APART: str = words("sides.apart")
 DETAILS = 600  # characters of the details of one finding
 SUMMARY = 1_500  # characters of what was seen: a witness, a bound and what to do
 LOW_BITS = "floating_point"  # the kind of what low bits give away, and the check that audits them
@@ -32,7 +32,7 @@ def _of_bits(result: AuditResult, bits: FloatingPointFinding) -> SideFinding:
     """Say what low bits give away as any other finding beside the claim."""
     status = "found" if bits.verdict == "leaks" else bits.verdict
     pairs = [(pair.id, compared(pair.epsilon_lower, pair.budget.epsilon)) for pair in bits.pairs]
-    bounds = {id: f"ε at least {lower} of {budget}" for id, (lower, budget) in pairs}
+    bounds = {id: f"ε at least {lower}, promised {budget}" for id, (lower, budget) in pairs}
     details = {"runs": bits.samples, **bounds} if bounds else {}
     return SideFinding(LOW_BITS, status, joined(*_seen(result, bits)), bits.error_rate, details)
 
@@ -55,7 +55,7 @@ def _seen(result: AuditResult, bits: FloatingPointFinding) -> Iterator[str]:
         else:
             which = "blind" if math.isinf(worst.detectable_share) else "detectable"
             yield said(f"bits.{which}", pair=name, share=wording.rate_text(worst.detectable_share))
-    yield said("bits.omitted", pairs=plural(bits.omitted, "further pair")) if bits.omitted else ""
+        yield said("bits.omitted", pairs=plural(bits.omitted, "further pair")) if bits.omitted else ""
 
 
 def title(kind: str) -> str:
@@ -87,6 +87,10 @@ def line(finding: SideFinding, width: int = SUMMARY) -> str:
 
 def fact(finding: SideFinding) -> tuple[str, str]:
     """Name what was looked at, with all that is known of it."""
-    details = clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+    details = clean("; ".join(f"{name}: {_plain(value)}" for name, value in finding.details.items()), DETAILS)
     seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
     return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -415,3 +415,21 @@ def check_of(synthetic, **statuses):
 )
 def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuses, headline):
     assert first_page.headline(Dossier.of(check_of(synthetic, **statuses))) == headline
+
+
+def test_the_same_seed_is_said_to_repeat_a_result_on_its_condition_and_empty_settings_are_left_out(synthetic):
+    result = synthetic.make("single")
+    result = dataclasses.replace(result, subject={**result.subject, "states": []})
+    text = reports.render(result, "md")
+    assert "the same seed gives the same result, if the subject draws from the generator that it is given alone" in text
+    assert "subject.target" in text and "subject.states" not in text
+
+
+def test_a_claim_on_which_nothing_gave_an_answer_is_named_beside_one_that_was_tested(synthetic):
+    (broken,) = [one for one in synthetic.make("error").findings if one.verdict == "error"]
+    silent = dataclasses.replace(
+        synthetic.result([broken], claim="eps=2"), subject={"name": "silent", "fingerprint": "s"}
+    )
+    found = {item.key: item for item in items(Dossier.of(synthetic.make("single"), silent))}["epsilon"]
+    assert found.status == "tested in part" and "Not audited" not in found.evidence
+    assert "silent: Nothing that was run on the claim eps=2 gave an answer." in found.evidence

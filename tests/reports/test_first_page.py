@@ -56,11 +56,13 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
     shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(2.71), learned(1.5, 1.49))))
     missed = shown[Table].rows[0][5]
     assert missed == (
-        "about 10% of leaks of 2.71 × the promise in the hardest form tried (90% are found); more of "
-        "smaller and of harder ones, and of those in fewer than 10% of answers"
+        "about 10% of leaks of 2.71 × the promise in the hardest form that the verdict rests on (90% are found); "
+        "more of smaller and of harder ones, and of those in fewer than 10% of answers"
     )
     said = dict(shown[Facts].rows)["What may be missed?"]
-    assert "of leaks of 2.71 times the promise in the hardest form tried stay hidden (90% are" in said
+    assert (
+        "of leaks of 2.71 times the promise in the hardest form that the verdict rests on stay hidden (90% are" in said
+    )
     assert "1.2 times" not in said and "1.5 times" not in said
 
 
@@ -70,9 +72,11 @@ def test_page_one_says_what_plants_show_of_others_and_where_they_were(synthetic)
     shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.2, 1.0, planted, planted_draws=4_000))))
     said = dict(shown[Facts].rows)["What may be missed?"]
     assert said.startswith(
-        "Up to 26% of leaks of 2 times the promise in the hardest form tried (of some forms in outputs"
+        "Up to 26% of leaks of 2 times the promise in the hardest form that the verdict rests on (of some forms in "
+        "outputs"
     )
     assert "(at least 74% are found)" in said and "outputs of probability 1)" in said
+    assert said.endswith("planted, and not found often enough: a direction. “No breach found” is no proof.")
 
 
 def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
@@ -113,7 +117,7 @@ def test_what_may_have_stayed_hidden_is_not_drawn_as_if_more_were_excluded(synth
     note = page(Dossier.of(quiet(synthetic, learned(1.4))))[Figure].note
     assert "may have stayed hidden" in note and "not excluded" not in note
     said = dict(page(Dossier.of(quiet(synthetic, learned(1.4))))[Facts].rows)["May it be released?"]
-    assert "leaks of the kinds that were tried would mostly have been found from 1.4 times the promise on" in said
+    assert "leaks of the forms that the verdict rests on would mostly have been found from 1.4 times" in said
 
 
 @pytest.mark.parametrize(
@@ -185,7 +189,8 @@ def test_low_bits_of_an_audit_that_break_the_promise_speak_against_a_release(syn
     """Before, page one said that nothing found of the promise spoke against it, beside low bits that broke it."""
     found = dataclasses.replace(synthetic.make("not_refuted"), floating_point=synthetic.make("broken").floating_point)
     told = answers.answers(Dossier.alone(found)).rows[0][1]
-    assert told.startswith("Not yet. ") and "low bits that break the promise" in told
+    assert told.startswith("Not yet. ") and "with all their digits, those of “city release” break the promise" in told
+    assert "Found beside the verdict" not in told  # the same again
     quiet = answers.answers(Dossier.alone(synthetic.make("not_refuted")))
     assert quiet.rows[0][1].startswith("Nothing that was found ")
 
@@ -393,7 +398,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
             [("privacy", "error", "", None)],
             "Not yet. No promise was found broken, but the test gave no full answer",
         ),
-        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks of the kinds that"),
+        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("proof", "not_refuted", "", None)], "Nothing speaks against it: every promise is proved for the pairs that"),

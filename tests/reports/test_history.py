@@ -45,6 +45,7 @@ def test_a_figure_has_the_last_releases_and_the_table_below_it_all(synthetic, tm
     figure, table = document(read_history(tmp_path / "all"), "all").sections[1].blocks[1:]
     assert [row[0] for row in figure.data.rows] == [f"1.{k}: not refuted" for k in range(5, 45)]
     assert [row[0] for row in table.rows] == [f"1.{k}" for k in range(45)]
+    assert figure.note.endswith("5 releases not drawn: less grave, earlier, or without such a ratio.")
 
 
 def test_releases_are_in_the_natural_order_of_their_names(five):
