@@ -15,6 +15,7 @@ import dataclasses
 import enum
 import functools
 import itertools
+import linecache
 import operator
 import re
 import sys
@@ -64,7 +65,7 @@ from dpaudit.symbolic.values import (
     is_shown,
     known_functions,
 )  # fmt: skip
-from dpaudit.symbolic.watching import CLOCKS, OF_PROCESS, RUNNING
+from dpaudit.symbolic.watching import CLOCKS, OF_PROCESS, RUNNING, unheard
 
 READ = [*CLOCKS.items(), *OF_PROCESS.items()]
 BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
@@ -78,6 +79,9 @@ INSTRUMENTED: list[tuple[types.FunctionType, types.CodeType]] = []  # functions,
 
 def instrument(function: Any) -> bool:
     """Give a function its instrumented code; tell whether it has one."""
+    if RUNNING and function.__code__.co_filename not in linecache.cache:
+        with unheard():  # it is not the program that reads its source; no loader of its own is asked here
+            linecache.getlines(function.__code__.co_filename)
     code = instrumented(function) if function.__builtins__ is vars(builtins) else None
     if code is not None and code is not function.__code__:
         INSTRUMENTED.append((function, function.__code__))

@@ -9,7 +9,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,8 +75,10 @@ class Checked:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         hints = {name: hint for one in cls.__mro__[::-1] for name, hint in inspect.get_annotations(one).items()}
-        found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if get_origin(hint) is Annotated]
-        chosen = [(name, get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal]
+        found = [(name, hint.__metadata__[0]) for name, hint in hints.items() if hasattr(hint, "__metadata__")]
+        # Validity of proofs: `typing` remembers types of the whole process, so that none of its names may stand here.
+        chosen = [(name, getattr(hint, "__args__", ())) for name, hint in hints.items()]
+        chosen = [(name, texts) for name, texts in chosen if texts and all(isinstance(one, str) for one in texts)]
         cls._checks = (*found, *((name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen))
 
     def __post_init__(self) -> None:
