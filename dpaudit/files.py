@@ -109,12 +109,14 @@ def double(text: str) -> float:
 
     Examples
     --------
+    >>> double(" 0")  # as `float` reads it
+    0.0
     >>> double("1e400")
     Traceback (most recent call last):
     ValueError: 1e400 is beyond what a double holds
     """
     number = float(text)
-    if math.isinf(number) != ("inf" in text.lower()) or (number == 0.0) != bool(_ZERO.match(text)):
+    if math.isinf(number) != ("inf" in text.lower()) or (number == 0.0) != bool(_ZERO.match(text.strip())):
         raise ValueError(f"{text[:60]} is beyond what a double holds")
     return number
 
