@@ -39,11 +39,7 @@ def _lower(result: ScoresResult, found: ScoresResult | IndependentBound, of_epsi
 
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
     """Names with their texts: bounds, ceiling, what the bounds rest on."""
-    name, own, sure = (
-        symbol(result.parameter),
-        wording.unit(result.parameter),
-        sure_text(result.confidence),
-    )
+    name, own, sure = symbol(result.parameter), wording.unit(result.parameter), sure_text(result.confidence)
     at, is_epsilon = f"epsilon at delta {number_text(result.delta)}", result.parameter == "epsilon"
     rows = [
         ("claim", clean(result.claim)),
