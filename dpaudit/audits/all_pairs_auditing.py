@@ -90,6 +90,7 @@ class AllPairsAudit:
         self.failure, self.traceback = until_it_raises(game.play, run.subject)
         run.runs = game.runs
         if not (game.changes or self.failure):
+            # Validity: counted draws choose the input and the rule, and draws of their own are asked.
             clearest = int(np.argmin(game.log_p))
             x, is_violated = inputs.data[int(first[clearest])], bool(game.violated.any())
             sizes = options.samples, None, is_violated, game.rule(clearest) if is_violated else None
