@@ -17,7 +17,7 @@ from dpaudit.symbolic.operations import INSTRUMENTED, OPERATIONS, StandIn, instr
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
-ALONE = threading.RLock()
+ALONE = threading.RLock()  # of whoever instruments, as codes and functions of numpy are of the process
 ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
@@ -44,10 +44,7 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 
 @contextlib.contextmanager
 def kept_by_conversions(depends: Dependence) -> Iterator[None]:
-    """While this goes on, the functions of a program are instrumented; then they have their own code again.
-
-    Codes, numpy's functions and doubts are of the process: another thread waits.
-    """
+    """While this goes on, the functions of a program are instrumented; then they have their own code again."""
     with ALONE:
         vars(builtins).update(OPERATIONS)  # they stay there: a generator of the program's may go on later
         before, handlers = len(INSTRUMENTED), signal_handlers()
