@@ -14,7 +14,7 @@ import heapq
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,7 @@ class Choices(abc.ABC):
         self.mass = path.mass  # of the path to its end; only new choices change it
         self.last = path.last
         self.opened: list[OpenPath] = []
+        self.instead: Callable[[Any, Any], Any] = lambda function, owner: None  # what is called for a function
 
     @property
     @abc.abstractmethod

@@ -20,7 +20,7 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from dpaudit.symbolic.known_names import (
     is_own,
     names_ours,
 )
-from dpaudit.symbolic.symbols import Symbol
+from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded, symbols_of
 from dpaudit.symbolic.values import (
     ATOMS,
     CALLING,
@@ -89,60 +89,32 @@ def instrument(function: Any) -> bool:
     return code is not None
 
 
-class StandIn:
-    """A function that is called in the place of another, and equals it: a program sees libraries as they are."""
-
-    def __init__(self, plain: Any, function: Any) -> None:
-        self.plain, self.function = plain, function
-
-    def __call__(self, /, *arguments: Any, **options: Any) -> Any:
-        return self.function(*arguments, **options)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.plain == other)
-
-    def __hash__(self) -> int:
-        return hash(self.plain)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.plain, name)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return self.plain.__class__
+BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
 
 
-class _Asked(StandIn):
-    """A function of which each call is looked at, whoever makes it."""
+def _keeping(name: str) -> Callable[..., Any]:
+    """A function of numpy that makes arrays, which keeps symbols in them."""
+    function, before_dtype = getattr(np, name), BEFORE_DTYPE[name]
 
-    def __init__(self, plain: Any) -> None:
-        super().__init__(plain, functools.partial(call, plain))
+    def guard(*arguments: Any, **options: Any) -> Any:
+        typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
+        if typed and any(map(_has_symbols, arguments)):
+            rest = {key: value for key, value in options.items() if key != "dtype"}
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0], copy=False)
+        found = function(*arguments, **options)
+        is_held = type(found) is np.ndarray and found.dtype == object and not typed and bool(symbols_of(found))
+        return guarded(found) if is_held else found
 
-
-class StandInClass(type):
-    """The class of a class that is called in the place of another, and equals it."""
-
-    plain: type = object
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(cls.plain, name)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.plain)
-
-    def __subclasscheck__(cls, kind: Any) -> bool:
-        return issubclass(_seen(kind), cls.plain)
-
-    def __eq__(cls, other: object) -> bool:
-        return bool(cls.plain == other)
-
-    def __hash__(cls) -> int:
-        return hash(cls.plain)
+    return guard
 
 
-def _seen(value: Any) -> Any:
-    """A value as the program sees it: what another stands for."""
-    return value.plain if issubclass(type(value), StandIn | StandInClass) else value
+def _has_symbols(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, Symbol | SymbolArray):
+        return isinstance(value, Symbol) or type(value) is SymbolArray
+    return depth > 0 and type(value) in (list, tuple) and any(_has_symbols(item, depth - 1) for item in value[:1000])
+
+
+KEEPING = {id(getattr(np, name)): _keeping(name) for name in BEFORE_DTYPE}
 
 
 def _doubt_if(is_so: bool, reason: str) -> None:
@@ -178,8 +150,8 @@ def _called(function: Any, arguments: Any, options: Any) -> Any:
     owner = function.__self__ if issubclass(kind, (*BOUND, types.MethodType)) else None
     if kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **options})
-    if issubclass(kind, StandIn):
-        return function(*arguments, **options) if kind is _Asked else _with_plain(function, arguments, options)
+    if RUNNING and (instead := RUNNING[-1].instead(function, owner)) is not None:
+        return _with_plain(instead, arguments, options)
     first, name = arguments[0] if arguments else None, getattr(function, "__name__", "")
     if issubclass(type(first), TracedRng) and function is getattr(first.__class__, name, None):
         return call(getattr(first, name), *arguments[1:], **options)  # by the class, which would draw itself
@@ -233,22 +205,23 @@ def _drawn(function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _stands_in(value: Any) -> bool:
-    """Tell whether a value is a class or a method of what stands for a number, an array, a generator or a function."""
-    if issubclass(type(value), StandInClass):
-        return True
-    return type(value) is types.MethodType and issubclass(type(value.__self__), (*FOLLOWED, TracedRng, StandIn))
+    """Tell whether a value is a method of what stands for a number, an array or a generator."""
+    return type(value) is types.MethodType and issubclass(type(value.__self__), (*FOLLOWED, TracedRng))
 
 
 def _moved(function: Any, arguments: Any, options: Any) -> Any:
     """Call of a function that moves values about, compares them or asks for their class."""
     _doubt_if(function is type and len(arguments) > 1, "it makes a class")
     _doubt_if(function is super and not arguments, "it has a call that asks for its frame")
+    if function is collections.defaultdict and arguments:  # whose default is called by an index, which nobody hears
+        is_known = is_followed(arguments[0]) or id(arguments[0]) in known_functions(len(sys.modules))[0]
+        _doubt_if(not is_known and arguments[0] is not None, "it makes a dictionary whose default is no function")
     is_asked = function in (type, isinstance) and bool(arguments)
     _doubt_if(is_asked and _stands_in(arguments[0]), "it asks for the class of a method")
     if function in (int, float, type) and len(arguments) == 1 and not options:
         value = arguments[0]
         if function is type:
-            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng, StandIn)) else type(value)
+            return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng)) else type(value)
         return value.as_class(function) if isinstance(value, Symbol) else function(value)
     return made(_handed(function, arguments, options) if function in HANDED else function(*arguments, **options))
 
@@ -259,9 +232,8 @@ def _handed(function: Any, arguments: Any, options: Any) -> Any:
     def guarded(value: Any) -> Any:
         kind = type(value)
         is_items = hasattr(kind, "__iter__") and (not issubclass(kind, type) or issubclass(kind, enum.EnumMeta))
-        is_default = function is collections.defaultdict and id(value) in known_functions(len(sys.modules))[0]
-        is_function = callable(value) and not (is_items or is_default or is_followed(value))
-        return _Asked(value) if is_function else value
+        is_function = callable(value) and not (is_items or is_followed(value))
+        return functools.partial(call, value) if is_function else value
 
     return function(*map(guarded, arguments), **{key: guarded(one) for key, one in options.items()})
 
@@ -276,7 +248,7 @@ def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
     # Else some of the memory is as it was found.
     is_known &= "where" not in options or type(options.get("out")) is np.ndarray
     _doubt_if(not is_known, f"{name}() gets what is no number and no text")
-    found = function(*arguments, **options)
+    found = KEEPING.get(id(function), function)(*arguments, **options)
     is_known = function is dataclasses.replace or is_plain(found) or issubclass(type(found), GIVEN)
     _doubt_if(not is_known, f"{name}() gives what is no number and no text")
     return found
@@ -292,8 +264,6 @@ def _of_python(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     if code is None:
         return call(inner, owner, *arguments, **options)
     if code.co_filename.startswith(OWN_FOLDER) and not issubclass(kind, FOLLOWED):
-        if "<locals>" in code.co_qualname:  # what stands for another
-            return _with_plain(function, arguments, options)
         _doubt_if(code.co_filename != CHECKS or not instrument(inner), f"it calls {name}()")
         return function(*arguments, **options)
     if not code.co_filename.startswith(OWN_FOLDER) and not is_generated(code, owner, inner.__globals__):
@@ -322,7 +292,7 @@ def _method(function: Any, owner: Any, arguments: Any, options: Any) -> Any:
     if name == "format" and issubclass(kind, str):
         is_known = all(map(is_shown, (*arguments, *options.values()))) and FIELDS.search(owner) is None
         _doubt_if(not is_known, AS_TEXT)
-    if name == "sort" or issubclass(kind, dict):
+    if name == "sort":
         return _handed(function, arguments, options)
     found = function(*arguments, **options)
     made(owner)
@@ -482,7 +452,7 @@ def same(is_same: bool, first: Any, second: Any) -> bool:
         doubt(said := "it is asked whether two values are one object")
         for symbol in (one for one in (first, second) if issubclass(type(one), Symbol)):
             symbol._run.lose(said)
-    return (_seen(first) is _seen(second)) == is_same
+    return (first is second) == is_same
 
 
 # Statements.

@@ -120,7 +120,6 @@ class Tape(Choices):
         self.handed: set[int] = set()  # seeds
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
-        self.has_entropy = False
         self.ended = ""
         self.is_late = False
 

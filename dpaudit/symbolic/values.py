@@ -142,10 +142,10 @@ def _of(module: Any, names: str) -> Iterator[Any]:
     return (getattr(module, name) for name in names.split() if hasattr(module, name))
 
 
-HANDED = frozenset({  # which call functions that they are given
-    map, filter, sorted, min, max, iter, functools.reduce, functools.partial, functools.cmp_to_key,
-    collections.defaultdict, *_of(heapq, "nlargest nsmallest merge"), *_of(bisect, "bisect bisect_left bisect_right"),
-    *(one for one in ITERATORS if one.__module__ == "itertools"),
+HANDED = frozenset({  # which call functions that they are given, and show them to nobody
+    map, filter, sorted, min, max, iter, functools.reduce, functools.cmp_to_key,
+    *_of(heapq, "nlargest nsmallest merge"), *_of(bisect, "bisect bisect_left bisect_right"),
+    *_of(itertools, "accumulate dropwhile filterfalse groupby starmap takewhile"),
 })  # fmt: skip
 STRUCTURAL = (  # which move values about, compare them or ask for their class
     *_of(builtins, "len list tuple dict sum any all range next isinstance issubclass callable abs round divmod pow int "
@@ -153,8 +153,8 @@ STRUCTURAL = (  # which move values about, compare them or ask for their class
     *_of(heapq, "heappush heappop heapify heappushpop heapreplace"), *_of(bisect, "insort insort_left insort_right"),
     *_of(operator, "add sub mul truediv floordiv neg pos abs lt le eq ne ge gt not_ truth and_ or_ xor invert lshift "
          "rshift pow getitem contains countOf indexOf itemgetter matmul iadd index concat"),
-    *HANDED, *ITERATORS, *_of(functools, "lru_cache cache wraps update_wrapper"), types.SimpleNamespace,
-    *_of(collections, "deque OrderedDict Counter"), contextlib.suppress, types.MappingProxyType,
+    *HANDED, *ITERATORS, *_of(functools, "lru_cache cache wraps update_wrapper partial"), types.SimpleNamespace,
+    *_of(collections, "deque OrderedDict Counter defaultdict"), contextlib.suppress, types.MappingProxyType,
 )  # fmt: skip
 SHOWING = (str, repr, format, ascii, print, bytes, json.dumps)
 OF_DATACLASSES = (dataclasses.asdict, dataclasses.astuple, dataclasses.replace)

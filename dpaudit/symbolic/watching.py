@@ -54,7 +54,7 @@ OF_PROCESS: Mapping[Any, str] = {
     os.getpid: "the number of the process is read",
 }
 BY_NAME = {"getrandom": SYSTEM, **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS)}
-OPENING = (io.open, os.open)  # as they are outside of recorded runs
+OPENING = (io.open, os.open)
 # Of these a certificate finds a difference by running paths twice; a symbol that meets no noise may seldom differ.
 READING = {
     **dict.fromkeys(("system", "execv", "execve"), PROCESS),
@@ -122,8 +122,10 @@ def _reason(frame: FrameType, function: Any, reads: bool) -> str:
     file = frame.f_code.co_filename
     if file.startswith(OWN_FOLDER) and file != OPERATIONS:
         return ""
-    if function in OPENING:  # taken before the run, so that the name of the file is not seen
-        return "a file is opened by a name that was taken for open()"
+    if function in OPENING:  # by the names that the caller has for the file: a device need not be read by a method
+        held = [one for value in frame.f_locals.values() for one in (value if type(value) is tuple else (value,))]
+        device = next((one for one in held if isinstance(one, str | bytes | os.PathLike) and is_device(one)), None)
+        return f"the device {str(device)!r} is opened" if device is not None else ""
     return reason_of_reading(function) or reason_of_call(function)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import copy
 import dataclasses
 import functools
 import itertools
 import math
 import operator
+import pickle
 import random
 import warnings
 
@@ -283,6 +285,37 @@ def raises(text):
 
 def saturates(x, rng):
     return rng.geometric(1e-300) if x else np.int64(2**63 - 1)
+
+
+OBJECTS = np.array([1, 2], dtype=object)
+SHOWN = {
+    "an array of objects": lambda: np.asarray(OBJECTS).dtype.kind,
+    "a text": lambda: repr(np.asarray)[:9],
+    "bytes": lambda: pickle.dumps(np.asarray),
+    "attributes": lambda: hasattr(np.asarray, "plain"),
+    "a copy": lambda: copy.copy(np.asarray) is np.asarray,
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_traced_run_shows_is_what_a_real_one_does(name):
+    known = SHOWN[name]()
+
+    def release(x, rng):
+        return (known if x else SHOWN[name]()) if rng.random() < 1e-6 else coin(x, rng)
+
+    assert dpaudit.certify(release, "eps=1.1", [(0, 1)], seconds=2.0).verdict != "violated"
+    assert dpaudit.record_noise(release, [(0, 1)], "eps=1.1", seed=1).grade != "proved"
+
+
+def copies_a_function(x, rng):
+    table = copy.deepcopy([np.asarray, copy.copy(math.log)])
+    return x if rng.random() < 0.8 else 1 - x + 0 * len(table)
+
+
+def test_a_function_of_a_library_is_copied_as_it_is():
+    assert dpaudit.certify(copies_a_function, "eps=1.1", [(0, 1)], seconds=5.0).verdict == "violated"  # ln 4
+    assert dpaudit.record_noise(copies_a_function, [(0, 1)], "eps=1.1", seed=1).grade == "proved"
 
 
 @pytest.mark.parametrize("mechanism", [says_an_error, saturates])

@@ -260,9 +260,15 @@ if os.path.exists("/dev/urandom"):
         "a device": of_a_file_of_the_system,
         "a device by its number": of_the_number_of_a_file,
         "a device by its path": lambda: as_share(_first_bytes(Path("/dev/urandom"))),
+        "a device that is gone through": lambda: as_share(_first_line(Path("/dev/urandom"))[:4]),
         "a device that is open": lambda: as_share(OPENED.read(4)),
         "a device read by numpy": lambda: np.fromfile("/dev/urandom", dtype=np.uint32, count=1)[0] / 2**32,
     }
+
+
+def _first_line(path):
+    with path.open("rb", buffering=0) as file:
+        return next(iter(file))
 
 
 def _first_bytes(path):

@@ -268,11 +268,10 @@ def test_randomness_that_is_not_recorded_is_noticed():
     assert result.grade != "proved" and "randomness that is not recorded" in result.pairs[0].unproved
 
 
-NUMPY_STREAM, PYTHON_STREAM, SYSTEM = np.random.default_rng(3), random.Random(3), random.SystemRandom()
+NUMPY_STREAM, PYTHON_STREAM = np.random.default_rng(3), random.Random(3)
 HIDDEN = {
     "numpy": lambda: NUMPY_STREAM.random(),
     "python": lambda: PYTHON_STREAM.random(),
-    "system": lambda: SYSTEM.random(),
     "bits": lambda: np.random.Generator(np.random.PCG64()).random(),
     "clock": lambda: random.Random(time.time_ns()).random(),
 }
@@ -283,6 +282,14 @@ def test_a_rare_lie_of_a_hidden_generator_is_not_taken_for_a_constant(name):
     # Randomised response of epsilon 20.7: two runs almost never differ.
     result = of(lambda bit: bit if HIDDEN[name]() < 1.0 - 1e-9 else 1 - bit, (0, 1), "eps=21")
     assert result.grade != "proved" and result.pairs[0].unproved
+
+
+SYSTEM = random.SystemRandom()
+
+
+@pytest.mark.parametrize(("claim", "grade"), [("eps=21", "hint"), ("eps=20.7", "proved")])  # ln((1 - 1e-9) / 1e-9)
+def test_a_generator_of_the_system_is_followed_whenever_it_was_made(claim, grade):
+    assert of(lambda bit: bit if SYSTEM.random() < 1.0 - 1e-9 else 1 - bit, (0, 1), claim).grade == grade
 
 
 def test_a_program_is_refused():
@@ -386,17 +393,6 @@ def test_other_opendp_measurements_are_recorded_and_not_accused(dp):
     for call in (lambda x: whole(int(x)), coarse, lambda x: chain([x])):
         result = of(call)
         assert result.grade != "proved" and "opendp measurement(map(1)=" in result.pairs[0].trace[0].x
-
-
-def test_a_generator_that_a_library_took_by_name_is_followed(monkeypatch):
-    library = types.ModuleType("some_library")
-    library.__file__ = "/somewhere/site-packages/some_library.py"
-    text = "from numpy.random import RandomState\ndef noise(): return RandomState().laplace(scale=0.5)"
-    exec(compile(text, library.__file__, "exec"), vars(library))
-    monkeypatch.setitem(sys.modules, "some_library", library)
-    result = of(lambda x: x + library.noise())
-    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
-    assert library.RandomState is np.random.RandomState
 
 
 @pytest.mark.parametrize("is_series", [False, True])
