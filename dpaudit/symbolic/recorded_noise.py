@@ -21,16 +21,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, HockeyStickLine, PureDP, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.results.codec import to_json
 from dpaudit.results.side_findings import SideFinding, SideStatus
 from dpaudit.running.streams import root_of
+from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.alignment import Implied, Note, asks_of_ratios, differences, exceeds, imply
@@ -47,6 +49,8 @@ KIND = "recorded_noise"
 MAX_PAIRS = 200
 MOST_RECORDED, PATHS_IN_AUDIT = 50, 64  # pairs of an audit, and paths of their inputs
 LISTED = 20
+SECONDS = 60.0  # as of a certificate
+CHECK_SHARE = 0.25  # of the time, for the runs that each record is held against
 Grade = Literal["proved", "not recorded", "implied", "hint", "same"]
 GRADES: tuple[Grade, ...] = ("proved", "not recorded", "implied", "hint", "same")
 
@@ -176,6 +180,7 @@ def record_noise(
     pairs: Iterable[Any] | None = None,
     claim: Claim | str | None = None,
     *,
+    seconds: float = SECONDS,
     seed: int | None = None,
     rng: RngLike = None,
 ) -> RecordedResult:
@@ -189,6 +194,8 @@ def record_noise(
         The mechanism's own by default; at most 200 are run.
     claim : Claim or str, optional
         The mechanism's own by default. Without one nothing is proved or implied to be broken.
+    seconds : float
+        Time in all, positive. Runs that were not made then are not known.
     seed : int, optional
         Non-negative; one is drawn and kept in the result by default.
     rng : int or Generator or SeedSequence, optional
@@ -212,12 +219,16 @@ def record_noise(
     ('proved', 2.0)
     """
     seed = seed_from(seed, rng)
+    check_options(seconds=seconds)
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     check_runs(subject)
     chosen = [entry for entry, _ in zip(given, range(MAX_PAIRS), strict=False)]
     recorder = Recorder(subject, promise, root_of(seed))
-    return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
+    recorder.deadline = time.monotonic() + seconds
+    recorder.until = recorder.deadline - CHECK_SHARE * seconds
+    with watching():
+        return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
 
 
 def recorded_finding(subject: Subject, claim: Claim, pairs: Sequence[Pair], seed: int) -> SideFinding:
@@ -288,6 +299,8 @@ class Recorder:
             proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         if not reason and not all(itertools.starmap(self._again, ((pair.x, first), (pair.x_prime, second)))):
             proof, reason = Proof(), "it has a memory: the same run gave another output later."
+            if time.monotonic() > self.deadline:
+                reason = "its runs take more time than there is."
         frozen = self._frozen(pair.x_prime, first.first, second)
         notes = tuple(differences(first.first, frozen))
         if proof.merges and not notes:  # no proof rests on what this may be

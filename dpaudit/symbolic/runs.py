@@ -315,7 +315,8 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     """Difference of a run with symbols from the one with numbers, with the line where they part."""
     steps = (Steps(), Steps())
     for path, own in zip((one, other), steps, strict=True):
-        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), own)
+        limited = Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain, deadline=path.tape.deadline)
+        run(subject, x, limited, own)
     both = zip(*(own.lines for own in steps), strict=False)
     common = [a for a, _ in itertools.takewhile(lambda lines: lines[0] == lines[1], both)]
     place = one.place or other.place or (common[-1] if common and one.way != other.way else "")

@@ -11,12 +11,14 @@ import json
 import math
 import random
 import struct
+import time
 
 import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.audits import search_result
+from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic.recorded_noise import GRADES, RecordedResult, Recorder
@@ -153,6 +155,28 @@ def test_what_loses_its_symbols_is_not_recorded_with_its_reason_and_line(name):
     finding = result.side_finding()
     assert finding.status == "not_applicable" and finding.details["pairs"][0]["loss"] is None
     assert finding.summary.startswith("Not recorded") and "within the claim" not in finding.summary
+
+
+def goes_on(x, rng):
+    while rng.laplace() + x < 40.0:
+        pass
+    return 1
+
+
+def branches(x, rng):
+    return sum(k * bool(rng.laplace() + x > 3.0) for k in range(30))
+
+
+@pytest.mark.parametrize("mechanism", [goes_on, branches])
+def test_a_record_ends_when_its_time_is_over(mechanism):
+    begin = time.monotonic()
+    (pair,) = dpaudit.record_noise(mechanism, [(0, 1)], "eps=1", seconds=1.0, seed=1).pairs
+    assert time.monotonic() - begin < 10.0 and pair.grade == "not recorded" and pair.unproved
+
+
+def test_the_time_of_a_record_is_positive():
+    with pytest.raises(UsageError, match="seconds must be a finite number above 0, got 0"):
+        dpaudit.record_noise(branches, [(0, 1)], "eps=1", seconds=0)
 
 
 def test_nothing_that_is_not_proved_is_ranked_above_a_pair_that_is_not_recorded():
