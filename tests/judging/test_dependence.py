@@ -25,7 +25,10 @@ import types
 import warnings
 
 import dependent_programs
+import kept_state_programs
 import numpy as np
+import outside_programs
+import process_programs
 import pytest
 from scipy import special
 
@@ -46,12 +49,12 @@ def settings_of_the_process():
     with special.errstate(), np.errstate(), warnings.catch_warnings():
         yield
     decimal.setcontext(context)
-    dependent_programs.FILE.unlink(missing_ok=True)
+    kept_state_programs.FILE.unlink(missing_ok=True)
     for owner in (builtins, string):
         vars(owner).pop("calls", None)
         vars(owner).pop("of_pythons", None)
-    while dependent_programs.CHANGED:
-        table, key, before = dependent_programs.CHANGED.pop()
+    while kept_state_programs.CHANGED:
+        table, key, before = kept_state_programs.CHANGED.pop()
         if before is None:
             table.pop(key, None)  # some are made twice
         elif isinstance(table, type):
@@ -92,7 +95,7 @@ def refusal(mechanism, runs=8):
 @pytest.mark.parametrize("number", NUMBERS)
 @WARNED
 def test_a_program_that_depends_on_more_than_its_draws_is_refused_or_called_impure(number):
-    dependent_programs.FILE.unlink(missing_ok=True)
+    kept_state_programs.FILE.unlink(missing_ok=True)
     assert refusal(dependent_programs.PROGRAMS[number]())
 
 
@@ -102,7 +105,7 @@ def test_a_program_that_depends_on_more_than_its_draws_is_refused_or_called_impu
 @WARNED
 def test_a_program_that_depends_on_more_than_its_draws_is_never_proved(number):
     make = dependent_programs.PROGRAMS[number]
-    dependent_programs.FILE.unlink(missing_ok=True)
+    kept_state_programs.FILE.unlink(missing_ok=True)
     found = dpaudit.certify(make(), "eps=1.1", [(0, 1)], seconds=2.0)
     assert found.verdict != "kept" and (found.verdict == "violated" or found.pairs[0].reason)
     (recorded,) = dpaudit.record_noise(make(), [(0, 1)], "eps=1.1", seed=1).pairs
@@ -119,7 +122,7 @@ def test_a_stream_whose_kind_shows_no_state_ends_nothing():
 
 
 def test_a_generator_that_is_hidden_behind_an_impurity_is_no_reason_to_accuse():
-    make = dependent_programs.hidden_coin_beside_a_set
+    make = outside_programs.hidden_coin_beside_a_set
     assert dpaudit.certify(make(), "eps=10", [(0, 1)], seconds=2.0).verdict == "open"
     assert dpaudit.record_noise(make(), [(0, 1)], "eps=10", seed=1).pairs[0].grade != "proved"
 
@@ -145,17 +148,17 @@ def test_the_process_is_looked_at_where_a_program_may_reach_all_of_it_alone(is_k
 
 
 def outside(name):
-    return functools.partial(dependent_programs.of, dependent_programs.OUTSIDE[name])
+    return functools.partial(kept_state_programs.of, process_programs.OUTSIDE[name])
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (dependent_programs.closure, "a run changes the variable count of release"),
-        (dependent_programs.CountsOfClass, "a run changes an attribute of CountsOfClass"),
-        (outside("environment"), "it names os.environ (dependent_programs.py:"),
+        (kept_state_programs.closure, "a run changes the variable count of release"),
+        (kept_state_programs.CountsOfClass, "a run changes an attribute of CountsOfClass"),
+        (outside("environment"), "it names os.environ (process_programs.py:"),
         (outside("order_of_a_set"), "it makes a set, whose order may depend on the process"),
-        (dependent_programs.iterator, "it holds a count, whose state is not seen"),
+        (kept_state_programs.iterator, "it holds a count, whose state is not seen"),
     ],
 )
 def test_the_judge_says_why_nothing_is_proved(make, said):
@@ -174,7 +177,7 @@ def first_input():
     return release
 
 
-@pytest.mark.parametrize("make", [first_input, dependent_programs.OnlyAtFirst, dependent_programs.CachesItsFirstInput])
+@pytest.mark.parametrize("make", [first_input, kept_state_programs.OnlyAtFirst, outside_programs.CachesItsFirstInput])
 def test_a_judgement_is_of_the_mechanism_as_it_was_given(make):  # its own runs change what a certificate would find
     for inputs in ({"pairs": [(0, 1)]}, {"domain": {"kind": "number", "low": 0, "high": 1, "integer": True}}):
         assert dpaudit.judge(make(), "eps=1.1", **inputs, seconds=3.0, seed=1).verdict != "proved"
@@ -312,7 +315,7 @@ class Asked(Answer):
 def by_texts_and_records(x, rng):
     answer, known = Asked(x if rng.random() < 0.75 else 1 - x), {0, 1, 2}
     known.discard(2)
-    if dependent_programs.LOST is None or answer.bit not in known or answer.bit in {"a", "b"}:
+    if outside_programs.LOST is None or answer.bit not in known or answer.bit in {"a", "b"}:
         raise ValueError(f"{answer}")
     kept = json.dumps(dataclasses.asdict(answer))
     return [kept, str(Read(answer.bit)), "%s of %d" % (answer.log[0], len(known)), "".join(map(str, sorted(known)))]  # noqa: UP031

@@ -15,7 +15,7 @@ import types
 
 import numpy as np
 import pytest
-from dependent_programs import honest, of
+from kept_state_programs import honest, of
 
 import dpaudit
 
