@@ -286,11 +286,6 @@ class PythonRng(TracedRng, random.Random):
         return self._dpaudit_source.below(n)
 
 
-PYTHON_METHODS = tuple(
-    name
-    for name in dir(random.Random)
-    if not name.startswith("_") and name not in ("VERSION", "seed", "getstate", "setstate")
-)
 NUMPY_METHODS = tuple(name for name in dir(np.random.Generator) if not name.startswith("_"))
 
 

@@ -54,7 +54,7 @@ class Sources:
             id(random.SystemRandom): lambda *_: python,
             id(secrets.randbelow): python.randrange,
             id(np.random.seed): functools.partial(self.seed, id(NUMPYS)),
-            **dict.fromkeys(map(id, (np.random.ranf, np.random.sample)), self.shared[id(NUMPYS)].random_sample),
+            **dict.fromkeys(map(id, (np.random.ranf, np.random.sample)), self._sample),
             **{id(getattr(math, name)): following(getattr(math, name), name)
                for name in FUNCTIONS if name not in OF_CLASSES},
             **{id(getattr(np.random, name)): self._stream(getattr(np.random, name)) for name in STREAMS},
@@ -75,6 +75,9 @@ class Sources:
         """Seed a generator of the process: a seed makes it a real one."""
         make, draws = (seeded_state, OldNumpyRng) if owner == id(NUMPYS) else (random.Random, PythonRng)
         self.shared[owner] = draws(NoiseDraws(self.tape)) if self._is_random(seed) else make(seed)
+
+    def _sample(self, size: Any = None) -> Any:
+        return self.shared[id(NUMPYS)].random_sample(size)
 
     def default_rng(self, seed: Any = None) -> Any:
         """A generator of numpy's."""

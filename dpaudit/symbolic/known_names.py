@@ -22,11 +22,6 @@ _MODULES = (
     "random secrets dataclasses typing numbers copy enum abc contextlib string types dpaudit json _json __future__"
 )
 MODULES = frozenset(_MODULES.split())
-_ATTRIBUTES = (
-    "gi_frame gi_code cr_frame ag_frame f_back f_globals f_locals f_builtins tb_frame tb_next ctypes format_map "
-    "func_globals register cache_info flags mro _baseclass get_state"
-)
-ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _DUNDERS = (
     "init post_init new name class len getitem contains iter next enter exit call round floor ceil trunc abs int "
     "float neg add sub mul lt le gt ge eq ne"
@@ -96,7 +91,7 @@ def is_listed(module: str) -> bool:
 def is_hidden(name: str) -> bool:
     """Tell whether no proved program names an attribute."""
     is_own = name.startswith("_dpaudit_")  # of what stands for a generator
-    return is_own or name in ATTRIBUTES or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
+    return is_own or (name.startswith("__") and name.endswith("__") and name not in DUNDERS)
 
 
 def has_one_order(value: Collection[Any]) -> bool:

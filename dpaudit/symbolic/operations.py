@@ -52,6 +52,7 @@ from dpaudit.symbolic.values import (
     GIVEN,
     HANDED,
     LAWS,
+    NAMED_FUNCTIONS,
     NUMBERS,
     OF_DATACLASSES,
     RAISED,
@@ -227,15 +228,15 @@ def _moved(function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _handed(function: Any, arguments: Any, options: Any) -> Any:
-    """Call of what calls the functions that it is given, so that these calls are looked at."""
+    """Call of what calls a function that it is given, so that these calls are looked at."""
+    called = HANDED.get(function, -1) if function is not iter or len(arguments) > 1 else -1
 
-    def guarded(value: Any) -> Any:
-        kind = type(value)
-        is_items = hasattr(kind, "__iter__") and (not issubclass(kind, type) or issubclass(kind, enum.EnumMeta))
-        is_function = callable(value) and not (is_items or is_followed(value))
-        return functools.partial(call, value) if is_function else value
+    def guarded(value: Any, is_called: bool) -> Any:
+        is_guarded = is_called and callable(value) and not is_followed(value)
+        return functools.partial(call, value) if is_guarded else value
 
-    return function(*map(guarded, arguments), **{key: guarded(one) for key, one in options.items()})
+    given = [guarded(one, place == called) for place, one in enumerate(arguments)]
+    return function(*given, **{key: guarded(one, key in NAMED_FUNCTIONS) for key, one in options.items()})
 
 
 def _with_plain(function: Any, arguments: Any, options: Any) -> Any:
@@ -354,11 +355,10 @@ def _is_of_library(found: Any) -> bool:
 
 
 NAMED = frozenset({"__class__", "__name__", "__call__", "__init__"})
-UNKNOWN = frozenset({"format_map", "fromhex", "mro", "register"})
 
 
 def _is_known_attribute(value: Any, kind: type, name: str) -> bool:
-    if is_hidden(name) or name in UNKNOWN:
+    if is_hidden(name):
         return False
     if kind is types.ModuleType:
         is_listed = is_own(value.__name__) or value.__name__.partition(".")[0] in MODULES
@@ -371,11 +371,11 @@ def _is_known_attribute(value: Any, kind: type, name: str) -> bool:
         return is_own(value.__module__) and not name.startswith("_")
     is_class = issubclass(kind, type)
     if is_own_class(value if is_class else kind):
-        # By the class that has it; of an instance itself it is the program's.
-        mro = type.__dict__["__mro__"].__get__(value if is_class else kind)
-        base = next((one for one in mro if name in vars(one)), None)
-        is_given = base is None or is_own_class(base) or name in attributes_of(base)
-        return is_given and not (is_class and hasattr(type, name))
+        # By the class that has it, or of a class its own class; of an instance itself it is the program's.
+        mro = type.__dict__["__mro__"].__get__
+        kinds = (*mro(value), *mro(kind)) if is_class else mro(kind)
+        base = next((one for one in kinds if name in vars(one)), None)
+        return base is None or is_own_class(base) or name in attributes_of(base)
     if is_class:
         return name in attributes_of(value) or (value is itertools.chain and name == "from_iterable")
     return name in attributes_of(kind) and (kind is not np.ndarray or is_plain_type(value.dtype))

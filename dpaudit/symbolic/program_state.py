@@ -22,11 +22,10 @@ import reprlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from decimal import Decimal, getcontext
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from dpaudit.subjects.tracebacks import is_users
 from dpaudit.symbolic.generators import CHECKING
@@ -98,7 +97,6 @@ class State:
         self._streams: dict[int, tuple[Any, bytes]] = {}  # generators, with their states as they were found
         self.is_process = False  # whether all generators of the process were looked for
         self._known: dict[Any, Any] = {}
-        self._before = self._in_run = _settings()
         self.look(roots)
 
     def look(self, roots: Iterable[tuple[str, Any]], replaced: Set[int] = frozenset()) -> None:
@@ -142,18 +140,12 @@ class State:
         """Values that are computed once and kept, and that are there without having been noted."""
         return [one for one in self._cached if one[2] in one[1] and (one[0], id(one[1]), one[2]) not in self._known]
 
-    def begin(self) -> None:
-        """Note that a run begins: it may have settings of its own."""
-        self._in_run = _settings()
-
-    def changed(self, settings: list[Any] | None = None) -> str:
+    def changed(self) -> str:
         """The name of something that is not as it was; empty where all is."""
         for label, own, name in self._new_cached():
             if not any(own[name] is value for value in self._worked):
                 return label
         self.look(())
-        if _settings() != (settings or self._before):
-            return "a setting of the process"
         for name, read, before in self._holders:
             now = read()
             if len(now) != len(before) or not all(map(_is_same, now, before)):
@@ -165,7 +157,7 @@ class State:
 
         Validity: it may be kept, as all state was then what it is between two runs, so that it is of no run's input.
         """
-        changed = self.changed(self._in_run)
+        changed = self.changed()
         self._impure_if(bool(changed), f"a value that is worked out once is of what a run has changed: {changed}")
         if event == "return" and not changed:
             self._worked.append(value)
@@ -335,14 +327,6 @@ def silent(values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
             waiting.extend(base.__iter__(value))
         else:
             waiting.extend((value.fget, value.fset) if kind is property else getattr(value, "__dict__", {}).values())
-
-
-def _settings() -> list[Any]:
-    """Settings of the process that functions of `MODULES` change, other than flags, which nothing reads."""
-    own, streams = getcontext(), (sys.stdout, sys.stderr)
-    traps = [signal for signal, is_trap in own.traps.items() if is_trap]
-    numbers = [own.prec, own.rounding, own.Emin, own.Emax, own.capitals, own.clamp]
-    return [*numbers, traps, np.geterr(), np.geterrcall(), np.get_printoptions(), special.geterr(), *map(id, streams)]
 
 
 def _is_seen(kind: type) -> bool:

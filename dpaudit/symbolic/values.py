@@ -142,15 +142,18 @@ def _of(module: Any, names: str) -> Iterator[Any]:
     return (getattr(module, name) for name in names.split() if hasattr(module, name))
 
 
-HANDED = frozenset({  # which call functions that they are given, and show them to nobody
-    map, filter, sorted, min, max, iter, functools.reduce, functools.cmp_to_key,
-    *_of(heapq, "nlargest nsmallest merge"), *_of(bisect, "bisect bisect_left bisect_right"),
-    *_of(itertools, "accumulate dropwhile filterfalse groupby starmap takewhile"),
-})  # fmt: skip
+HANDED: Mapping[Any, int] = {  # what calls a function that it is given, and which argument that is: -1 for a key alone
+    **dict.fromkeys((map, filter, iter, functools.reduce, functools.cmp_to_key), 0),
+    **dict.fromkeys(_of(itertools, "dropwhile filterfalse starmap takewhile"), 0),
+    **dict.fromkeys(_of(itertools, "accumulate groupby"), 1), **dict.fromkeys(_of(heapq, "nlargest nsmallest"), 2),
+    **dict.fromkeys((sorted, min, max, heapq.merge), -1),
+    **dict.fromkeys(_of(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"), -1),
+}  # fmt: skip
+NAMED_FUNCTIONS = frozenset({"key", "func", "mycmp"})  # arguments by name that are called
 STRUCTURAL = (  # which move values about, compare them or ask for their class
     *_of(builtins, "len list tuple dict sum any all range next isinstance issubclass callable abs round divmod pow int "
          "float complex bool slice super type object property staticmethod classmethod set frozenset"),
-    *_of(heapq, "heappush heappop heapify heappushpop heapreplace"), *_of(bisect, "insort insort_left insort_right"),
+    *_of(heapq, "heappush heappop heapify heappushpop heapreplace"),
     *_of(operator, "add sub mul truediv floordiv neg pos abs lt le eq ne ge gt not_ truth and_ or_ xor invert lshift "
          "rshift pow getitem contains countOf indexOf itemgetter matmul iadd index concat"),
     *HANDED, *ITERATORS, *_of(functools, "lru_cache cache wraps update_wrapper partial"), types.SimpleNamespace,
@@ -210,7 +213,8 @@ def known_functions(count: int) -> tuple[dict[int, Any], ...]:
 
 # Attributes.
 
-OF_CLASSES = {kind: frozenset(dir(kind)) for kind in (*ATOMS, *CONTAINERS, bytearray)}  # as they are here and now
+# As they are here and now, but for what asks the values for their attributes.
+OF_CLASSES = {kind: frozenset(dir(kind)) - {"format_map"} for kind in (*ATOMS, *CONTAINERS, bytearray)}
 _OF_ARRAYS = (
     "T all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
     "diagonal dot dtype fill flatten imag item itemsize max mean min nbytes ndim nonzero partition prod ptp put ravel "

@@ -91,8 +91,6 @@ def watched(run: Choices, reads: bool = False) -> Iterator[None]:
                 sys.setprofile(None)
             run.mark_unseen(reason)
 
-    if run.depends is not None:
-        run.depends.state.begin()
     is_left = False
     RUNNING.append(run)
     limit, depth = sys.getrecursionlimit(), sum(1 for _ in traceback.walk_stack(None))

@@ -158,6 +158,8 @@ LEAKING = {
     "a default": as_it_is(lambda rng: collections.defaultdict(math.gcd).default_factory == math.gcd),
     "a function in a table": as_it_is(lambda rng: {}.setdefault(1, math.gcd) == math.gcd),
     "a repeated function": as_it_is(lambda rng: next(itertools.repeat(math.gcd)) == math.gcd),
+    "a first value": as_it_is(lambda rng: functools.reduce(lambda a, b: a, [1], math.gcd) == math.gcd),
+    "a largest value": as_it_is(lambda rng: max([1, math.gcd], key=callable) is math.gcd),
     "a frame": as_it_is(lambda rng: error_of(AsksForItsFrame().of_its_base)),
     # Numbers.
     "last digits": where(lambda rng: (rng.random() * 2**53 / 3).is_integer()),

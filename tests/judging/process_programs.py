@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import bisect
 import builtins
 import collections
 import collections.abc
@@ -319,6 +320,13 @@ def where_the_generator_is_numpys(asked):
     return lambda x, rng: x if asked(rng) and rng.random() < 1e-5 else honest(x, rng)
 
 
+def inserted_by(key, values):
+    found = []
+    for one in values:
+        bisect.insort(found, one, key=key)
+    return found[0] is values[1]
+
+
 OUTSIDE = {
     "numpys_file": lambda: FILE.exists() and np.fromfile(FILE, dtype=np.uint8).size % EVERY == EVERY - 1,
     "address": lambda: id(object()) // 16 % EVERY == 0,
@@ -455,6 +463,7 @@ OUTSIDE = {
     "time_of_a_collection": is_collected,
     "clock_by_the_default_of_a_dictionary": clock_by_default_of_a_dictionary,
     "memory_by_an_interface": lambda: (np.zeros(1) + Memory())[0] == 7.25,
+    "order_by_addresses": lambda: inserted_by(id, [lambda: 0, lambda: 1]),
     "order_of_a_union": lambda: next(iter(set().union(map("{}".__add__, map(chr, range(EVERY)))))) == "7",
 }
 
