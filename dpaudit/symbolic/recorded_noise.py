@@ -37,6 +37,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.alignment import Implied, Note, asks_of_ratios, differences, exceeds, imply
 from dpaudit.symbolic.blaming import blamed
+from dpaudit.symbolic.certifying import REAL_SHARE, SECONDS
 from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
@@ -49,8 +50,6 @@ KIND = "recorded_noise"
 MAX_PAIRS = 200
 MOST_RECORDED, PATHS_IN_AUDIT = 50, 64  # pairs of an audit, and paths of their inputs
 LISTED = 20
-SECONDS = 60.0  # as of a certificate
-CHECK_SHARE = 0.25  # of the time, for the runs that each record is held against
 Grade = Literal["proved", "not recorded", "implied", "hint", "same"]
 GRADES: tuple[Grade, ...] = ("proved", "not recorded", "implied", "hint", "same")
 
@@ -226,7 +225,7 @@ def record_noise(
     chosen = [entry for entry, _ in zip(given, range(MAX_PAIRS), strict=False)]
     recorder = Recorder(subject, promise, root_of(seed))
     recorder.deadline = time.monotonic() + seconds
-    recorder.until = recorder.deadline - CHECK_SHARE * seconds
+    recorder.until = recorder.deadline - REAL_SHARE * seconds
     with watching():
         return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
 
