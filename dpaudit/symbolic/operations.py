@@ -46,6 +46,7 @@ from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded, symbols_of
 from dpaudit.symbolic.values import (
     ATOMS,
     CALLING,
+    CALLING_GIVEN,
     CHANGEABLE,
     FOLLOWED,
     GENERATORS,
@@ -224,12 +225,13 @@ def _moved(function: Any, arguments: Any, options: Any) -> Any:
         if function is type:
             return value.__class__ if issubclass(type(value), (*FOLLOWED, TracedRng)) else type(value)
         return value.as_class(function) if isinstance(value, Symbol) else function(value)
-    return made(_handed(function, arguments, options) if function in HANDED else function(*arguments, **options))
+    return made(_handed(function, arguments, options) if function in CALLING_GIVEN else function(*arguments, **options))
 
 
 def _handed(function: Any, arguments: Any, options: Any) -> Any:
     """Call of what calls a function that it is given, so that these calls are looked at."""
-    called = HANDED.get(function, -1) if function is not iter or len(arguments) > 1 else -1
+    places = (place for place, several in enumerate(HANDED) if any(function is one for one in several))
+    called = next(places, None) if function is not iter or len(arguments) > 1 else None
 
     def guarded(value: Any, is_called: bool) -> Any:
         is_guarded = is_called and callable(value) and not is_followed(value)

@@ -142,13 +142,13 @@ def _of(module: Any, names: str) -> Iterator[Any]:
     return (getattr(module, name) for name in names.split() if hasattr(module, name))
 
 
-HANDED: Mapping[Any, int] = {  # what calls a function that it is given, and which argument that is: -1 for a key alone
-    **dict.fromkeys((map, filter, iter, functools.reduce, functools.cmp_to_key), 0),
-    **dict.fromkeys(_of(itertools, "dropwhile filterfalse starmap takewhile"), 0),
-    **dict.fromkeys(_of(itertools, "accumulate groupby"), 1), **dict.fromkeys(_of(heapq, "nlargest nsmallest"), 2),
-    **dict.fromkeys((sorted, min, max, heapq.merge), -1),
-    **dict.fromkeys(_of(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"), -1),
-}  # fmt: skip
+HANDED: tuple[tuple[Any, ...], ...] = (  # what calls a function that it is given, by the place of that argument
+    (map, filter, iter, functools.reduce, functools.cmp_to_key,
+     *_of(itertools, "dropwhile filterfalse starmap takewhile")),
+    (itertools.accumulate, itertools.groupby), (heapq.nlargest, heapq.nsmallest),
+)  # fmt: skip
+KEYED = (sorted, min, max, heapq.merge, *_of(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"))
+CALLING_GIVEN = frozenset([*KEYED, *itertools.chain(*HANDED)])
 NAMED_FUNCTIONS = frozenset({"key", "func", "mycmp"})  # arguments by name that are called
 STRUCTURAL = (  # which move values about, compare them or ask for their class
     *_of(builtins, "len list tuple dict sum any all range next isinstance issubclass callable abs round divmod pow int "
@@ -156,7 +156,7 @@ STRUCTURAL = (  # which move values about, compare them or ask for their class
     *_of(heapq, "heappush heappop heapify heappushpop heapreplace"),
     *_of(operator, "add sub mul truediv floordiv neg pos abs lt le eq ne ge gt not_ truth and_ or_ xor invert lshift "
          "rshift pow getitem contains countOf indexOf itemgetter matmul iadd index concat"),
-    *HANDED, *ITERATORS, *_of(functools, "lru_cache cache wraps update_wrapper partial"), types.SimpleNamespace,
+    *CALLING_GIVEN, *ITERATORS, *_of(functools, "lru_cache cache wraps update_wrapper partial"), types.SimpleNamespace,
     *_of(collections, "deque OrderedDict Counter defaultdict"), contextlib.suppress, types.MappingProxyType,
 )  # fmt: skip
 SHOWING = (str, repr, format, ascii, print, bytes, json.dumps)
