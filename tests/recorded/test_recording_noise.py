@@ -284,6 +284,17 @@ def test_a_rare_lie_of_a_hidden_generator_is_not_taken_for_a_constant(name):
     assert result.grade != "proved" and result.pairs[0].unproved
 
 
+def seeded(x, seed):
+    return x + stats.laplace.rvs(scale=0.5, random_state=seed)
+
+
+def test_a_seed_for_scipy_is_a_constant_and_one_that_is_handed_in_is_none():
+    constant = of(lambda x: seeded(x, 3))
+    assert constant.grade == "proved" and math.isinf(constant.pairs[0].loss)
+    handed = of(seeded)
+    assert handed.grade == "proved" and handed.pairs[0].loss == pytest.approx(2.0)
+
+
 SYSTEM = random.SystemRandom()
 
 
