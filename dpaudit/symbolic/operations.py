@@ -447,9 +447,8 @@ SINGLE = (  # of which no two are equal, and each is one object
 
 def same(is_same: bool, first: Any, second: Any) -> bool:
     """Answer of a comparison by identity: what stands for a number is never the object that the number would be."""
-    singles = (*SINGLE, TracedRng, list, dict, set, np.ndarray)
     if not any(
-        issubclass(type(one), singles) or is_own_class(type(one)) or type(one) is object for one in (first, second)
+        issubclass(type(one), SINGLE) or is_own_class(type(one)) or type(one) is object for one in (first, second)
     ):
         doubt(said := "it is asked whether two values are one object")
         for symbol in (one for one in (first, second) if issubclass(type(one), Symbol)):
