@@ -106,7 +106,13 @@ class _Instrumenting(ast.NodeTransformer):
         if is_relative or any(one.name == "*" for one in node.names):
             return [_called("unknown", node, ast.Constant("a relative import")), node]
         names = [ast.Constant(one.name) for one in node.names] if isinstance(node, ast.ImportFrom) else []
-        return [*(_called("imported", node, ast.Constant(one), *names) for one in modules), node]
+        bound = [one.asname or one.name for one in node.names] if isinstance(node, ast.ImportFrom) else []
+        seen = [
+            ast.Assign([ast.Name(one, ast.Store())], _operation("real", node, _at(node, ast.Name(one, ast.Load()))))
+            for one in bound
+        ]
+        said = (_called("imported", node, ast.Constant(one), *names) for one in modules)
+        return [*said, node, *(_at(node, one) for one in seen)]
 
     visit_ImportFrom = visit_Import
 

@@ -20,7 +20,7 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from dpaudit.symbolic.known_names import (
     is_own,
     names_ours,
 )
-from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded, symbols_of
+from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.values import (
     ATOMS,
     CALLING,
@@ -52,6 +52,7 @@ from dpaudit.symbolic.values import (
     GENERATORS,
     GIVEN,
     HANDED,
+    KEEPING,
     LAWS,
     NAMED_FUNCTIONS,
     NUMBERS,
@@ -66,6 +67,7 @@ from dpaudit.symbolic.values import (
     is_plain_type,
     is_shown,
     known_functions,
+    real,
 )  # fmt: skip
 from dpaudit.symbolic.watching import CLOCKS, OF_PROCESS, RUNNING, unheard
 
@@ -89,34 +91,6 @@ def instrument(function: Any) -> bool:
         INSTRUMENTED.append((function, function.__code__))
         function.__code__ = code
     return code is not None
-
-
-BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
-
-
-def _keeping(name: str) -> Callable[..., Any]:
-    """A function of numpy that makes arrays, which keeps symbols in them."""
-    function, before_dtype = getattr(np, name), BEFORE_DTYPE[name]
-
-    def guard(*arguments: Any, **options: Any) -> Any:
-        typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
-        if typed and any(map(_has_symbols, arguments)):
-            rest = {key: value for key, value in options.items() if key != "dtype"}
-            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0], copy=False)
-        found = function(*arguments, **options)
-        is_held = type(found) is np.ndarray and found.dtype == object and not typed and bool(symbols_of(found))
-        return guarded(found) if is_held else found
-
-    return guard
-
-
-def _has_symbols(value: Any, depth: int = 3) -> bool:
-    if isinstance(value, Symbol | SymbolArray):
-        return isinstance(value, Symbol) or type(value) is SymbolArray
-    return depth > 0 and type(value) in (list, tuple) and any(_has_symbols(item, depth - 1) for item in value[:1000])
-
-
-KEEPING = {id(getattr(np, name)): _keeping(name) for name in BEFORE_DTYPE}
 
 
 def _doubt_if(is_so: bool, reason: str) -> None:
@@ -341,7 +315,8 @@ def attribute(value: Any, name: str, *default: Any) -> Any:
         is_known = _is_of_library(vars(value).get(name))
     if not is_known:
         doubt(f"it names {value.__name__}.{name}" if kind is types.ModuleType else f"it names the attribute {name}")
-    return getattr(value, name, *default)
+    found = getattr(value, name, *default)
+    return real(found) if kind is types.ModuleType else found
 
 
 def _is_of_library(found: Any) -> bool:
@@ -511,7 +486,7 @@ def builtin(name: str, value: Any, found: Any = None) -> Any:
 
 def imported(module: str, *names: str) -> None:
     """Note an import in a call: of a module that is not loaded, or of what is neither a function nor a number."""
-    parts = [getattr(sys.modules.get(module), name, sys) for name in names]
+    parts = [real(getattr(sys.modules.get(module), name, sys)) for name in names]
     known = set().union(*known_functions(len(sys.modules)))
     is_known = module in sys.modules and module.partition(".")[0] in MODULES
     is_known &= all(type(one) is not types.ModuleType and (_is_of_library(one) or id(one) in known) for one in parts)
@@ -528,6 +503,6 @@ OPERATIONS: Mapping[str, Any] = {f"{PREFIX}slice": slice} | {
     f"{PREFIX}{one.__name__}": one
     for one in (
         call, attribute, owner, binary, changed, made, shown, same, caught, managing, spread, decorating, builtin,
-        imported, unknown,
+        imported, unknown, real,
     )
 }  # fmt: skip

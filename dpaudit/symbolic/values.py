@@ -25,7 +25,7 @@ import random
 import statistics
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ import numpy as np
 from dpaudit.symbolic.generators import TracedRng
 from dpaudit.symbolic.instrumenting import KNOWN
 from dpaudit.symbolic.known_names import DUNDERS, is_of_process, is_own
-from dpaudit.symbolic.symbols import Symbol, SymbolArray
+from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded, symbols_of
 
 NUMBERS = (  # also the types of arrays; a long double has bytes that nobody wrote
     bool, int, float, complex, np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
@@ -135,6 +135,42 @@ def is_shown(value: Any) -> bool:
     return all(map(is_shown, tuple.__iter__(value))) if issubclass(kind, tuple) else is_followed(kind.__repr__)
 
 
+# Functions of numpy that make arrays.
+
+BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
+
+
+def _keeping(name: str) -> Callable[..., Any]:
+    """A function of numpy that makes arrays, which keeps symbols in them."""
+    function, before_dtype = getattr(np, name), BEFORE_DTYPE[name]
+
+    def guard(*arguments: Any, **options: Any) -> Any:
+        typed = [*arguments[before_dtype:], *(options[key] for key in ("dtype",) if key in options)]
+        if typed and any(map(_has_symbols, arguments)):
+            rest = {key: value for key, value in options.items() if key != "dtype"}
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0], copy=False)
+        found = function(*arguments, **options)
+        is_held = type(found) is np.ndarray and found.dtype == object and not typed and bool(symbols_of(found))
+        return guarded(found) if is_held else found
+
+    return guard
+
+
+def _has_symbols(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, Symbol | SymbolArray):
+        return isinstance(value, Symbol) or type(value) is SymbolArray
+    return depth > 0 and type(value) in (list, tuple) and any(_has_symbols(item, depth - 1) for item in value[:1000])
+
+
+KEEPING = {id(getattr(np, name)): _keeping(name) for name in BEFORE_DTYPE}
+_REAL = {id(one): getattr(np, name) for name, one in zip(BEFORE_DTYPE, KEEPING.values(), strict=True)}
+
+
+def real(function: Any) -> Any:
+    """The function of numpy, where libraries have one that keeps symbols meanwhile: a program never sees that."""
+    return _REAL.get(id(function), function)
+
+
 # Functions.
 
 
@@ -207,7 +243,7 @@ def known_functions(count: int) -> tuple[dict[int, Any], ...]:
     for name, functions in PURE.items():
         module = sys.modules.get(name, types)
         plain += [*_of(module, functions), *(one for one in vars(module).values() if type(one) is np.ufunc)]
-    own = [one for one in plain if not isinstance(one, types.FunctionType) or not is_own(one.__module__)]
+    own = [one for one in map(real, plain) if not isinstance(one, types.FunctionType) or not is_own(one.__module__)]
     return tuple({id(one): one for one in several} for several in (STRUCTURAL, own, SHOWING))
 
 
