@@ -273,7 +273,8 @@ def attributes_of(kind: Any) -> frozenset[str]:
     if issubclass(kind, np.dtype):
         return frozenset(["kind", "name", "itemsize", "type", "char", "names"])
     if issubclass(kind, GENERATORS):
-        return frozenset(one for one in dir(kind) if not one.startswith("_") and one != "bit_generator")
+        hidden = ("bit_generator", "get_state", "getstate")  # which show what earlier calls have drawn
+        return frozenset(one for one in dir(kind) if not one.startswith("_") and one not in hidden)
     if issubclass(kind, enum.Enum) or kind in (object, type) or kind.__module__ in ("abc", "enum", "typing"):
         return DUNDERS | {"name", "value", "_value_", "_name_"}
     if issubclass(kind, BaseException):
