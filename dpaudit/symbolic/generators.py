@@ -250,7 +250,7 @@ class OldNumpyRng(TracedRng, np.random.RandomState):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return np.random.RandomState  # by its name, for which another class stands in recorded runs
+        return type(_REAL["RandomState"])  # in its module libraries find another meanwhile
 
 
 class PythonRng(TracedRng, random.Random):
@@ -264,7 +264,7 @@ class PythonRng(TracedRng, random.Random):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return random.Random
+        return type(_REAL["Random"])
 
     def random(self) -> Any:
         return self._dpaudit_source.draw("random", "random", {})

@@ -2,9 +2,9 @@
 
 The program's own code asks for each call (`dpaudit.symbolic.operations`). So a function of `numpy.random`, of `random`
 or of `secrets` is known by what it is, whatever name, table or default the program has it by, and another is called in
-its place (`Sources`): nothing of these modules is changed. A library that draws by them itself is not followed: the
-states of their generators show that. Functions of other libraries (`dpaudit.symbolic.libraries`) are replaced for the
-time of a run.
+its place (`Sources`): a program never sees what stands for them. Code that does not ask, as that of libraries, finds
+functions in these modules, and under names that it has taken, which ask the run (`STANDING`). These, and functions of
+other libraries (`dpaudit.symbolic.libraries`), are there for the time of a run.
 
 Python's profiling hook sees what goes past these: the system's random numbers, devices, sockets and processes that are
 read, clocks. All that ends what can be proved.
@@ -19,23 +19,28 @@ import functools
 import math
 import random
 import secrets
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from dpaudit.symbolic import libraries
+from dpaudit.symbolic.choices import is_own_code
 from dpaudit.symbolic.generators import NumpyRng, OldNumpyRng, PythonRng
 from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.noisy_numbers import following
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, line_of_call
-from dpaudit.symbolic.watching import watched
+from dpaudit.symbolic.values import REAL, real
+from dpaudit.symbolic.watching import RUNNING, watched
 
 NUMPYS: np.random.RandomState = np.random.mtrand._rand
 PYTHONS: random.Random = random._inst
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+DRAWING = (np.random, random, secrets, math)  # modules whose functions are led to a tape
 OF_CLASSES = ("floor", "ceil", "trunc")  # which `math` asks a number for
 
 
@@ -62,7 +67,7 @@ class Sources:
 
     def instead(self, function: Any, owner: Any) -> Any:
         """What stands for a function, which may be bound to its owner; None where nothing does."""
-        if type(owner) is random.SystemRandom:
+        if type(owner) is real(random.SystemRandom):
             return getattr(self.system, function.__name__)
         if id(owner) not in self.shared:
             return self.functions.get(id(function))
@@ -73,7 +78,7 @@ class Sources:
 
     def seed(self, owner: int, seed: Any = None, version: int = 2) -> None:
         """Seed a generator of the process: a seed makes it a real one."""
-        make, draws = (seeded_state, OldNumpyRng) if owner == id(NUMPYS) else (random.Random, PythonRng)
+        make, draws = (seeded_state, OldNumpyRng) if owner == id(NUMPYS) else (real(random.Random), PythonRng)
         self.shared[owner] = draws(NoiseDraws(self.tape)) if self._is_random(seed) else make(seed)
 
     def _sample(self, size: Any = None) -> Any:
@@ -83,17 +88,17 @@ class Sources:
         """A generator of numpy's."""
         if isinstance(seed, np.random.Generator):
             return seed
-        return NumpyRng(NoiseDraws(self.tape)) if self._is_random(seed) else np.random.default_rng(seed)
+        return NumpyRng(NoiseDraws(self.tape)) if self._is_random(seed) else real(np.random.default_rng)(seed)
 
-    def _maker(self, real: Callable[[Any], Any], traced: Callable[[], Any]) -> Callable[..., Any]:
-        return lambda seed=None: traced() if self._is_random(seed) else real(seed)
+    def _maker(self, plain: Callable[[Any], Any], traced: Callable[[], Any]) -> Callable[..., Any]:
+        return lambda seed=None: traced() if self._is_random(seed) else plain(seed)
 
-    def _stream(self, real: Any) -> Callable[..., Any]:
+    def _stream(self, plain: Any) -> Callable[..., Any]:
         def make(*args: Any, **keywords: Any) -> Any:
             # Of the system's entropy, which compiled code asks for itself; or of the seed, in a way that is not known.
             if not args or args[0] is None or self.tape.handed:
                 self.tape.mark_opaque()
-            return real(*args, **keywords)
+            return plain(*args, **keywords)
 
         return make
 
@@ -115,11 +120,84 @@ class Sources:
         return False
 
 
+def _instead(function: Any) -> Any:
+    """What a library calls for a function: what the run that goes on has in its place, or the function itself."""
+    found = RUNNING[-1].instead(function, getattr(function, "__self__", None)) if RUNNING else None
+    return function if found is None else found
+
+
+class _Standing(type):
+    """The class of a class that libraries find in the place of another, its base, and that has its instances."""
+
+    def __call__(cls, /, *args: Any, **keywords: Any) -> Any:
+        function = real(cls)
+        return super().__call__(*args, **keywords) if function is cls else _instead(function)(*args, **keywords)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type.__instancecheck__(real(cls), value)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return type.__subclasscheck__(real(cls), kind)
+
+
+def _standing_for(function: Any) -> Any:
+    if isinstance(function, type):
+        return _Standing(function.__name__, (function,), {"__module__": function.__module__})
+
+    @functools.wraps(function)
+    def standing(*args: Any, **keywords: Any) -> Any:
+        return _instead(function)(*args, **keywords)
+
+    return standing
+
+
+def _standing() -> dict[int, Any]:
+    """What libraries find in the place of each function that a run has another for, by its number."""
+    instead = Sources(Tape(0, 0)).instead
+    found = [one for module in DRAWING for one in vars(module).values() if callable(one)]
+    drawing = {id(one): one for one in found if instead(one, getattr(one, "__self__", None)) is not None}
+    standing = {number: _standing_for(one) for number, one in drawing.items()}
+    REAL.update((id(one), drawing[number]) for number, one in standing.items())
+    return standing
+
+
+STANDING = _standing()
+
+
+@functools.lru_cache(maxsize=1)
+def _places(*loaded: types.ModuleType) -> list[tuple[dict[str, Any], str]]:
+    """Where functions that draw are, and where libraries among the modules have taken them by name."""
+    found = [(vars(module), name) for module in DRAWING for name, one in vars(module).items() if id(one) in STANDING]
+    functions = {id(one) for module in DRAWING[:-1] for one in vars(module).values()} & STANDING.keys()
+    for module in loaded:
+        file = getattr(module, "__file__", None)
+        is_own = isinstance(file, str) and is_own_code(file)
+        if not is_own and module.__name__.partition(".")[0] not in ("numpy", "dpaudit", *sys.stdlib_module_names):
+            found += [(vars(module), name) for name, one in list(vars(module).items()) if id(one) in functions]
+    return found
+
+
+@contextlib.contextmanager
+def _followed_in_libraries() -> Iterator[None]:
+    """While this goes on, libraries draw from the run."""
+    loaded = [one for one in list(sys.modules.values()) if issubclass(type(one), types.ModuleType)]
+    places = [(place, name, place.get(name)) for place, name in _places(*loaded)]
+    held = [(place, name, one) for place, name, one in places if id(one) in STANDING]
+    try:
+        for place, name, one in held:
+            place[name] = STANDING[id(one)]
+        yield
+    finally:
+        for place, name, one in held:
+            place[name] = one
+
+
 @contextlib.contextmanager
 def recorded(tape: Tape) -> Iterator[NumpyRng]:
     """While a run goes on: gives the generator to be passed to the program."""
     tape.instead = Sources(tape).instead
     with contextlib.ExitStack() as replaced:
+        replaced.enter_context(_followed_in_libraries())
         for owner, name, function in libraries.replacements(tape):
             replaced.enter_context(_replaced(owner, name, function))
         with watched(tape, reads=True):

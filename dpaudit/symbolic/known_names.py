@@ -34,8 +34,8 @@ AS_SET = f"it makes {A_SET}"
 SHOWN = frozenset({AS_TEXT, AS_SET})  # by an order or a text; nothing is reached by it
 MISSING = object()
 _OURS = "NumpyRng OldNumpyRng PythonRng UniformNumber WholeNumber Noisy SymbolArray"
-# Or pickle's, which looks a function of numpy up where libraries find another one meanwhile.
-NAMES_OF_OURS = re.compile(rf"dpaudit\.symbolic|same object as numpy\.|(?:'|\bnot )(?:{_OURS.replace(' ', '|')})\b")
+# Or pickle's, which looks a function up where libraries find another one meanwhile.
+NAMES_OF_OURS = re.compile(rf"dpaudit\.symbolic|same object as |(?:'|\bnot )(?:{_OURS.replace(' ', '|')})\b")
 IMPURITIES: list[str] = []  # doubts of the runs of this process, in their order: of values, exceptions and outputs
 WATCHING: list[Callable[[], None]] = []  # what is told of a doubt before that is done which it is about
 

@@ -115,7 +115,7 @@ def _numbers(listed: Iterable[tuple[str, Any]]) -> Shown:
 def _rvs(real: Callable[..., Any], draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
     """Noise of a law of scipy; with a seed or another generator its own."""
     if isinstance(seed := keywords.get("random_state"), int | np.integer):  # numpy asks the system for entropy first
-        keywords["random_state"] = draws.tape.instead(np.random.RandomState, None)(seed)
+        keywords["random_state"] = np.random.RandomState(seed)  # which asks the tape
     given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
     if not isinstance(given.get("random_state"), TracedRng | None):
         return real(*args, **keywords)

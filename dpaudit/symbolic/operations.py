@@ -115,7 +115,7 @@ def call(function: Any, /, *arguments: Any, **options: Any) -> Any:
     if type(inner) is types.FunctionType and id(inner.__code__) in KNOWN:
         return function(*arguments, **options)
     try:
-        return _called(function, arguments, options)
+        return real(_called(real(function), arguments, options))
     except RAISED:
         caught()
         raise
@@ -312,11 +312,10 @@ def attribute(value: Any, name: str, *default: Any) -> Any:
     kind = type(value)
     is_known = _is_known_attribute(value, kind, name)
     if is_known and kind is types.ModuleType and not is_own(value.__name__):  # no program changes a number of a library
-        is_known = _is_of_library(vars(value).get(name))
+        is_known = _is_of_library(real(vars(value).get(name)))
     if not is_known:
         doubt(f"it names {value.__name__}.{name}" if kind is types.ModuleType else f"it names the attribute {name}")
-    found = getattr(value, name, *default)
-    return real(found) if kind is types.ModuleType else found
+    return real(getattr(value, name, *default))
 
 
 def _is_of_library(found: Any) -> bool:

@@ -39,7 +39,7 @@ from dpaudit.symbolic.known_names import (
     is_own,
 )  # fmt: skip
 from dpaudit.symbolic.symbols import Symbol, SymbolArray
-from dpaudit.symbolic.values import known_functions
+from dpaudit.symbolic.values import known_functions, real
 
 MAX_HOLDERS, MAX_BYTES = 100_000, 1 << 24  # that are looked at after each run
 _TUPLEGETTER: type = type(collections.namedtuple("_", "a").a)  # type: ignore[attr-defined]
@@ -127,7 +127,7 @@ class State:
     def look_at_process(self) -> None:
         """Look at all generators of the process from now on."""
         if not self.is_process:
-            kinds = set[type]().union(*map(_subclasses, (np.random.BitGenerator, np.random.RandomState, random.Random)))
+            kinds = set[type]().union(*map(_subclasses, GENERATORS[1:]))
             self._note_generators(one for one in gc.get_objects() if type(one) in kinds)
             self.is_process = True
 
@@ -358,7 +358,7 @@ def _is_where_it_says(kind: type) -> bool:
     """Tell whether a class is found in the module that it names, or is one of those that no statement makes."""
     found: Any = sys.modules.get(str(kind.__module__))
     for name in kind.__qualname__.split("."):
-        found = getattr(found, name, None)
+        found = real(getattr(found, name, None))
     return found is kind or not kind.__flags__ & MADE
 
 

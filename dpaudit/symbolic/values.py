@@ -163,12 +163,12 @@ def _has_symbols(value: Any, depth: int = 3) -> bool:
 
 
 KEEPING = {id(getattr(np, name)): _keeping(name) for name in BEFORE_DTYPE}
-_REAL = {id(one): getattr(np, name) for name, one in zip(BEFORE_DTYPE, KEEPING.values(), strict=True)}
+REAL = {id(one): getattr(np, name) for name, one in zip(BEFORE_DTYPE, KEEPING.values(), strict=True)}
 
 
 def real(function: Any) -> Any:
-    """The function of numpy, where libraries have one that keeps symbols meanwhile: a program never sees that."""
-    return _REAL.get(id(function), function)
+    """The function or class itself, where libraries have another meanwhile: a program never sees that."""
+    return REAL.get(id(function), function)
 
 
 # Functions.

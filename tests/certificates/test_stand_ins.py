@@ -17,6 +17,7 @@ import math
 import operator
 import pickle
 import random
+import secrets
 import warnings
 
 import numpy as np
@@ -296,6 +297,12 @@ SHOWN = {
     "bytes": lambda: pickle.dumps(np.asarray),
     "attributes": lambda: hasattr(np.asarray, "plain"),
     "a copy": lambda: copy.copy(np.asarray) is np.asarray,
+    "the text of a draw": lambda: repr(random.gauss)[:9],
+    "the text of what a getter gives": lambda: repr(operator.attrgetter("gauss")(random))[:9],
+    "bytes of a draw": lambda: pickle.dumps(secrets.randbelow),
+    "bytes of a function": lambda: pickle.dumps(math.log),
+    "bytes of a generator": lambda: pickle.dumps(random.Random(3)),
+    "the class of a class": lambda: type(random.Random) is type,
 }
 
 

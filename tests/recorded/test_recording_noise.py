@@ -76,16 +76,28 @@ def test_a_function_taken_by_name_is_followed():
     assert result.grade == "proved" and "2 standard deviations" in result.pairs[0].statement
 
 
-def test_functions_of_numpy_and_of_python_stay_in_a_run_and_those_of_libraries_are_put_back():
-    def held():
-        return np.random.laplace, np.asarray, random.gauss, random.Random, secrets.token_bytes, math.log, gauss, open
+def held():
+    return np.random.laplace, np.asarray, np.random.RandomState, random.gauss, random.Random, secrets.choice, math.log
 
-    before, law = held(), vars(stats.laplace).get("rvs")
+
+HELD = held()
+
+
+def shows_real_functions(x, rng):
+    is_real = all(one is other for one, other in zip(held(), HELD, strict=True))
+    is_real &= type(np.random.RandomState()) is np.random.RandomState and repr(np.random.laplace) == repr(HELD[0])
+    return rng.laplace() + (x if is_real else 0.0)
+
+
+def test_a_program_sees_the_real_functions_and_what_libraries_see_is_put_back():
+    assert of(shows_real_functions, claim="eps=0.9").grade == "proved"
+    law = vars(stats.laplace).get("rvs")
     with pytest.raises(ZeroDivisionError), recorded(Tape(SEED, 0)):
-        assert all(one is other for one, other in zip(held(), before, strict=True))
+        assert not any(one is other for one, other in zip(held(), HELD, strict=True) if other is not np.asarray)
+        assert isinstance(np.random.mtrand._rand, np.random.RandomState) and gauss is HELD[3]
         assert vars(stats.laplace)["rvs"] is not law
         raise ZeroDivisionError
-    assert vars(stats.laplace).get("rvs") is law
+    assert vars(stats.laplace).get("rvs") is law and all(one is other for one, other in zip(held(), HELD, strict=True))
 
 
 # Decisions: losses of finite mechanisms, exactly.
@@ -410,6 +422,39 @@ def test_other_opendp_measurements_are_recorded_and_not_accused(dp):
     for call in (lambda x: whole(int(x)), coarse, lambda x: chain([x])):
         result = of(call)
         assert result.grade != "proved" and "opendp measurement(map(1)=" in result.pairs[0].trace[0].x
+
+
+DRAWN = {  # by a library: what it imports, its noise, and what x = 0 and 1 lose by it
+    "a class by name": ("from numpy.random import RandomState", "RandomState().laplace(scale=0.5)", 2.0),
+    "a function by name": ("from random import expovariate", "expovariate(2.0) - expovariate(2.0)", 2.0),
+    "a function of numpy": ("import numpy as np", "np.random.laplace(scale=0.5)", 2.0),
+    "a generator of numpy": ("import numpy as np", "np.random.default_rng().laplace(scale=0.5)", 2.0),
+    "a generator of Python": ("import random", "random.Random().expovariate(2.0)", math.inf),
+    "a function of Python": ("import random", "random.gauss(0.0, 0.5)", math.inf),
+    "a seed": ("import numpy as np", "np.random.seed(3) or np.random.laplace(scale=0.5)", math.inf),
+    "a generator that is given": (
+        "import numpy as np\ndef own(rng): return rng if isinstance(rng, np.random.RandomState) else 0",
+        "own(np.random.RandomState()).laplace(scale=0.5)",
+        2.0,
+    ),
+    "a class of its own": (
+        "import random\nmake = lambda: type('Own', (random.Random,), {})(3)",
+        "make().random() + random.expovariate(2.0)",
+        math.inf,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_library_that_draws_itself_is_followed(monkeypatch, name):
+    library, (imports, noise, loss) = types.ModuleType("some_library"), DRAWN[name]
+    library.__file__ = "/somewhere/site-packages/some_library.py"
+    exec(compile(f"{imports}\ndef noise(): return {noise}", library.__file__, "exec"), vars(library))
+    monkeypatch.setitem(sys.modules, "some_library", library)
+    before = dict(vars(library))
+    result = of(lambda x: x + library.noise())
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(loss)
+    assert vars(library) == before and (loss > 2.0 or of(lambda x: x + library.noise(), claim="eps=2").grade == "same")
 
 
 @pytest.mark.parametrize("is_series", [False, True])
