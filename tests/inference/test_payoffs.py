@@ -203,3 +203,17 @@ def test_a_choice_among_bets_is_made_on_bins_and_pays_cells_of_one_bin_alike(nam
     by_bins = cells.by_bins()
     in_bins = growth(by_bins, *best_bets(Inequalities(claim), claim.value, by_bins).factors(claim.value))
     assert growth(cells, *factors) == pytest.approx(in_bins, rel=0.03)
+
+
+def test_the_bet_that_a_witness_names_moves_wealth():
+    """Stakes on a bin that no draw is predicted to reach cost nothing without a delta, and may have most weight."""
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.58, 0.19, 0.23])
+
+    def profile(first, second, share):
+        return lambda epsilon: share * float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
+
+    claim = ProfileClaim(DirectedProfile(profile(p, q, 0.6), profile(q, p, 2.0)))
+    predicted = Predicted(np.append(p / (p + q), 0.9), np.append((p + q) / 2.0, 1e-12))
+    bets = best_bets(Inequalities(claim), 1.0 + 1e-9, predicted)
+    assert bets.at[bets.weights.argmax()] != 0
+    assert bets.strongest == 0
