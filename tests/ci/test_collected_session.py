@@ -1,7 +1,5 @@
 """`.ci/collected_session.py`: faults that are put into a session of pytest which has collected everything once."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

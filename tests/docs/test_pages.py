@@ -1,7 +1,5 @@
 """The pages of the manual: every example does what it says, and every page stays short enough to read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The README: short, and every command and example in it does what it says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

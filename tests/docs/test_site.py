@@ -1,7 +1,5 @@
 """The site: built without a warning, searchable without a network, readable on a phone, and clean for axe-core."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

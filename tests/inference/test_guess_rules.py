@@ -1,7 +1,5 @@
 """Guessing rules: the choice among candidates, against one that asks every candidate at every value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special

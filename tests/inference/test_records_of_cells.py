@@ -1,7 +1,5 @@
 """A rule of a table of pairs keeps its record, whichever side it guesses."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpaudit.inference.exact import CellTest

@@ -162,9 +162,16 @@ def test_a_later_session_goes_on_learning_where_no_more_outputs_are_kept(monkeyp
     assert before and set(after) == {before[0] + game.pairs[0].labelled - state["labelled"]}
 
 
-def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said(monkeypatch):
-    monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
-    state = state_of("eps=8", samples=400)
+@pytest.fixture(scope="module")
+def with_views():
+    """A state with counted views, which few draws have otherwise not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
+        return state_of("eps=8", samples=400)
+
+
+def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said(with_views):
+    state = copy.deepcopy(with_views)
     views = state["uses"][0]["table"]["views"]
     for view in views:
         del view["said"]
@@ -177,10 +184,8 @@ def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said
     {"counts": [[1], [1]]}, {"edges": 3.0}, {"view": 99}, {"cost": "x"}, {"said": [1.0]}, {"said": [math.nan]},
     {"said": 1e308},
 ])  # fmt: skip
-def test_a_counted_view_that_is_damaged_is_refused(damage, monkeypatch):
-    monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
-    state = state_of("eps=8", samples=400)
-    assert read(state, "eps=8").labelled == state["labelled"]
+def test_a_counted_view_that_is_damaged_is_refused(damage, with_views):
+    state = copy.deepcopy(with_views)
     view = state["uses"][0]["table"]["views"][0]
     view |= damage if damage != {"said": 1e308} else {"said": [1e308] * (len(view["edges"]) + 1)}
     with pytest.raises(StateError, match="must be one that was saved"):

@@ -1,7 +1,5 @@
 """The job of the oldest versions installs what pyproject.toml promises."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

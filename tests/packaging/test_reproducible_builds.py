@@ -1,7 +1,5 @@
 """The same files give the same bits: an sdist and a wheel that are built twice, and what the lock file says."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -105,10 +105,6 @@ def test_a_confidence_never_stands_for_more_than_its_error_rate(error):
     assert 1.0 - confidence_of(error) == pytest.approx(error, abs=2.3e-16)  # a unit in the last place below 1
 
 
-def test_the_parts_of_a_call_are_the_whole():
-    assert math.isclose(AUDIT + REPLAY + LOW_BITS, 1.0, abs_tol=1e-15)
-
-
 def test_the_smallest_share_is_given_and_no_smaller_one() -> None:
     assert TestBudget(MIN_SHARE, calls=1).next() == MIN_SHARE
 

@@ -1,7 +1,5 @@
 """A mechanism that ends pytest's process fails the session, whatever status it chose."""
 
-from __future__ import annotations
-
 import pytest
 
 SUITE = """

@@ -4,8 +4,6 @@ Run by `make long`, where there is a Chromium. axe-core is looked for in `node_m
 folder that DPAUDIT_AXE names; the test that needs it is skipped where it is not.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import itertools
@@ -19,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports.dossier import Dossier
 
 CHROMIUM = shutil.which("chromium")
 ROOT = Path(__file__).parents[2]
@@ -65,14 +62,9 @@ axe.run(document).then(result => {
 
 
 def pages(synthetic):
-    hostile = synthetic.hostile
-    everything = Dossier.of(synthetic.make("violated"), synthetic.check(), synthetic.utility())
-    attacked = Dossier.of(
-        synthetic.make("hostile"), synthetic.check(hostile, hostile), synthetic.utility(hostile, hostile)
-    )
     return {
-        "compliance": reports.render(everything, "html", "compliance"),
-        "hostile": reports.render(attacked, "html", "compliance"),
+        "compliance": reports.render(synthetic.dossier("violated"), "html", "compliance"),
+        "hostile": reports.render(synthetic.attacked(), "html", "compliance"),
         "plain": reports.render(synthetic.make("sides"), "html"),
         "large": reports.render(synthetic.cities(46), "html"),
         "reference": (ROOT / "reports" / "compliance" / "compliance.html").read_text(encoding="utf-8"),

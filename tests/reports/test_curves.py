@@ -1,7 +1,5 @@
 """The curves of the worst pair: what is promised, what is measured, and where confidence is claimed."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -114,12 +112,6 @@ def test_errors_are_drawn_with_their_intervals(synthetic):
     assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
     assert 'class="proven violated"' in figure.wide and "; 1 crosses the line." in figure.description
     assert figure.note.endswith("1 test not drawn: less grave, earlier, or without such a ratio.")
-
-
-def test_a_picture_counts_what_its_bars_are(synthetic):
-    """Two pairs are one promise, and so are four releases: bars are not called promises but on page one."""
-    assert figures.bounds(synthetic.make("planted")).description.startswith("2 pairs, each as a bar")
-    assert figures.errors(synthetic.utility()).description.startswith("2 tests, each as a bar")
 
 
 def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):

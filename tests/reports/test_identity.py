@@ -4,8 +4,6 @@ The test is the certificate authority, both logs and the issuer of identities; t
 uses, and verifies under a root that has the test's own keys.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime
 import hashlib
