@@ -47,7 +47,6 @@ from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
-from dpaudit.pytest_plugin import calls
 from dpaudit.running.accumulating import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
 from dpaudit.running.worker_pool import WorkerPool
@@ -549,33 +548,3 @@ def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatc
     assert [(one["successes"], one["trials"]) for one in limits] == [(0, processes.PILOT // 2)]
     (size,) = {*drawn}
     assert 0.9**size <= 0.5 * case.level < 0.9 ** (size - 1)
-
-
-# --- the plugin ---
-
-
-def test_low_bits_fail_a_test_at_their_part_divided_over_the_pairs_as_the_check_does():
-    def leaks(p_value, verdict="leaks"):
-        pair = SimpleNamespace(verdict=verdict, p_value=p_value, error_share=1e-3 / 4.0)
-        return calls._leak_at(SimpleNamespace(floating_point=SimpleNamespace(error_rate=1e-3, pairs=(pair,))), 1e-4)
-
-    assert leaks(0.999e-4 / 4.0) and not leaks(1.001e-4 / 4.0) and not leaks(0.0, "nothing_found")
-
-
-def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
-    asked = spied(monkeypatch, calls, "_leak_at")
-    low_bits = SimpleNamespace(verdict="leaks", error_rate=1e-3, pairs=())
-    result = SimpleNamespace(floating_point=low_bits, side_findings=(), seed=1, confidence=0.95, epsilon_lower=0.0,
-                             ratio_lower=0.0, verdict="not_refuted")  # fmt: skip
-    monkeypatch.setattr("dpaudit.audits.auditing.audit", lambda *_, **__: result)
-    monkeypatch.setattr(calls, "notes_text", lambda result: "")
-    monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
-    settings, spent = SimpleNamespace(cache=None, strict=True, formats=()), SimpleNamespace(share=0.01)
-    long = SimpleNamespace(begin=lambda *_: None, run=lambda call, options: call(**options))
-    one = SimpleNamespace(settings=settings, spent=spent, options={"seed": 1}, subject=None, claim=None, pairs=(),
-                          record={}, confirmed=None, samples=1, long=long, _reports=False,
-                          _check_repeated=lambda result: None, _report=lambda verdict: None,
-                          _settle=lambda result: None)  # fmt: skip
-    with pytest.raises(Reached):
-        calls._Call.audit(one)
-    assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)

@@ -156,3 +156,9 @@ def test_suffixes_name_formats():
 
 def test_every_format_has_a_suffix_and_every_suffix_a_format():
     assert list(reports.FORMATS) == list(reports.SUFFIXES)
+
+
+@pytest.mark.parametrize("format", ["junit", "sarif", "oscal", "md", "json"])
+def test_scores_have_every_format(synthetic, format):
+    text = reports.render(synthetic.scores(), format)
+    assert "rho=0.5" in (text if isinstance(text, str) else text.decode("utf-8"))

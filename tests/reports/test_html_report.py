@@ -169,3 +169,20 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
 def test_an_unknown_format_names_the_known_ones(synthetic):
     with pytest.raises(UsageError, match=r"format must be one of html, json, md, junit, .*, oscal, got 'txt'"):
         reports.render(synthetic.make("single"), "txt")
+
+
+def test_every_figure_has_title_labels_legend_and_description_and_data_but_those_of_pairs(synthetic):
+    result = synthetic.make("violated")
+    drawn = [
+        figure
+        for figure in (draw(result) for draw in (figures.heatmap, figures.bounds, figures.wealth))
+        if figure is not None
+    ]
+    assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
+    for figure in drawn:
+        assert figure.title and figure.description and figure.legend
+        assert bool(figure.data.rows) == (figure.id == "wealth")  # pairs are listed once
+        for drawing in (figure.wide, figure.narrow):
+            labels = {"matrix": 0, "bounds": 1, "wealth": 2}  # one an axis, but for names of rows
+            assert drawing.count('class="label"') == labels[figure.id]
+            assert str(figure.description) in drawing

@@ -46,3 +46,8 @@ def test_code_fences_are_longer_than_any_run_of_backticks(synthetic):
 )
 def test_markup_is_escaped(line, safe):
     assert escaped(line) == safe
+
+
+def test_a_table_under_a_heading_of_its_name_has_no_caption(synthetic):
+    text = reports.render(synthetic.make("planted"), "md")
+    assert "## Pairs, the worst first\n\n| pair |" in text and text.count("Pairs, the worst first") == 1
