@@ -1,7 +1,12 @@
 """What a reader sees of an output: a column that shows it, by its path and what is read there."""
 
+import tracemalloc
+
+import numpy as np
 import pytest
 
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.features.reader import Reader
 from dpaudit.features.visitor import Sink, read_outputs_into
 from dpaudit.subjects.plain import seen
 
@@ -29,3 +34,16 @@ def test_what_is_shown_of_an_output(output, key, number):
     read_outputs_into(sink, [seen(output)])
     found = [numbers.tolist() for _, numbers in sink.found.get(key, ())]
     assert found == ([] if number is None else [[number]])
+
+
+def test_long_texts_are_looked_at_in_parts():
+    rng = np.random.default_rng(1)
+    sides = [read_outputs([f"{rng.random():.6f}" + "a" * 10_000 for _ in range(400)], 400) for _ in range(2)]
+    tracemalloc.start()
+    reader = Reader.learn(sides, ())
+    matrix = reader(sides[0])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 120 << 20  # 8 million characters took 40 bytes each
+    alone = np.concatenate([reader(sides[0].rows(slice(k, k + 1))) for k in range(0, 400, 40)])
+    assert np.array_equal(matrix[::40], alone, equal_nan=True)

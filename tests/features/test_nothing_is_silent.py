@@ -38,36 +38,12 @@ from dpaudit.subjects.plain import PlainWriter, packed, seen, unpacked
 from dpaudit.subjects.residual import Known
 
 
-class Whole(int):
-    """An integer with attributes."""
-
-
-class Real(float):
-    """A float with attributes."""
-
-
-class Words(str):
-    """A text with attributes."""
-
-
-class Letters(bytes):
-    """Bytes of somebody's own class."""
-
-
-class Several(list):
-    """A list with attributes."""
-
-
-class Named(dict):
-    """A dictionary with attributes."""
-
-
-class Unordered(set):
-    """A set with attributes."""
-
-
-class Measured(np.ndarray):
-    """An array with attributes."""
+BASES = {"Whole": int, "Real": float, "Words": str, "Letters": bytes, "Several": list, "Named": dict, "Unordered": set,
+         "Measured": np.ndarray}  # fmt: skip
+# Classes of somebody's own, whose objects may have attributes.
+Whole, Real, Words, Letters, Several, Named, Unordered, Measured = (
+    type(name, (base,), {"__module__": __name__}) for name, base in BASES.items()
+)
 
 
 class Grade(enum.IntEnum):

@@ -239,8 +239,8 @@ def the_level_is_what_decides(make, claim):
         assert test.level == asked
         counted(test, 2.5, size)
         assert test.is_rejected == (reached(test) <= asked)
-        lower = test.lower  # may look closer
-        assert test.is_rejected == (lower > claim.value)
+        lower = test.lower  # may look closer, but not so far
+        assert test.is_rejected == (lower > claim.value) and (factor > 0.9 or lower <= claim.value)
         assert test.level == asked
 
 
@@ -257,7 +257,7 @@ def the_verdict_is_the_bound_above_the_budget(make, claim):
         asked = Prepared(prepared(make, claim, TRAININGS["of a large leak"](law), 0.5, 500), law)
         longer = [[np.round(size * side).astype(int) for side in (one.p, one.q)]
                   for one, sizes in ((law.beyond(), (8, 16, 32)), (law, (64, 256))) for size in sizes]  # fmt: skip
-        for record in [*(record for _, record in records(law, FEW)), *longer]:
+        for record in [*(record for _, record in records(law, FEW - 1)), *longer]:
             test = asked.after(record)
             early, lower = test.is_rejected, test.lower
             assert test.is_rejected or not early

@@ -23,7 +23,7 @@ from implementations import CLAIMS, TESTS
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.protocols import Training
 
-TRAINING, FRESH = 120, 40
+TRAINING, FRESH = 120, 24
 LEVEL = 0.05
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -219,3 +220,13 @@ def test_neighbours_that_no_cell_tells_apart_are_one_value_and_edges_lie_between
     steps = pruned_trees(Forest([view])).steps(0)
     assert len(steps.edges) > 3
     assert (steps(view.first) == steps(view.values)).all()
+
+
+def test_a_tree_on_many_counted_draws_takes_no_memory_for_each_of_them():
+    counts = np.full((2, 256), 40_000)  # 20 million draws; a table of them all took 2 GiB
+    tracemalloc.start()
+    tree = pruned_trees(Forest([Ordered.of_counts(counts)])).steps(0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.allclose(tree.probabilities, 0.5, atol=1e-3)
+    assert peak < 64 << 20

@@ -3,6 +3,8 @@
 import hashlib
 import os
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -61,3 +63,10 @@ def test_the_lock_file_names_no_host_and_no_place():
     assert not re.search(r"https?://|file:|--(index|extra-index|find-links|trusted-host)", text)
     assert " @ " not in text and "/" not in re.sub(r"(?m)^\s*#.*$", "", text)
     assert "--hash=sha256:" in text
+
+
+def test_the_pins_are_the_least_versions_of_the_project():
+    command = [sys.executable, ROOT / ".ci" / "oldest.py", "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert listed == (ROOT / "requirements" / "oldest.txt").read_text() and "numpy==1.26\n" in listed
+    assert "make oldest" in (ROOT / ".ci" / "run").read_text()
