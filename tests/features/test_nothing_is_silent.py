@@ -37,7 +37,6 @@ from dpaudit.subjects.iterators import read_whole
 from dpaudit.subjects.plain import PlainWriter, packed, seen, unpacked
 from dpaudit.subjects.residual import Known
 
-
 BASES = {"Whole": int, "Real": float, "Words": str, "Letters": bytes, "Several": list, "Named": dict, "Unordered": set,
          "Measured": np.ndarray}  # fmt: skip
 # Classes of somebody's own, whose objects may have attributes.

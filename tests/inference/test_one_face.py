@@ -202,9 +202,14 @@ def a_bound_is_above_the_truth_at_some_look_with_a_chance_of_at_most_the_level(m
     """Two looks, at three draws and at one more, of a test that bets: the bound keeps what it was at the first."""
     law = on_claim(claim)
     asked = Prepared(prepared(make, claim, TRAININGS["of a large leak"](law), 0.4, FEW), law)
-    total = 0.0
-    for (chance, record), (other, last) in itertools.product(list(records(law, FEW - 1)), list(records(law, 1))):
-        total += chance * other * (asked.after(record, last).lower > claim.value)
+    then, total = copy.copy(asked), 0.0
+    for chance, record in records(law, FEW - 1):
+        then.test = asked.after(record)
+        known = then.test.lower
+        for other, last in records(law, 1):
+            lower = then.after(last).lower
+            assert lower >= known
+            total += chance * other * (lower > claim.value)
     assert total <= 0.4
 
 
