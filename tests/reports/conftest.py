@@ -470,7 +470,7 @@ def any_dossier(request):
     """A report on each synthetic result in turn, one that is attacked, and one that is redacted."""
     if request.param in MAKERS:
         return Dossier.of(MAKERS[request.param]())
-    return make_attacked() if request.param == "attacked" else redacted(make_dossier("violated"))
+    return make_attacked() if request.param == "attacked" else redacted(make_dossier("single"))
 
 
 @pytest.fixture
