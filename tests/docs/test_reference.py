@@ -1,7 +1,5 @@
 """The pages of the reference that are made from the code are what the code says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -9,8 +9,6 @@ over those that were found and whose loss is finite, the largest ratio, how many
 bounds of those whose loss is infinite, the grades, the losses that were missed, and the runs of a seed.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """An all-pairs table in the reports: counts, images and worst pairs, all of the table and not of the findings alone."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import re

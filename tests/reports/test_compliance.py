@@ -1,7 +1,5 @@
 """The compliance report: every item with its status, what was declared, redaction, differences, and the command."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Page one of a compliance report: rows, picture, statements, severity, the decision, and the glossary."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -34,10 +32,6 @@ def page(dossier):
 
 def gaps(*results):
     return dict(page(Dossier.of(*results))[Facts].rows)["What was not tested?"]
-
-
-def everything(synthetic):
-    return Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
 
 
 def quiet(synthetic, *powers):
@@ -286,7 +280,7 @@ SIGNED = 'name = "A. Person"\nrole = "Officer"\ndate = 2026-11-25\ndecision = "r
 
 
 def test_a_decision_fills_the_block_and_an_empty_one_prints_what_to_bind_it_to(synthetic, tmp_path):
-    dossier = everything(synthetic)
+    dossier = synthetic.dossier()
     empty = page(dossier)[SignOffBlock]
     assert empty.chosen == (("city release", "", ""),) and results_digest(dossier) in empty.note
     (tmp_path / "s.toml").write_text(SIGNED + f'results = "{results_digest(dossier)}"\n')
@@ -355,7 +349,7 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
 def test_a_decision_that_is_none_is_refused_with_its_place(synthetic, tmp_path, content, message):
     (tmp_path / "s.toml").write_text(content)
     with pytest.raises(UsageError, match=message):
-        read_sign_off(tmp_path / "s.toml", everything(synthetic))
+        read_sign_off(tmp_path / "s.toml", synthetic.dossier())
 
 
 def test_the_command_reads_a_decision_about_the_results_as_they_were_saved(synthetic, project):
@@ -373,7 +367,7 @@ def test_the_command_reads_a_decision_about_the_results_as_they_were_saved(synth
 
 def test_ten_terms_are_explained_and_linked_at_their_first_use(synthetic):
     assert len(TERMS) == 10
-    text = reports.render(everything(synthetic), "html", "compliance")
+    text = reports.render(synthetic.dossier(), "html", "compliance")
     links = re.findall(r'<a class="term" href="#(term-[\w-]+)">', text)
     assert links and len(links) == len(set(links))
     assert all(f'id="{link}"' in text for link in links)

@@ -1,7 +1,5 @@
 """The floating-point finding in reports: a finding beside the claim, apart from the verdict."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Results and running audits in a notebook: the cell, its Markdown, pictures by name, and the bar."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sys

@@ -1,7 +1,5 @@
 """Terminal pages: everything within 80 columns, names as text, and the failure message in its order."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpaudit.errors import UsageError
