@@ -125,13 +125,15 @@ def test_a_matrix_strategy_has_the_budgets_of_its_implicit_twin():
             assert release.total_variance() == pytest.approx(best.value, rel=1e-6)
 
 
+@pytest.mark.claim("DC-G3")
 def test_trees_over_any_number_of_cells_are_grouped_by_levels():
     for cells, fan_out in ((1, 2), (2, 2), (3, 2), (5, 2), (8, 2), (7, 3)):
         rows = tree_rows(cells, fan_out)
         depth = math.ceil(round(math.log(cells, fan_out), 9))
         assert find_grouping(rows).max() + 1 == depth + 1 == rows.sum(axis=0).max() == rows.sum(axis=0).min()
         if cells > 1:
-            assert len(tree_rows(cells, fan_out, root=False)) == len(rows) - 1
+            without_root = tree_rows(cells, fan_out, root=False)
+            assert len(without_root) == len(rows) - 1 and find_grouping(without_root).max() + 1 == depth
     assert (tree_rows(8) == hierarchy(Domain.binary(3)).matrix()).all()
 
 

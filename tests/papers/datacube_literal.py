@@ -109,49 +109,6 @@ def fourier_recovery(alphas, bits):
     ]  # fmt: skip
 
 
-# ---- strategies (Section 3.1) ---------------------------------------------------------------------------------------
-
-
-def tree(n, root=True, keep=False):
-    """Levels of the binary tree over n cells: halves, the larger first, down to single cells.
-
-    A cell that is alone before the last level stays on every further one, or on none with `keep`.
-    """
-    levels, current = [], [list(range(n))]
-    while True:
-        levels.append(current)
-        if all(len(node) == 1 for node in current):
-            break
-        nodes = []
-        for node in current:
-            if len(node) == 1:
-                nodes += [] if keep else [node]
-            else:
-                half = (len(node) + 1) // 2
-                nodes += [node[:half], node[half:]]
-        current = nodes
-    return [[[int(j in node) for j in range(n)] for node in level] for level in (levels if root else levels[1:])]
-
-
-def haar(n):
-    """Levels of the unnormalised Haar wavelet over n = 2^k cells: the total first."""
-    levels, width = [[[1] * n]], n
-    while width > 1:
-        half = width // 2
-        levels.append([[0] * s + [1] * half + [-1] * half + [0] * (n - s - width) for s in range(0, n, width)])
-        width = half
-    return levels
-
-
-def sketch(rng, n, buckets, repetitions):
-    """Groups of a sketch: random buckets and signs."""
-    groups = []
-    for _ in range(repetitions):
-        places, signs = rng.integers(buckets, size=n), rng.choice([-1, 1], size=n)
-        groups.append([[int(signs[j]) if places[j] == b else 0 for j in range(n)] for b in range(buckets)])
-    return groups
-
-
 def stacked(groups):
     """The rows of all groups, and the group of each."""
     return [row for group in groups for row in group], [g for g, group in enumerate(groups) for _ in group]
@@ -193,19 +150,6 @@ def groupings(strategy):
 
 def grouping_number(strategy):
     return min((max(found) + 1 for found in groupings(strategy)), default=None)
-
-
-def greedy(strategy):
-    """The first group whose rows are disjoint from the new row; else a new group."""
-    groups = []
-    for i, row in enumerate(strategy):
-        for group in groups:
-            if not any(a * b for k in group for a, b in zip(row, strategy[k], strict=True)):
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-    return [next(g for g, group in enumerate(groups) if i in group) for i in range(len(strategy))]
 
 
 # ---- privacy and error ----------------------------------------------------------------------------------------------

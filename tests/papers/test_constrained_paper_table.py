@@ -109,14 +109,6 @@ def test_imaging_commutes_with_mixtures_which_keep_what_all_parts_keep(seed, fac
     assert profile(mixed(moved, weights), factor) <= max(profile(law, factor) for law in moved)
 
 
-@pytest.mark.claim("CD-T3.9.2")
-def test_weights_that_depend_on_the_data_are_no_mixture():
-    same = as_fractions([["0.9", "0.1"], ["0.9", "0.1"]])
-    other = as_fractions([["0.1", "0.9"], ["0.1", "0.9"]])
-    by_data = np.array([same[0], other[1]], dtype=object)  # the first mechanism on one input, the second on the other
-    assert loss_ratio(same) == 1 == loss_ratio(other) < loss_ratio(by_data) == 9
-
-
 @pytest.mark.claim("CD-TAB1.mix", "CD-TAB1")
 def test_conditioning_does_not_commute_with_mixtures():
     """Two worlds in the event and one outside; a mixture that keeps no loss has conditioned parts that keep none."""

@@ -132,17 +132,6 @@ def test_as_printed_equal_budgets_do_not_give_differential_privacy():
 # ---- the three facts ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DX-F1.2")
-def test_budgets_of_mechanisms_with_common_coins_do_not_add_up():
-    """The reading of the entry is needed: a coin, and the same coin plus the secret bit."""
-    half = Fraction(1, 2)
-    coin, joint = [[half, half]] * 2, [[half, 0, 0, half], [0, half, half, 0]]
-    for columns in ((0, 0, 1, 1), (0, 1, 0, 1)):  # worlds (coin, coin xor secret): each part is a fair coin
-        part = [[sum(v for v, c in zip(row, columns, strict=True) if c == k) for k in range(2)] for row in joint]
-        assert part == coin and ratio(*part) == 1
-    assert ratio(*joint) == math.inf
-
-
 @pytest.mark.claim("DX-F1.3")
 @THOUSAND
 @given(mechanisms())
