@@ -1,7 +1,7 @@
 """The laws in black-box form: what they derive is audited as any subject is, and so is a planted fault of each.
 
 Error rates. Every audit here has confidence 1 - 1e-9, for all its pairs and bounds together. Sound subjects: a false
-alarm has probability at most 1e-9 an audit; with some 80 audits that is 8e-8 for the file. Faults: the comments give
+alarm has probability at most 1e-9 an audit; with some 50 audits that is 5e-8 for the file. Faults: the comments give
 their exact losses. The closest call is convexity with the epsilons averaged: of some 1,000 guesses 0.88 are right, 0.73
 are allowed, and 1e-9 needs 0.82: 6 standard deviations, so a fixed test that knows the event misses it with probability
 below 1e-8. The seeds are fixed.
@@ -19,7 +19,6 @@ from dpaudit.laws import LAWS
 from dpaudit.privacy.claims import MetricDP, PureDP
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit_mechanisms.laplace import Laplace
-from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 1.0 - 1e-9
 NO_DOUBLES = {"floating_point": False, "confidence": CONFIDENCE}
@@ -33,9 +32,9 @@ def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-@pytest.mark.parametrize("mechanism", [RandomisedResponse(1.0, 3), Laplace(1.0)], ids=["response", "laplace"])
-def test_what_a_law_derives_keeps_its_claim(law, mechanism):
-    subject, claim = law.derive(mechanism, mechanism.claim)
+def test_what_a_law_derives_keeps_its_claim(law):
+    """Of outputs that cannot be listed; where they can, `test_derived_densities.py` has both sides exactly."""
+    subject, claim = law.derive(Laplace(1.0), PureDP(1.0))
     result = audited(subject, claim, samples=1_000)
     assert result.verdict != "violated" and result.findings
 

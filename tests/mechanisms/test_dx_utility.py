@@ -45,11 +45,12 @@ def test_the_squared_error_is_within_its_bound_on_every_histogram(instance):
     assert squared_error(bias, c, records) <= squared_error_bound(bias, c, records) / 2.0 * (1.0 + 1e-12)
 
 
-@pytest.mark.claim("DX-T2.2")
+@pytest.mark.claim("DX-T2.2", "DX-T2.2a", "DX-S1")
 @given(biases())
 def test_the_l1_error_is_within_its_bound_on_every_histogram(instance):
     bias, c, records = instance
     bound = norm_error_bound(bias, c, records, "l1")
+    assert l1_error(0.0 * bias, c, np.zeros(bias.shape[1])) == pytest.approx(c.sum())
     for x in all_histograms(bias.shape[1], records):
         assert l1_error(bias, c, x) <= bound * (1.0 + 1e-12)
 

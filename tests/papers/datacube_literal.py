@@ -36,30 +36,6 @@ def identity(n):
     return [[int(i == j) for j in range(n)] for i in range(n)]
 
 
-def diagonal(values):
-    return [[v if i == j else 0 for j in range(len(values))] for i, v in enumerate(values)]
-
-
-def inverse(matrix):
-    """Gauss-Jordan in fractions; None if singular."""
-    n = len(matrix)
-    rows = [[Fraction(v) for v in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)]
-    for k in range(n):
-        pivot = next((i for i in range(k, n) if rows[i][k]), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [v / rows[k][k] for v in rows[k]]
-        for i in range(n):
-            if i != k and rows[i][k]:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[n:] for row in rows]
-
-
-def rank(matrix):
-    return int(np.linalg.matrix_rank(np.array(matrix, dtype=float)))
-
-
 # ---- marginals and the Fourier basis (Section 4) --------------------------------------------------------------------
 
 
@@ -214,13 +190,6 @@ def dual_bound(strategy, weights, prices, epsilon=1.0):
         for b, row in zip(weights, strategy, strict=True)
     )
     return total**3 / float(sum(prices)) ** 2 / epsilon**2
-
-
-def least_squares(strategy, variances):
-    """G of DC-EQ7, in fractions."""
-    scaled = [[Fraction(v) / Fraction(s) for v in row] for row, s in zip(strategy, variances, strict=True)]
-    weighted = transposed(scaled)
-    return product(inverse(product(weighted, strategy)), weighted)
 
 
 def binomial_sum(d, k, power):

@@ -19,7 +19,6 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.constrained.finite import (
     conditioned,
     gamma,
-    hockey_stick,
     imaged,
     largest_ratio,
     masses,
@@ -200,18 +199,6 @@ def test_the_example_of_four_worlds():
 
 
 # ---- privacy (Definition 2.4) and conditioning ----------------------------------------------------------------------
-
-
-@pytest.mark.claim("CD-D2.4")
-@FIXED
-@given(SEEDS, st.sampled_from(FACTORS), st.booleans())
-def test_the_least_delta_over_events_is_the_sum_of_the_positive_parts(seed, factor, zeros):
-    law = fractions(np.random.default_rng(seed), 2, 4, zeros)
-    for p, q in itertools.permutations(law, 2):
-        over_events = max(sum(p[event]) - factor * sum(q[event]) for event in events(4))
-        assert over_events == hockey_stick(p, q, factor)
-    # delta = 0: epsilon-DP, the loss of single worlds
-    assert (profile(law, factor) == 0) == (loss_ratio(law) <= factor)
 
 
 @pytest.mark.claim("CD-S7")

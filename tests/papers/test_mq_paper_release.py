@@ -40,16 +40,6 @@ GRID = [(10.0**power, dimension, epsilon, delta, k) for power, dimension, epsilo
 # ---- definitions ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("MQ-D1")
-@given(SEEDS, st.floats(0.0, 2.0))
-def test_the_largest_excess_over_events_is_the_sum_of_positive_parts(seed, epsilon):
-    p, q = np.random.default_rng(seed).dirichlet(np.ones(4), size=2)
-    excesses = [sum((p - math.exp(epsilon) * q)[list(event)]) for size in range(5)
-                for event in itertools.combinations(range(4), size)]  # fmt: skip
-    assert max(excesses) == pytest.approx(np.maximum(p - math.exp(epsilon) * q, 0.0).sum(), abs=1e-12)
-    assert (max(excesses) <= 1e-12) == bool((p <= math.exp(epsilon) * q + 1e-12).all())
-
-
 @pytest.mark.claim("MQ-D2")
 def test_accuracy_of_plain_laplace_noise_is_its_exact_probability():
     k, n, epsilon, alpha, runs = 5, 100, 1.0, 0.15, 4_000

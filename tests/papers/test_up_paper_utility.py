@@ -153,16 +153,6 @@ def test_the_sign_of_the_derivative_is_undetermined():
     assert errors[0] > errors[1] < errors[2]
 
 
-@pytest.mark.claim("UP-S13")
-@given(SEEDS)
-def test_the_expected_error_of_a_count_is_a_sum_over_its_values(seed):
-    space = random_space(seed, kind="integer")
-    mechanism = PrivacyFirst(space.spaces(), 0.5)
-    for x in space.datasets:
-        total = sum(p * float(space.kept[space.f[x]][r]) for r, p in enumerate(mechanism.distribution(x)))
-        assert mechanism.expected_error()[x] == pytest.approx(total)
-
-
 @pytest.mark.claim("UP-S14")
 @pytest.mark.parametrize("width", [0.0, 5.0])
 def test_the_expected_error_on_the_line_is_the_integral_of_the_density(width):
