@@ -26,7 +26,6 @@ from dpaudit_mechanisms.distances import (
     printed,
 )
 from dpaudit_mechanisms.distances.calibration import printed_alpha, printed_rate
-from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.ledger import entry
 
@@ -247,18 +246,6 @@ def test_the_pure_solution_as_printed_depends_on_a_delta_that_its_equation_lacks
 
 
 # ---- other queries --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.claim("MQ-T2")
-def test_the_offline_mechanism_asks_as_many_queries_as_its_grids_have_points():
-    for widths, intervals in (([1.0], 8), ([0.5, 0.5], 16), ([0.2] * 5, 4)):
-        mechanism = OfflineDistances(1000, widths, 1.0, intervals=intervals)
-        assert mechanism.queries == len(widths) * (intervals + 1)
-        sampled = mechanism.sample(np.zeros((1000, len(widths))), 2, np.random.default_rng(0))
-        assert sampled.shape == (2, mechanism.queries)
-        updates = sum(mechanism.calibration(i).updates for i in range(len(widths)))
-        gap = gap_of_updates(mechanism.unit_calibration.updates, [1.0])
-        assert updates == len(widths) * mechanism.unit_calibration.updates and gap > 0.0
 
 
 @pytest.mark.claim("MQ-C6")
