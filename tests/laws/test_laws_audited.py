@@ -31,6 +31,7 @@ def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
 # ---- every law on subjects of its own -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_what_a_law_derives_keeps_its_claim(law):
     """Of outputs that cannot be listed; where they can, `test_derived_densities.py` has both sides exactly."""
