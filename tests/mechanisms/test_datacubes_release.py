@@ -68,7 +68,7 @@ def neighbours(cells, adjacency):
     return [(units[i], units[j]) for i, j in itertools.combinations(range(cells), 2)]
 
 
-@pytest.mark.claim("DC-P3.1.i", "DC-P3.1.ii")
+@pytest.mark.claim("DC-P3.1.i", "DC-P3.1.ii", "DC-D2.1", "DC-S2")
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("budgets", ["optimal", "uniform"])
 @pytest.mark.parametrize("claim", [PureDP(0.7), ApproxDP(1.0, 1e-3), ZeroConcentratedDP(0.5)], ids=str)

@@ -45,7 +45,7 @@ def instances(draw):
     return random_utility(seed, outcomes, draw(st.sampled_from(["linear", "table"]))), budgets, records
 
 
-@pytest.mark.claim("DX-D5")
+@pytest.mark.claim("DX-D5", "UP-D2")
 @given(instances())
 def test_sensitivities_are_the_maxima_of_the_definition(instance):
     utility, budgets, records = instance

@@ -1,4 +1,4 @@
-"""Finite mechanisms in rationals: random ones, events, exact losses; for the tests of the constrained paper."""
+"""Finite mechanisms in rationals: random ones, events, exact losses."""
 
 import itertools
 from fractions import Fraction

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions.up_linear_sets import SETS
 from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     OnTheLine,
@@ -20,13 +21,6 @@ from dpaudit_mechanisms.two_metrics import (
 )
 from dpaudit_mechanisms.two_metrics.intervals import difference, length, union
 from dpaudit_mechanisms.two_metrics.profiles import best_offset, is_convergent, query_shells
-
-SETS = {
-    "V_1": [[0.0, 1.0], [1000.0, 1001.0]],
-    "V_2": [[0.0, 100.0], [1000.0, 1001.0]],
-    "V_3": [[0.0, 500.0], [1000.0, 1001.0]],
-    "V_4": [[0.0, 1001.0]],
-}
 
 
 def optimal_staircase_error(top, epsilon):
