@@ -18,7 +18,6 @@ from dpaudit_mechanisms.two_metrics.k_norm import KNorm
 from dpaudit_mechanisms.two_metrics.levels import (
     PartitionAndWeight,
     covered_levels,
-    levels_of_sets,
     log_probabilities,
 )
 from dpaudit_mechanisms.two_metrics.line import OnTheLine, query_mechanism
@@ -44,7 +43,6 @@ __all__ = [
     "WidenedStaircase",
     "algorithm_1",
     "covered_levels",
-    "levels_of_sets",
     "log_probabilities",
     "loss_of",
     "query_mechanism",
