@@ -23,12 +23,7 @@ from scipy import special
 from dpaudit_mechanisms.accuracy import SHARE
 from dpaudit_mechanisms.dx_exponential import Statement, query_gaps, tightest_pairs
 from dpaudit_mechanisms.finite_choice import ChoiceByScores
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    all_histograms,
-    histogram_count,
-    spread_pairs,
-)
+from dpaudit_mechanisms.histograms import MAX_COMPARED, all_histograms, histogram_count, spread_pairs
 from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds
 from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of_errors
+from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, log_noise, sum_of_errors
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
@@ -201,19 +201,9 @@ class StrategyRelease(Calibrated):
         return self._variance_bounds(self._answers, np.ones(len(variances)), variances)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the density at each output, shape (size,); -inf where it is impossible.
-
-        Rows that are not measured add 0 where they are 0, and -inf elsewhere.
-        """
-        truth, scales = self._answers(data), self._scales
-        gaps = np.abs(output_batch(outputs, truth.shape) - truth)
-        safe = np.where(scales > 0.0, scales, 1.0)
-        if self.order == 1:
-            measured = -gaps / safe - np.log(2.0 * safe)
-        else:
-            measured = -0.5 * (gaps / safe) ** 2 - np.log(safe) - 0.5 * math.log(2.0 * math.pi)
-        each = np.where(scales > 0.0, measured, np.where(gaps == 0.0, 0.0, -np.inf))
-        return np.asarray(np.where(np.isnan(each), -np.inf, each).sum(axis=1))
+        """Natural log of the density at each output, shape (size,); rows that are not measured are 0."""
+        truth = self._answers(data)
+        return log_noise(output_batch(outputs, truth.shape) - truth, self._scales, self.order)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
