@@ -146,7 +146,7 @@ def trade_off(result: AuditResult) -> Figure | None:
     finding, promise, seen = chosen
     top = min(LARGEST_EPSILON, max(4.0 * finding.budget.epsilon, 4.0))
     lines = [(top * step / 100.0, promise(top * step / 100.0)) for step in range(101)]
-    lines.append((finding.budget.epsilon, promise(finding.budget.epsilon)))  # where the curve of a pure claim bends
+    lines.append((bend := min(finding.budget.epsilon, LARGEST_EPSILON), promise(bend)))  # of a pure claim's curve
 
     def least(alpha: float) -> float:
         found = [max(1.0 - d - math.exp(e) * alpha, math.exp(-e) * (1.0 - d - alpha)) for e, d in lines]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpaudit.privacy.claims import GaussianDP
-from dpaudit_mechanisms.constrained.affine import Affine, conditional_gaussian
+from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
 from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
@@ -69,6 +69,16 @@ def test_the_corrected_scale_is_enough_for_every_epsilon_and_delta(epsilon, log_
     delta = math.exp(log_delta)
     assert exact_delta(corrected_sigma(epsilon, delta), epsilon) <= delta
     assert all(exact_delta(corrected_sigma(e, d), e) <= d for e, d in itertools.product(EPSILONS, DELTAS))
+
+
+def conditional_gaussian(centre, spread, given):
+    """Mean and covariance of a normal vector given that it lies in an affine set.
+
+    mean - S A' (A S A')^-1 (A mean - b) and S - S A' (A S A')^-1 A S, for the covariance S.
+    """
+    rows = given.normals
+    gain = np.linalg.solve(rows @ spread @ rows.T, rows @ spread).T  # (coordinates, rank)
+    return centre - gain @ (rows @ centre - given.levels), spread - gain @ rows @ spread
 
 
 # ---- conditional densities, invariants ------------------------------------------------------------------------------

@@ -9,12 +9,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from constrained_worlds import as_fractions, events, fractions, loss_ratio, product, profile
+from constrained_worlds import (
+    as_fractions,
+    events,
+    fractions,
+    loss_ratio,
+    mixed,
+    nearest_worlds,
+    product,
+    profile,
+    transition_matrix,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit_mechanisms.constrained.finite import conditioned, imaged, masses, mixed, nearest_worlds
-from dpaudit_mechanisms.constrained.metropolis import transition_matrix
+from dpaudit_mechanisms.constrained.finite import conditioned, imaged, masses
 from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(max_examples=200)

@@ -13,11 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from constrained_worlds import fractions
+from constrained_worlds import fractions, largest_ratio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit_mechanisms.constrained.finite import largest_ratio
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.histograms import all_histograms, neighbours
 from dpaudit_mechanisms.ledger import entry

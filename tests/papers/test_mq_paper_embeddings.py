@@ -21,7 +21,6 @@ from dpaudit_mechanisms.distances.embeddings import (
     expansion_and_contraction,
     largest_stretch,
     net_stretch,
-    printed_sets,
     scales,
     sufficient_images,
 )
@@ -33,6 +32,11 @@ from dpaudit_mechanisms.ledger import entry
 SEEDS = st.integers(0, 2**32)
 ROUNDING = 1e-9
 MISS = 1e-9  # false alarm rate of each statistical assertion
+
+
+def printed_sets(queries, records):
+    """K = ceil(512 (log2 k + log2 n)), at least 1."""
+    return max(1, math.ceil(512.0 * (math.log2(queries) + math.log2(records))))
 
 
 def random_metric(rng, points):

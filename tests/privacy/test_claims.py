@@ -149,6 +149,30 @@ def test_epsilon_at_inverts_the_gaussian_profile(mu, delta):
     assert epsilon <= 1e-9 or claim.profile(epsilon * (1.0 - 1e-6)) > delta * (1.0 - 1e-9)
 
 
+# mu, delta and the least epsilon: mpmath 1.4.1, 60 digits, bisection on Q(e/mu - mu/2) - exp(e) Q(e/mu + mu/2) with
+# Q(x) = erfc(x / sqrt(2)) / 2, 2026-11-30.
+LEAST_EPSILONS = [
+    (0.01, 1e-300, 0.3682989900138095),
+    (0.01, 1e-12, 0.06075221062978622),
+    (0.01, 1e-3, 0.009048072593038798),
+    (0.5, 1e-300, 18.590234297297755),
+    (0.5, 1e-3, 1.3522762448025543),
+    (1.0, 1e-12, 7.238494420178858),
+    (40.0, 1e-300, 2281.1760982640117),
+    (40.0, 1e-3, 922.6462101982227),
+    (40.0, 0.5, 799.0002079698866),
+    (40.0, 1.0 - 1e-9, 559.0046107582832),
+    (1e3, 1e-300, 537046.1143780627),
+    (1e3, 0.5, 499999.00000033336),
+    (1e3, 1.0 - 1e-9, 494001.1899697881),
+]
+
+
+@pytest.mark.parametrize(("mu", "delta", "least"), LEAST_EPSILONS)
+def test_the_epsilon_of_a_gaussian_claim_is_rounded_up_by_less_than_a_billionth(mu, delta, least):
+    assert least <= GaussianDP(mu).epsilon_at(delta) <= least * (1.0 + 1e-9)
+
+
 def test_a_gaussian_claim_keeps_no_pure_epsilon():
     assert GaussianDP(1.0).epsilon_at(0.0) == math.inf
     assert GaussianDP(0.0).epsilon_at(0.0) == 0.0

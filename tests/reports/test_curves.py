@@ -80,6 +80,13 @@ def test_a_rule_on_the_promise_touches_the_trade_off(synthetic):
     assert float(middle[3]) > float(middle[2])  # the limit with confidence is further from the corner
 
 
+def test_a_budget_whose_factor_is_no_double_has_a_picture_too(synthetic):
+    result = witnessed(synthetic, 7311, 2689, 0)
+    far = dataclasses.replace(result.findings[0], budget=Budget(989.0, 0.0), parameter_budget=989.0)
+    figure = curves.trade_off(dataclasses.replace(result, findings=(far,)))
+    assert {float(row[1]) for row in figure.data.rows if float(row[0]) > 0.0} == {0.0}
+
+
 def test_a_run_whose_end_the_draws_decided_has_no_limits(synthetic):
     result = witnessed(synthetic, 7311, 0, 2689)
     finding = result.findings[0]
