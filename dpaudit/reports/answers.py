@@ -48,12 +48,24 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
 def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] = {}) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
-    A broken promise: no. Failed checks, low bits that break a promise, errors and inconclusive tests: not yet. Else
+    A broken promise: no. Low bits that break a promise, failed checks, errors and inconclusive tests: not yet. Else
     nothing was found, in the promise that was tested least well. What was found `beside` the verdicts is named.
     """
-    leaking = said("release.bits") if all(line.verdict != "violated" for line in lines) else ""  # else named beside it
-    rest = {what: names for what, names in beside.items() if what != leaking}
-    return joined(_release(lines, beside), beside_sentence(rest))
+    said_of = said("release.bits") if judged(lines) == "leaking" else ""
+    return joined(_release(lines, beside), beside_sentence({what: beside[what] for what in beside if what != said_of}))
+
+
+def judged(lines: Sequence[Line]) -> str:
+    """Name the judgement of which the headline of a report and its answer on a release are two wordings."""
+    if any(line.is_broken for line in lines):
+        return "broken"
+    if any(line.leaks for line in lines):
+        return "leaking"
+    if any(line.verdict == "violated" for line in lines):
+        return "checks"
+    if any(line.verdict != "not_refuted" for line in lines):
+        return "unclear"
+    return "proved" if all(line.kind == "proof" for line in lines) else "nothing"
 
 
 def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
@@ -75,23 +87,30 @@ def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
 
 
 def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
-    if broken := [line for line in lines if line.is_broken]:
-        return joined(said("release.broken"), *_broken(broken))
-    if failed := [line for line in lines if line.verdict == "violated"]:
-        return said("release.checks", name=quoted(failed[0].subject))
-    if leaking := beside.get(said("release.bits")):
-        return said("release.leaking", names=first_of(leaking))
-    if unclear := sum(line.verdict != "not_refuted" for line in lines):
+    judgement, unclear = judged(lines), sum(line.verdict != "not_refuted" for line in lines)
+    if judgement == "broken":
+        return joined(said("release.broken"), *_broken([line for line in lines if line.is_broken]))
+    if judgement == "leaking":
+        return said("release.leaking", names=leaking_names(lines))
+    if judgement == "checks":
+        return said("release.checks", name=next(quoted(line.subject) for line in lines if line.verdict == "violated"))
+    if judgement == "unclear":
         which = "unclear" if len(lines) > 1 else "unclear_one"
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
-    if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
+    if judgement == "proved":
         return said("release.proved")
+    proved = sum(line.kind == "proof" for line in lines)
     hidden = [(line.blind, line.tried is not None) for line in lines if line.blind is not None]
     blind, tried = max(hidden, default=(None, False))
     which = "blind" if blind == math.inf else "quiet" if tried else "unknown"  # a known event is no form that was tried
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
     nothing = said("release.nothing_else" if beside else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)
+
+
+def leaking_names(lines: Sequence[Line]) -> str:
+    """Name the subjects whose low bits break a promise."""
+    return first_of(list(dict.fromkeys(quoted(line.subject) for line in lines if line.leaks)))
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:

@@ -30,7 +30,9 @@ def short(result: AuditResult) -> list[Block]:
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
-    beside = beside_sentence(dict.fromkeys(found_beside(Dossier.alone(result)), ()))  # of one subject, without its name
+    unsaid = said("release.bits") if wording.state(result) == "leaking" else ""
+    found = [what for what in found_beside(Dossier.alone(result)) if what != unsaid]
+    beside = beside_sentence(dict.fromkeys(found, ()))  # of one subject, without its name
     return [Paragraph(text) for text in (*texts, beside) if text]
 
 
@@ -40,7 +42,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
     rows = []
     for result in results:
         worst = result.worst
-        ratio = None if all(one.verdict == "error" for one in result.findings) else result.ratio_lower
+        ratio = None if wording.is_unanswered(result) else result.ratio_lower
         row = (
             f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
             status_word(result.verdict),

@@ -59,7 +59,7 @@ class Line:
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
     for running text, `tested` what it was found on, `remark` what is odd about the outputs, `rarest` which leaks are
     too rare to be found, or of forms that are not, and `headline` all of it as a title. `is_boundless`: the claim sets
-    no limit here.
+    no limit here. `leaks`: low bits of the outputs break the promise, whatever the verdict, which reads real numbers.
     """
 
     subject: str
@@ -82,6 +82,7 @@ class Line:
     rarest: str = ""
     is_boundless: bool = False
     headline: str = ""
+    leaks: bool = False
 
     @property
     def name(self) -> str:
@@ -106,8 +107,13 @@ class Line:
         return f"{self._plain}: {self.severity.meaning} (grade {self.severity.place})"
 
     @property
+    def symbol(self) -> str:
+        """The sign of the verdict; of low bits that break a promise never a tick."""
+        return SYMBOLS["violated" if self.leaks else self.verdict]
+
+    @property
     def _plain(self) -> str:
-        return f"{SYMBOLS[self.verdict]} {self.word or WORDS[self.verdict]}"
+        return f"{self.symbol} {self.word or WORDS[self.verdict]}"
 
     @property
     def is_broken(self) -> bool:

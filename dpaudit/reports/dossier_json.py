@@ -16,7 +16,8 @@ from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
-UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline")  # of a row: answers say these
+# Of a row: the answers say these.
+UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "leaks")
 
 
 def record_of(dossier: Dossier) -> dict[str, Any]:

@@ -218,7 +218,9 @@ def document(releases: Sequence[Release], title: str) -> Document:
     values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
     values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
     unsettled = len(verdicts) - count - verdicts.count("not_refuted")
-    values["open"] = f"; {unsettled:,} not settled" if unsettled else ""
+    leaking = sum(course[-1].line.leaks for course in found.values())
+    open_ones = {"not settled": unsettled, "broken in low bits": leaking}
+    values["open"] = "".join(f"; {number:,} {how}" for how, number in open_ones.items() if number)
     headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [

@@ -198,7 +198,8 @@ def _row(result: AuditResult | UtilityResult, unclear: int) -> Found:
     """The row of a result, with how many of its pairs or bounds gave no full answer."""
     line, rest = line_of(result), said("evidence.unclear", count=f"{unclear:,}") if unclear else ""
     text = said("evidence.row", line=line, promised="; ".join(line.promised.split("\n")))
-    return "tested in part" if unclear else "tested", joined(text, rest)
+    missed = said("row.may_have_missed", missed=line.missed.removesuffix("."))
+    return "tested in part" if unclear else "tested", joined(text, rest, missed)
 
 
 def _queries(dossier: Dossier) -> Found | None:
@@ -239,7 +240,7 @@ def bins(result: AuditResult) -> Found:
 def side_channels(result: AuditResult) -> Found:
     """Say what was compared beside the outputs: running times where they were looked at, and kinds of exceptions."""
     status, facts = side_findings(result, SIDE_CHANNELS)
-    if _is_of_calls(result) and any(finding.verdict != "error" for finding in result.findings):
+    if _is_of_calls(result) and not wording.is_unanswered(result):
         status = "tested in part"
     errors = said("evidence.exceptions" if _is_of_calls(result) else "evidence.no_exceptions")
     unseen = "" if BY_OUTPUTS in str(result.subject.get("interface", "")) else said("unseen.by_outputs")
@@ -265,7 +266,7 @@ def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
 
 def loss(result: AuditResult) -> Found:
     """Say how the claim compares with what was measured."""
-    if all(finding.verdict == "error" for finding in result.findings):
+    if wording.is_unanswered(result):
         return "not assessed", ""
     status, text = _row(result, verdict_count(result, "error") + verdict_count(result, "inconclusive"))
     dependence = wording.dependence_sentence(result)
@@ -282,10 +283,13 @@ def within_calls(result: AuditResult) -> Found:
 
 def unit(result: AuditResult) -> Found:
     """Say what two inputs of a tested pair differ in."""
-    if not result.findings:
-        return "not assessed", "No pair was run."
+    if not asked_count(result):
+        return "not assessed", ""
     shown = [f"{_input(f.x_id, f.x)} against {_input(f.x_prime_id, f.x_prime)}" for f in result.findings[:EXAMPLES]]
-    redacted = is_redacted(result.findings[0].x)
+    if result.universe is not None and not shown:
+        worst = result.universe.worst(EXAMPLES)
+        shown = [f"{clean(row.x_id, 60)} against {clean(row.x_prime_id, 60)}" for row in worst]
+    redacted = any(is_redacted(finding.x) for finding in result.findings[:1])
     examples = said("evidence.unit_redacted") if redacted else f"for example: {'; '.join(shown)}"
     facts = said("evidence.unit", pairs=plural(asked_count(result), "pair"), examples=examples)
     skipped = len(result.not_asked)

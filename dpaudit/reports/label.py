@@ -16,7 +16,7 @@ from markupsafe import Markup
 from dpaudit.environment import __version__
 from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import Deployment
-from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
+from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.drawing import Drawing, tag
 from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
@@ -85,7 +85,7 @@ def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
 
 def head(dossier: Dossier) -> str:
     """The verdict with its mark, which stands at the top of a label."""
-    return f"{SYMBOLS[dossier.verdict]} {headline(dossier)}"
+    return f"{ranked(dossier)[0].symbol} {headline(dossier)}"
 
 
 def _foot() -> str:

@@ -207,6 +207,11 @@ def asked_count(result: AuditResult) -> int:
     return len(result.findings) if result.universe is None else result.universe.asked
 
 
+def is_unanswered(result: AuditResult) -> bool:
+    """Tell whether no pair gave an answer: none was asked, or all broke."""
+    return verdict_count(result, "error") == asked_count(result)
+
+
 def verdict_count(result: AuditResult, verdict: Verdict) -> int:
     """Say how many of them have this verdict."""
     if result.universe is not None:
@@ -215,12 +220,17 @@ def verdict_count(result: AuditResult, verdict: Verdict) -> int:
 
 
 def state(result: AuditResult) -> str:
-    """The verdict of an audit as sentences tell it: also that nothing was asked, and why nothing could be judged."""
+    """The verdict of an audit as sentences tell it: also of low bits, of nothing asked, and why nothing was judged."""
     if not asked_count(result):
         return "nothing_asked"
     if result.verdict != "inconclusive":
-        return result.verdict
+        return "leaking" if leaks(result) and result.verdict == "not_refuted" else result.verdict
     return why_unjudged(result) or "inconclusive"
+
+
+def leaks(result: AuditResult) -> bool:
+    """Tell whether low bits of the outputs break the promise, which the verdict does not depend on."""
+    return result.floating_point is not None and result.floating_point.verdict == "leaks"
 
 
 def why_unjudged(result: AuditResult) -> str:

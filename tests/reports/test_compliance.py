@@ -392,7 +392,8 @@ def check_of(synthetic, **statuses):
     [
         (
             {"refuses_nan": "violated", "floating_point": "violated", "claim_audit": "not_refuted"},
-            "Checks failed: 2 of 3 checks (refuses_nan, floating_point); the privacy claim itself was not refuted",
+            "Checks failed: 2 of 3 checks (refuses_nan, floating_point); the privacy claim itself was not refuted; as "
+            "doubles, low bits of “city release” break the promise",
         ),
         (
             {"refuses_nan": "violated"},

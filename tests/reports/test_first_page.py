@@ -14,7 +14,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
-from dpaudit.reports import answers, brief, compliance, first_page, rows, scores, words
+from dpaudit.reports import answers, brief, compliance, first_page, label, rows, scores, words
 from dpaudit.reports.check import check_blocks
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
@@ -181,7 +181,7 @@ def test_low_bits_that_a_check_found_are_named_and_checks_of_the_code_alone_ask_
         failed = dataclasses.replace(records[0], name=name, status="violated")
         result = dataclasses.replace(synthetic.check(), records=(failed, *records))
         release[name] = dict(answers.answers(Dossier.of(result)).rows)["May it be released?"]
-    assert "low bits that break the promise" in release["floating_point"]
+    assert "those of “city release” break the promise" in release["floating_point"]
     assert "low bits" not in release["refuses_nan"] and release["refuses_nan"].endswith("mended and checked again.")
 
 
@@ -193,6 +193,19 @@ def test_low_bits_of_an_audit_that_break_the_promise_speak_against_a_release(syn
     assert "Found beside the verdict" not in told  # the same again
     quiet = answers.answers(Dossier.alone(synthetic.make("not_refuted")))
     assert quiet.rows[0][1].startswith("Nothing that was found ")
+
+
+@pytest.mark.parametrize("others", [(), ("learned",), ("inconclusive",), ("error",), ("single",), ("check",)])
+def test_headline_and_answer_come_from_one_judgement(synthetic, others):
+    """Before, "no broken promise found" and a tick stood above "Not yet" where low bits leaked."""
+    made = [synthetic.check() if name == "check" else synthetic.make(name) for name in others]
+    dossier = Dossier.of(synthetic.make("doubles"), *made)
+    headline, release = first_page.headline(dossier), dict(answers.answers(dossier).rows)["May it be released?"]
+    assert "low bits" in (headline if others != ("single",) else release)
+    assert release.startswith("No. " if others == ("single",) else "Not yet. Verdicts read outputs as real numbers.")
+    assert "no broken promise" not in headline and "No promise was found broken" not in release
+    assert "✗ Broken in low bits, as doubles" in str(page(dossier)[Table].rows)
+    assert not label.head(dossier).startswith("✓")
 
 
 def test_reports_of_other_results_answer_them_too(synthetic):
