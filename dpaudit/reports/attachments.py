@@ -19,6 +19,7 @@ from dpaudit.reports.wording import (
     clean,
     compared,
     counted,
+    excerpt,
     lower_text,
     name_text,
     number_text,
@@ -155,7 +156,7 @@ def _of_certificate(result: Certificate) -> Line:
     if key == "open":
         high, sure = math.inf, said("row.proof_open_sure")
         if result.refusal:
-            measured = sentence = clean(said("row.proof_refused", refusal=result.refusal), 400)
+            measured = sentence = excerpt(said("row.proof_refused", refusal=result.refusal), 1_000)
     return Line(
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,

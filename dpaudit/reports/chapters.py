@@ -95,7 +95,9 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
     if beside := side_texts.beside(result):
         bits = said("sides.bits") if result.floating_point is not None else ""
         seen = Facts(tuple(map(side_texts.fact, beside)))
-        yield Section("beside", "Beside the claim", (Paragraph(joined(said("sides.apart"), bits)), seen))
+        low_bits = [side_texts.bits_table(result.floating_point)] if result.floating_point is not None else []
+        tables = [table for table in low_bits if table.rows]
+        yield Section("beside", "Beside the claim", (Paragraph(joined(said("sides.apart"), bits)), seen, *tables))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

@@ -233,12 +233,12 @@ def bounds(result: AuditResult) -> Figure | None:
     return dataclasses.replace(drawn, id="bounds", title=title, note=note, data=PAIRS)
 
 
-def _bar(finding: Finding) -> Line:
-    """A pair as a row that was measured, with what may have stayed hidden of it."""
-    name, word, power = name_text(finding.id, 30), status_word(finding.verdict), finding.power
+def _bar(finding: Finding) -> Bar:
+    """A pair as a bar, with what may have stayed hidden of it."""
+    name, power = f"{name_text(finding.id, 30)}: {status_word(finding.verdict)}", finding.power
     blind = power.deciding / power.at_budget if power is not None and power.at_budget > 0.0 else None
     tried: Mapping[str, str] | None = {} if power is not None and power.learned else None
-    return Line(name, word, "", "", finding.verdict, "", "", low=finding.ratio_lower, blind=blind, tried=tried)
+    return Bar(name, finding.verdict, finding.ratio_lower, blind=blind, tried=tried)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -430,7 +430,19 @@ def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[
 # --- Promises against lower bounds, all on one axis: the picture of page one -----------------------------------------
 
 
-def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A bar of a picture with its name: bounds and what stayed hidden, as those of a `Line`."""
+
+    name: str
+    verdict: Verdict
+    low: float | None
+    high: float | None = None
+    blind: float | None = None
+    tried: Mapping[str, str] | None = None
+
+
+def picture(bars: Sequence[Line | Bar], noun: str = "promise") -> Figure | None:
     """The picture of bars, each of which is a `noun`; None where none was measured as a number."""
     drawn = [bar for bar in bars if bar.low is not None]
     if not drawn:
@@ -459,7 +471,7 @@ def not_drawn(count: int, noun: str) -> str:
     return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
 
 
-def plot_of(drawn: Sequence[Line]) -> Plot:
+def plot_of(drawn: Sequence[Line | Bar]) -> Plot:
     """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
@@ -473,12 +485,12 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
 
 
-def _edge(bar: Line) -> float:
+def _edge(bar: Line | Bar) -> float:
     """The right end of the row."""
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 
-def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
+def _bars(bar: Line | Bar, foot: float, head: float) -> Iterator[Series]:
     """Series of a lower bound, and of what was not excluded or may have stayed hidden."""
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
@@ -488,7 +500,7 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
-def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
+def _further(bars: Sequence[Line | Bar], x: Axis, y: Axis) -> list[Markup]:
     """The number of each bar, a sign where the truth may be larger, and the name of the line."""
     marks = [tag("text", "promised", x=x(1.0), y=y.end - 9.0, text_anchor="middle", cls="callout")]
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
@@ -506,7 +518,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
     return marks
 
 
-def _rest(bar: Line) -> str:
+def _rest(bar: Line | Bar) -> str:
     if bar.high is not None:
         return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
@@ -522,10 +534,8 @@ def errors(result: UtilityResult) -> Figure | None:
     """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
-    bars = [
-        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
-        for f in ranked[:INTERVALS]
-    ]
+    named = ((f"{clean(f.bound, 40)}: {clean(f.input_id, 40)}", f) for f in ranked[:INTERVALS])
+    bars = [Bar(name, f.status, f.ratio_lower, f.ratio_upper) for name, f in named]
     drawn = picture(bars, "test")
     if drawn is None:
         return None

@@ -23,7 +23,7 @@ from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, subjects_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.figures import INTERVALS, not_drawn, picture
+from dpaudit.reports.figures import INTERVALS, Bar, not_drawn, picture
 from dpaudit.reports.first_page import COLUMNS
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
@@ -268,10 +268,10 @@ def _ratio(low: float | None) -> str:
 
 def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
-    bars = [
-        dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
-        for one in course[-INTERVALS:]
-    ]
+    shown = (
+        (f"{clean(one.release.name, 30)}: {status_word(one.line.verdict)}", one.line) for one in course[-INTERVALS:]
+    )
+    bars = [Bar(name, line.verdict, line.low, line.high, line.blind, line.tried) for name, line in shown]
     title = "Proven loss over the promise, release by release"
     if (drawn := picture(bars, "release")) is None:
         return None

@@ -35,6 +35,7 @@ from dpaudit.subjects.by_outputs import BY_OUTPUTS
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
 CHECKS_NAMED = 10  # checks that looked at an item
 SAID = 300  # characters of a declaration beside its item
+SEEN = 1_000  # characters of what a check demands, or saw
 NAMED = 5  # subjects, where some are left out
 COMPLETED = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 W3C_EDITION = "W3C Attribution Level 1, editor's draft of 2026-05-14"  # of an aggregate over browsers
@@ -97,9 +98,10 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in COMPLETED:
             status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
-            message = f" ({clean(record.message, 300).removesuffix('.')})" if record.message else ""
+            message = f" ({wording.excerpt(record.message.removesuffix('.'), SEEN)})" if record.message else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
-            lines.append(said("evidence.check", **facts, demand=clean(record.demands, 160), message=message))
+            demand = wording.excerpt(record.demands, SEEN)
+            lines.append(said("evidence.check", **facts, demand=demand, message=message))
     more = len(lines) - CHECKS_NAMED
     return [*lines[:CHECKS_NAMED], f"And {plural(more, 'more check')}."] if more > 0 else lines
 
@@ -179,7 +181,7 @@ def _correctness(dossier: Dossier) -> Found | None:
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
     # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
     whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
-    versions_text = f"Versions: {clean(', '.join(sorted(versions)), 300)}."
+    versions_text = f"Versions: {wording.excerpt(', '.join(sorted(versions)), SEEN)}."
     return "tested" if whole else "tested in part", "\n".join([*parts, *missing, versions_text])
 
 
@@ -256,7 +258,7 @@ def _is_of_calls(result: AuditResult) -> bool:
 def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in side_texts.beside(result) if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{side_texts.title(f.kind)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    texts = list(map(side_texts.line, looked))
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item

@@ -12,7 +12,17 @@ from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier, Judged, Line, digest_of
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, sure_text, symbol, upper_text
+from dpaudit.reports.wording import (
+    MISSING,
+    clean,
+    compared,
+    number_text,
+    percent_text,
+    plural,
+    sure_text,
+    symbol,
+    upper_text,
+)
 from dpaudit.reports.words import said
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
@@ -59,7 +69,9 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
         rows.append(("their independence", f"{p_value}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
-        rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
+        right = percent_text(record.correct / record.guesses) if record.guesses else MISSING
+        text = f"{right}, {record.correct:,} right: {record.rule}{share}"
+        rows.append((f"accuracy, {record.guesses:,} guessed", text))
     if result.design in BETTED:
         after = result.decided_after
         when = "not decided" if after is None else f"rejected after {plural(after, 'score')}"
@@ -86,7 +98,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     subject = "canaries of " + os.path.basename(name.replace("\\", "/"))
     line, rows = _of_scores(subject, result), facts(result)
     if is_keyed:
-        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
+        rows = [(key, text) for key, text in rows if key not in ("bets", "seed")]
     shown = tuple((clean(key), clean(text, 400)) for key, text in rows)
     blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(shown)]
     if result.trade_off:

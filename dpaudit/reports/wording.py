@@ -57,6 +57,19 @@ def clean(value: Any, width: int = 120) -> str:
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
+def excerpt(text: str, width: int) -> str:
+    """One line as by `clean`, which ends with how long the whole is where it was cut, and where it stands.
+
+    Examples
+    --------
+    >>> excerpt("short", 10), excerpt("longer than that", 10)
+    ('short', 'longer th… (the whole, 16 characters, is in the saved result)')
+    """
+    shown = clean(text, width)
+    is_whole = len(text) <= width and len(printable(text)) <= width
+    return shown if is_whole else f"{shown} (the whole, {plural(len(text), 'character')}, is in the saved result)"
+
+
 def name_text(value: Any, width: int = 120) -> str:
     """One line as by `clean`, shortened in the middle: names of pairs often differ at their ends alone.
 
@@ -89,7 +102,7 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
     return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
 
 
-def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
+def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: str | None) -> tuple[str, ...]:
     """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
     bounds = compared(lower if verdict != "error" else math.nan, budget)
     return (name_text(id, 80), *bounds, compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
