@@ -14,7 +14,7 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.reports import attachments, chapters, first_page, label, scores
 from dpaudit.reports.deployment import TEXTS, Ledger
-from dpaudit.reports.difference import settings_texts
+from dpaudit.reports.difference import meanings, settings_texts
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
@@ -151,11 +151,12 @@ def _provenance(dossier: Dossier) -> Section:
         marks.append(status_of(result))
         digests.append((name, source.digest))
         texts = [
-            (clean(key, 60), clean(text, 200))
+            (clean(key, 60), clean(text, 200), meanings(kind_of(result)).get(key, ""))
             for key, text in settings_texts(result).items()
             if text not in ("", "None", "[]", "()")
         ]
-        settings.append(Table(f"Settings of {name}", ("name", "value"), texts, is_closed=len(dossier.sources) > 1))
+        columns_of = ("setting", "value", "what it is")
+        settings.append(Table(f"Settings of {name}", columns_of, texts, is_closed=len(dossier.sources) > 1))
     for one in dossier.judged:
         versions = [(clean(key, 60), clean(text, 200)) for key, text in vars(one.result).get("environment", {}).items()]
         digests.append((clean(one.name, 120), one.digest))
