@@ -7,11 +7,11 @@ rows (`rows`), whether a report shows one result or many, to a terminal, a noteb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Facts
-from dpaudit.reports.dossier import Dossier, Line
+from dpaudit.reports.dossier import LOW_BITS, Dossier, Line
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF
@@ -20,7 +20,6 @@ from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
-APART = (*wording.DEPENDENCE, *side_texts.FOUND)  # side findings of which other sentences speak
 
 
 def quoted(name: str) -> str:
@@ -30,14 +29,14 @@ def quoted(name: str) -> str:
 
 def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
-    lines, beside = ranked(dossier), found_beside(dossier)
+    lines = ranked(dossier)
     texts = {
-        "release": joined(release_sentence(lines, beside), *_remarks(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines), *_remarks(lines), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
         "missed": _missed(lines),
-        "gaps": joined(_gaps(dossier), *_next(lines, beside, to_sign)),
+        "gaps": joined(_gaps(dossier), *_next(lines, to_sign)),
     }
     return Facts(tuple((words(f"answers.{key}"), text) for key, text in texts.items()), "statements")
 
@@ -45,14 +44,17 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
 # --- May it be released? ----------------------------------------------------------------------------------------------
 
 
-def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] = {}) -> str:
+def release_sentence(lines: Sequence[Line]) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
     A broken promise: no. Low bits that break a promise, failed checks, errors and inconclusive tests: not yet. Else
-    nothing was found, in the promise that was tested least well. What was found `beside` the verdicts is named.
+    nothing was found, in the promise that was tested least well. What was found beside the verdicts is named.
     """
-    said_of = said("release.bits") if judged(lines) == "leaking" else ""
-    return joined(_release(lines, beside), beside_sentence({what: beside[what] for what in beside if what != said_of}))
+    judgement = judged(lines)
+    is_said = {LOW_BITS} if judgement == "leaking" else {""}
+    found = ((what, quoted(line.subject)) for line in lines for what in line.beside if what not in is_said)
+    beside = [f"{what} ({first_of(names)})" for what, names in wording.gathered(found).items()]
+    return joined(_release(lines, judgement, bool(beside)), beside_sentence(beside))
 
 
 def judged(lines: Sequence[Line]) -> str:
@@ -68,26 +70,12 @@ def judged(lines: Sequence[Line]) -> str:
     return "proved" if all(line.kind == "proof" for line in lines) else "nothing"
 
 
-def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
-    """Name what was found beside the verdicts; empty where nothing was."""
-    found = [f"{what} ({first_of(names)})" if names else what for what, names in beside.items()]
+def beside_sentence(found: Sequence[str]) -> str:
+    """Say what was found beside the verdicts; empty where nothing was."""
     return said("release.beside", found=listed(found)) if found else ""
 
 
-def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
-    """Findings beside the verdicts: by the name of each kind the subjects.
-
-    Dependent draws are another answer's, and what a search found the verdict's own.
-    """
-    seen = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in side_texts.beside(one)]
-    found = [(side.kind, name) for side, name in seen if side.status == "found" and side.kind not in APART]
-    failed = [record for one in dossier.checks for record in one.of_status("violated")]
-    found += [(one.name, wording.clean(one.mechanism, 60)) for one in failed if one.name == side_texts.LOW_BITS]
-    return wording.gathered((side_texts.found_text(kind), quoted(name)) for kind, name in found)
-
-
-def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
-    judgement, unclear = judged(lines), sum(line.verdict != "not_refuted" for line in lines)
+def _release(lines: Sequence[Line], judgement: str, has_more: bool) -> str:
     if judgement == "broken":
         return joined(said("release.broken"), *_broken([line for line in lines if line.is_broken]))
     if judgement == "leaking":
@@ -95,7 +83,10 @@ def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
     if judgement == "checks":
         return said("release.checks", name=next(quoted(line.subject) for line in lines if line.verdict == "violated"))
     if judgement == "unclear":
-        which = "unclear" if len(lines) > 1 else "unclear_one"
+        which, unclear = (
+            "unclear" if len(lines) > 1 else "unclear_one",
+            sum(one.verdict != "not_refuted" for one in lines),
+        )
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if judgement == "proved":
         return said("release.proved")
@@ -104,7 +95,7 @@ def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
     blind, tried = max(hidden, default=(None, False))
     which = "blind" if blind == math.inf else "quiet" if tried else "unknown"  # a known event is no form that was tried
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    nothing = said("release.nothing_else" if beside else "release.nothing")
+    nothing = said("release.nothing_else" if has_more else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)
 
 
@@ -211,17 +202,10 @@ def _missed(lines: Sequence[Line]) -> str:
     """Say what may have stayed hidden: the largest excess that nobody noticed, else what the gravest row says."""
     unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
     line = max(unseen, key=lambda one: one.blind or 0.0, default=lines[0])
-    text = _unseen(line) if unseen else line.missed.removesuffix(".")
+    text = line.missed.removesuffix(".")
     text = text if len(lines) == 1 else f"{quoted(line.name)}: {text}"
     rest = said("certainty.rows") if len(lines) > 1 else ""
     return joined(f"{text[:1].upper()}{text[1:]}.", line.rarest, rest, said("certainty.no_proof") if unseen else "")
-
-
-def _unseen(line: Line) -> str:
-    """Say which excess of a promise would not have been noticed."""
-    which = "any" if line.blind == math.inf else "known" if line.tried is None else "learned"
-    searched = "" if line.tried is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), **(line.tried or {}))
 
 
 def together(dossier: Dossier) -> float | None:
@@ -279,9 +263,9 @@ def _fewer(dossier: Dossier) -> Iterator[str]:
         yield said("gaps.fewer_more", count=len(sentences) - NAMED)
 
 
-def _next(lines: Sequence[Line], beside: Mapping[str, Sequence[str]], to_sign: bool) -> Iterator[str]:
+def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
     faulty = {quoted(line.subject) for line in lines if line.verdict != "not_refuted"}
-    suspect = faulty.union(*beside.values())  # of what was found beside a verdict nobody says that nothing was
+    suspect = faulty | {quoted(line.subject) for line in lines if line.beside}  # nobody says that nothing was found
     sound = [name for name in dict.fromkeys(quoted(line.subject) for line in lines) if name not in suspect]
     if not faulty or sound:
         yield said("gaps.sound", names=first_of(sound)) if faulty else said("gaps.decide")

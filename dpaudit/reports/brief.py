@@ -8,9 +8,9 @@ from pathlib import Path
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
 from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, side_texts, wording
-from dpaudit.reports.answers import answers, beside_sentence, found_beside
+from dpaudit.reports.answers import answers, beside_sentence
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import LOW_BITS, Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again, low_bits_again
 from dpaudit.reports.rows import missed_sentence, privacy_line
@@ -30,9 +30,8 @@ def short(result: AuditResult) -> list[Block]:
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
-    unsaid = said("release.bits") if wording.state(result) == "leaking" else ""
-    found = [what for what in found_beside(Dossier.alone(result)) if what != unsaid]
-    beside = beside_sentence(dict.fromkeys(found, ()))  # of one subject, without its name
+    is_said = {LOW_BITS} if wording.state(result) == "leaking" else {""}  # by the headline
+    beside = beside_sentence([what for what in line.beside if what not in is_said])
     return [Paragraph(text) for text in (*texts, beside) if text]
 
 

@@ -29,6 +29,7 @@ Result = AuditResult | CheckResult | UtilityResult
 SYMBOLS: Mapping[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED: str = words("row.failed")  # of checks that are no promise of privacy
 WORDS: Mapping[Verdict, str] = words("row.verdicts")
+LOW_BITS: str = words("release.bits")  # found beside a verdict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Line:
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
     for running text, `tested` what it was found on, `remark` what is odd about the outputs, `rarest` which leaks are
     too rare to be found, or of forms that are not, and `headline` all of it as a title. `is_boundless`: the claim sets
-    no limit here. `leaks`: low bits of the outputs break the promise, whatever the verdict, which reads real numbers.
+    no limit here. `beside` names what was found beside the verdict, such as low bits that break the promise.
     """
 
     subject: str
@@ -82,7 +83,7 @@ class Line:
     rarest: str = ""
     is_boundless: bool = False
     headline: str = ""
-    leaks: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -105,6 +106,11 @@ class Line:
         if self.severity is None:
             return self.words
         return f"{self._plain}: {self.severity.meaning} (grade {self.severity.place})"
+
+    @property
+    def leaks(self) -> bool:
+        """True where low bits of the outputs break the promise, whatever the verdict, which reads real numbers."""
+        return LOW_BITS in self.beside
 
     @property
     def symbol(self) -> str:

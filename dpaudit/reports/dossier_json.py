@@ -18,7 +18,7 @@ from dpaudit.scores.result import ScoresResult
 SCHEMA = "dpaudit.compliance/1"
 UNSAID_ITEM = ("part", "w3c")
 # Of a row: the answers say these.
-UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "leaks")
+UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "beside")
 
 
 def record_of(dossier: Dossier) -> dict[str, Any]:

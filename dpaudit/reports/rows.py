@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports import side_texts, wording
-from dpaudit.reports.dossier import FAILED, Dossier, Line, Result, subject_of
+from dpaudit.reports.dossier import FAILED, LOW_BITS, Dossier, Line, Result, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import joined, said
@@ -61,7 +61,7 @@ def privacy_line(result: AuditResult) -> Line:
         "tested": said("row.tested_privacy", pairs=plural(count, "pair"), of=of, runs=plural(result.samples, "run")),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
         "remark": wording.outputs_sentence(result),
-        "leaks": wording.leaks(result),
+        "beside": side_texts.found_beside(result),
         "word": said("row.leaks") if wording.leaks(result) and result.verdict != "violated" else "",
     }
 
@@ -221,7 +221,7 @@ def _behaviour(result: CheckResult) -> Line:
     settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
     return Line(
         name, "behaviour", promised, checks_text(result.records), result.verdict, sure, missed, word=word,
-        tested=checks, settles=settles, leaks=any(record.name == side_texts.LOW_BITS for record in failed),
+        tested=checks, settles=settles, beside=(LOW_BITS,) * any(one.name == side_texts.LOW_BITS for one in failed),
     )  # fmt: skip
 
 

@@ -74,10 +74,12 @@ def title(kind: str) -> str:
     return TITLES.get(kind) or clean(kind.replace("_", " "), 40)
 
 
-def found_text(kind: str) -> str:
-    """The name of what was found, within a sentence."""
-    named = title(kind)
-    return said("release.bits") if kind == LOW_BITS else f"{named[:1].lower()}{named[1:]}"
+def found_beside(result: AuditResult) -> tuple[str, ...]:
+    """Name what was found beside the verdict of an audit, but for what other sentences speak of."""
+    apart = (*wording.DEPENDENCE, *FOUND)  # dependent draws are another answer's, and what a search found the verdict's
+    kinds = dict.fromkeys(side.kind for side in beside(result) if side.status == "found" and side.kind not in apart)
+    named = ((kind, title(kind)) for kind in kinds)
+    return tuple(said("release.bits") if kind == LOW_BITS else f"{name[:1].lower()}{name[1:]}" for kind, name in named)
 
 
 def status_text(finding: SideFinding) -> str:

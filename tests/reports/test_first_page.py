@@ -60,10 +60,7 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
         "more of smaller and of harder ones, and of those in fewer than 10% of answers"
     )
     said = dict(shown[Facts].rows)["What may be missed?"]
-    assert (
-        "of leaks of 2.71 times the promise in the hardest form that the verdict rests on stay hidden (90% are" in said
-    )
-    assert "1.2 times" not in said and "1.5 times" not in said
+    assert said.startswith(f"A{missed[1:]}. ") and "1.2 ×" not in said and "1.5 ×" not in said
 
 
 def test_page_one_says_what_plants_show_of_others_and_where_they_were(synthetic):
@@ -72,8 +69,7 @@ def test_page_one_says_what_plants_show_of_others_and_where_they_were(synthetic)
     shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.2, 1.0, planted, planted_draws=4_000))))
     said = dict(shown[Facts].rows)["What may be missed?"]
     assert said.startswith(
-        "Up to 26% of leaks of 2 times the promise in the hardest form that the verdict rests on (of some forms in "
-        "outputs"
+        "Up to 26% of leaks of 2 × the promise in the hardest form that the verdict rests on (of some forms in outputs"
     )
     assert "(at least 74% are found)" in said and "outputs of probability 1)" in said
     assert said.endswith("planted, and not found often enough: a direction. “No breach found” is no proof.")
