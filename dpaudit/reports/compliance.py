@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import attachments, chapters, first_page, label, scores
+from dpaudit.reports import attachments, chapters, first_page, label, scores, wording
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.difference import meanings, settings_texts
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
@@ -21,22 +21,7 @@ from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.replay_command import STAND_IN
 from dpaudit.reports.severity import RULE
-from dpaudit.reports.wording import (
-    UNDATED,
-    UNRELIABLE,
-    clean,
-    date_text,
-    is_unreliable,
-    name_text,
-    nats_text,
-    number_text,
-    percent_text,
-    plural,
-    rate_text,
-    status_word,
-    subject_name,
-    sure_text,
-)
+from dpaudit.reports.wording import clean, date_text, number_text, plural, rate_text, sure_text
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
@@ -145,7 +130,7 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), status_word(status_of(result))
+        seconds, verdict = number_text(float(result.seconds)), wording.status_word(status_of(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(status_of(result))
@@ -166,7 +151,7 @@ def _provenance(dossier: Dossier) -> Section:
     blocks: list[Block] = [
         *([Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))] if rows else []),
         *([Table("Digests of these files", ("file", kind), known)] if known else []),
-        Paragraph(UNDATED),
+        Paragraph(wording.UNDATED),
         *settings,
     ]
     if dossier.is_redacted:
@@ -197,19 +182,19 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     mode = "fixed" if result.mode == "fixed" else "sequential"
     adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
     yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
-    sure = sure_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    sure = sure_text(result.confidence) + (f" ({wording.UNRELIABLE})" if wording.is_unreliable(result) else "")
     yield "rate", said("method_text.rate", rate=rate_text(1.0 - result.confidence), split=_split(result), sure=sure)
     powers = (finding.power for finding in result.findings if finding.verdict != "violated")
     power = next((power for power in powers if power is not None), None)
-    often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
+    often, mass = (wording.percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
     yield "found", said("method_text.found", often=often, mass=mass)
     if (band := result.trade_off) is not None:
-        facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
+        facts = {"pair": wording.name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
         which = "band" if band.points else "no_band"
         yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=rate_text(band.error_rate))
     if (bits := result.floating_point) is not None and bits.pairs:
         yield "bits", said("method_text.bits", rate=rate_text(bits.error_rate))
-    yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
+    yield "verdicts", said("method_text.verdicts", zero=wording.nats_text(ZERO_BUDGET_LOSS))
 
 
 def _split(result: AuditResult) -> str:
@@ -229,7 +214,7 @@ def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
         for key, text in _of_audit(result):
-            rows.setdefault((words(f"method.{key}"), text), []).append(subject_name(result, 60))
+            rows.setdefault((words(f"method.{key}"), text), []).append(wording.subject_name(result, 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)

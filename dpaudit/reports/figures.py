@@ -24,20 +24,7 @@ from dpaudit.reports import wording
 from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Drawing, Figure, Plot, Scale, Series, Table, path, swatch, tag
-from dpaudit.reports.wording import (
-    at_least,
-    clean,
-    compared,
-    lower_text,
-    name_text,
-    no_less,
-    number_text,
-    plural,
-    status_word,
-    symbol,
-    threshold,
-    upper_text,
-)
+from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, threshold, upper_text
 from dpaudit.reports.words import joined, said
 from dpaudit.results.all_pairs_table import NOT_ASKED
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Verdict
@@ -235,7 +222,7 @@ def bounds(result: AuditResult) -> Figure | None:
 
 def _bar(finding: Finding) -> Bar:
     """A pair as a bar, with what may have stayed hidden of it."""
-    name, power = f"{name_text(finding.id, 30)}: {status_word(finding.verdict)}", finding.power
+    name, power = f"{name_text(finding.id, 30)}: {wording.status_word(finding.verdict)}", finding.power
     blind = power.deciding / power.at_budget if power is not None and power.at_budget > 0.0 else None
     tried: Mapping[str, str] | None = {} if power is not None and power.learned else None
     return Bar(name, finding.verdict, finding.ratio_lower, blind=blind, tried=tried)
@@ -267,7 +254,9 @@ def wealth(result: AuditResult) -> Figure | None:
             series.append(Series(f"end w{index}", course[-1:], kind="dots"))
     looks = [(finding, look) for finding in named for look in finding.looks]
     looks += [(finding, finding.looks[-1]) for finding in others]
-    bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
+    bound = (
+        f"lower bound on {wording.symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
+    )
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
@@ -496,7 +485,7 @@ def _bars(bar: Line | Bar, foot: float, head: float) -> Iterator[Series]:
     if bar.verdict != "violated" and further is not None and further > low:
         label = "may have stayed hidden" if bar.high is None else "not shown, and not excluded"
         yield Series("blind-band", [(low, foot), (further, head)], label, "box")
-    title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
+    title = f"{bar.name}: {wording.at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
@@ -508,9 +497,9 @@ def _further(bars: Sequence[Line | Bar], x: Axis, y: Axis) -> list[Markup]:
         if bar.verdict == "violated" and bar.high is None:
             ends = [min(x(low) + k, x.end - 6.0) for k in (3.0, 9.0)]
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
-        text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
+        text = f"{wording.no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:
-            text = f"{lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
+            text = f"{wording.lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
         at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
         if x.end - x.start < 400.0:
             at = {"x": x.end - 4.0, "y": middle - 14.0, "text_anchor": "end"}
@@ -551,5 +540,9 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.status)
-    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
+    word = (
+        "says nothing"
+        if finding.says_nothing and finding.verdict != "violated"
+        else wording.status_word(finding.status)
+    )
+    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, wording.lower_text(finding.ratio, 3), word)

@@ -18,14 +18,7 @@ from dpaudit.reports import side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.rows import checks_text, line_of
-from dpaudit.reports.wording import (
-    asked_count,
-    clean,
-    plural,
-    some,
-    status_word,
-    verdict_count,
-)
+from dpaudit.reports.wording import asked_count, clean, plural, some, verdict_count
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
@@ -97,7 +90,7 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     lines = []
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in COMPLETED:
-            status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
+            status = "violated (a known failure)" if record.status == "xfail" else wording.status_word(record.status)
             message = f" ({wording.excerpt(record.message.removesuffix('.'), SEEN)})" if record.message else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
             demand = wording.excerpt(record.demands, SEEN)
