@@ -16,8 +16,9 @@ from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.wording import clean, name_text, number_text, plural, upper_text
 from dpaudit.reports.words import joined, said
+from dpaudit.results.codec import from_json
 from dpaudit.results.model import VERDICTS as ORDER
-from dpaudit.results.model import Verdict, from_json
+from dpaudit.results.model import Verdict
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.side_findings import SideFinding
 

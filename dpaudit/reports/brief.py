@@ -63,7 +63,7 @@ def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}.")
     parameter, kind = wording.symbol(wording.parameter_of(result)), wording.evidence_name(result)
-    head = kind.replace(" or ", "\nor ") if kind == wording.BOTH else kind.replace(" ", "\n")
+    head = kind.replace(" ", "\n")
     columns = ("pair", f"budget\nfor {parameter}", f"{parameter} at\nleast", "ratio", head, "draws", "verdict")
     rows = []
     for finding in result.ranked()[:limit]:

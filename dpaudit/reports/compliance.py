@@ -1,7 +1,7 @@
 """Reports of results as documents: a page for somebody who is no expert, the items of an evaluation, the evidence.
 
 What a report says is built here once, as a `Document`; the formats show it. The one for compliance has what is
-declared, a label and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
+declared and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
 chapters of the subjects in `chapters`.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import attachments, chapters, first_page, label, scores, wording
+from dpaudit.reports import attachments, chapters, first_page, scores, wording
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.difference import meanings, settings_texts
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
@@ -51,7 +51,7 @@ def dossier_of(result: Any) -> Dossier:
 
 
 def build(dossier: Dossier, to_sign: bool = True) -> Document:
-    """The whole report; the plain one is without what is declared, the label and a block to sign.
+    """The whole report; the plain one is without what is declared, and without a block to sign.
 
     The plain report of one result has the opening of its chapter on page one, and its other parts as chapters.
     """
@@ -70,19 +70,12 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
             *((evaluation, _declared(dossier, found), *told) if to_sign else (*told, evaluation)),
             *([Section("method", METHOD, (Facts(how),))] if how else []),
             _provenance(dossier),
-            *((severity, _label(dossier)) if to_sign else ()),
+            *((severity,) if to_sign else ()),
             Section("glossary", "Glossary", (terms,)),
         ),
         footer=said("provenance.written", version=__version__),
         first=first_page.blocks(dossier, opening, to_sign),
     )
-
-
-def _label(dossier: Dossier) -> Section:
-    """The label of one page (`dpaudit.reports.label`) as a table."""
-    table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
-    blocks = (Paragraph(f"{label.head(dossier)}.", "lead"), table, Paragraph(label.SOURCE, "note"))
-    return Section("label", "Privacy label", blocks)
 
 
 def _evaluation(found: tuple[Item, ...], is_explained: bool) -> Section:

@@ -93,19 +93,13 @@ class Line:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells beside its name on page one."""
-        return self.promised, self.measured, self.explained, self.sure, self.missed
+        return self.promised, self.measured, self.words, self.sure, self.missed
 
     @property
     def words(self) -> str:
-        """The verdict with its symbol and, of a broken promise of privacy, its severity."""
-        return self._plain + (f", {self.severity.words}" if self.severity is not None else "")
-
-    @property
-    def explained(self) -> str:
-        """The same for a reader who does not know the grades: how plainly it shows, which is not how much it harms."""
-        if self.severity is None:
-            return self.words
-        return f"{self._plain}: {self.severity.meaning} (grade {self.severity.place})"
+        """The verdict with its symbol and, of a broken promise of privacy, how plainly that shows."""
+        plain = f"{self.symbol} {self.word or WORDS[self.verdict]}"
+        return plain if self.severity is None else f"{plain}: {self.severity.meaning} (grade {self.severity.place})"
 
     @property
     def leaks(self) -> bool:
@@ -116,10 +110,6 @@ class Line:
     def symbol(self) -> str:
         """The sign of the verdict; of low bits that break a promise never a tick."""
         return SYMBOLS["violated" if self.leaks else self.verdict]
-
-    @property
-    def _plain(self) -> str:
-        return f"{self.symbol} {self.word or WORDS[self.verdict]}"
 
     @property
     def is_broken(self) -> bool:

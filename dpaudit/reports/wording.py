@@ -36,7 +36,6 @@ from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Fin
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 Text = TypeVar("Text", bound=Hashable)
-BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
@@ -421,20 +420,17 @@ def evidence_text(finding: Finding) -> str:
 
 
 def evidence_name(result: AuditResult) -> str:
-    """Say what `evidence_cell` shows for this result: "log wealth", "p-value" or both."""
+    """Say what `evidence_cell` shows for this result: "log wealth", or "p-value" where no pair has any."""
     wealth = any(finding.log_wealth is not None for finding in result.findings)
-    p_value = any(finding.log_wealth is None and finding.p_value is not None for finding in result.findings)
-    if wealth and p_value:
-        return BOTH
-    return "p-value" if p_value or (not wealth and result.mode == "fixed") else "log wealth"
+    p_value = any(finding.p_value is not None for finding in result.findings)
+    return "p-value" if not wealth and (p_value or result.mode == "fixed") else "log wealth"
 
 
 def evidence_cell(finding: Finding, name: str) -> str:
-    """`evidence_text` in a column of this name, `evidence_name`; where it holds both kinds, which of them this is."""
+    """`evidence_text` in a column of this name, `evidence_name`; a p-value among log wealths says that it is one."""
     text = evidence_text(finding)
-    if text == MISSING or name != BOTH:
-        return text
-    return f"p = {text}" if finding.log_wealth is None else f"log wealth {text}"
+    is_other = name == "log wealth" and finding.log_wealth is None and text != MISSING
+    return f"p = {text}" if is_other else text
 
 
 def dependence_sentence(result: AuditResult) -> str:

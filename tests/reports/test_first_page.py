@@ -231,12 +231,12 @@ def test_a_grade_compares_the_proven_loss_with_the_precision_of_the_audit(synthe
     # The synthetic audit would have found 1.25 nats of a promise of 1.
     finding = synthetic.finding(ratio=ratio, mode="fixed")
     graded = severity_of(synthetic.result([finding], mode="fixed"))
-    assert (graded.grade, graded.is_least, graded.words) == (grade, False, grade)
+    assert (graded.grade, graded.is_least) == (grade, False) and graded.place.endswith(f" of 3, {grade}")
 
 
 def test_an_audit_that_stopped_at_the_first_proof_knows_the_least_grade_alone(synthetic):
     graded = severity_of(synthetic.result([synthetic.finding(ratio=1.01)]))
-    assert graded.is_least and graded.words == "at least marginal"
+    assert graded.is_least and graded.place == "at least 1 of 3, marginal"
     further = synthetic.finding(ratio=1.01)
     graded = severity_of(synthetic.result([dataclasses.replace(further, severity=Severity(100, 12.0))]))
     assert (graded.grade, graded.is_least, graded.ratio) == ("severe", False, 12.0)
@@ -286,7 +286,7 @@ def test_what_no_larger_epsilon_covers_has_no_ratio():
     assert result.verdict == "violated"
     graded = severity_of(result)
     assert (graded.grade, graded.ratio, graded.reason) == ("clear", math.inf, words.said("severity.unscaled"))
-    assert rows.line_of(result).severity.words in ("clear", "at least clear")
+    assert rows.line_of(result).severity.place.endswith("2 of 3, clear")
 
 
 # --- The decision ----------------------------------------------------------------------------------------------------
