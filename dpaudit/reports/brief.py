@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
-from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, side_texts, wording
 from dpaudit.reports.answers import answers, beside_sentence
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
@@ -56,12 +55,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
 
 
 def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
-    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
-
-    `UsageError` if limit is below 1.
-    """
-    if limit < 1:
-        raise UsageError(f"limit must be at least 1, got {limit!r}.")
+    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict."""
     parameter, kind = wording.symbol(wording.parameter_of(result)), wording.evidence_name(result)
     head = kind.replace(" ", "\n")
     columns = ("pair", f"budget\nfor {parameter}", f"{parameter} at\nleast", "ratio", head, "draws", "verdict")
@@ -85,10 +79,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     """Text of a failed audit: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
     `path` is where the result is saved, for the line that replays it (None: nowhere); `replay` stands in its place.
-    `UsageError` if no pair is violated.
     """
-    if not result.violated:
-        raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")
     finding, *others = result.violated
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))

@@ -117,7 +117,8 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
-    rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
+    found = wording.found_text(finding.verdict, None if finding.power is None else finding.power.detectable)
+    rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), found)
     bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
     return (*wording.pair_row(finding.id, *bounds, finding.verdict), *rest)
 

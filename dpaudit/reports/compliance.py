@@ -107,9 +107,8 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     if budget is None:
         return ()
     symbol, how = symbol_of(budget.parameter), "squares" if budget.parameter == "mu" else "sums"
-    facts = {"symbol": symbol, "spent": number_text(budget.spent), "limit": number_text(budget.limit)}
     state = said("declared.over" if budget.is_overspent else "declared.within")
-    text = said("declared.budget", **facts, state=state, how=said(f"declared.{how}"))
+    text = said("declared.budget", symbol=symbol, budget=budget, state=state, how=said(f"declared.{how}"))
     rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
     table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))

@@ -22,7 +22,7 @@ from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, date_text, number_text
+from dpaudit.reports.wording import clean, date_text
 from dpaudit.reports.words import TEMPLATES, said
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
@@ -40,8 +40,7 @@ def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
     lines = [line for line in ranked(dossier) if line.kind == "privacy"]
     promised = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
     budget = declared.budget
-    amounts = () if budget is None else (budget.parameter, number_text(budget.spent), number_text(budget.limit))
-    spent = "{}: {} of {} spent over all releases.".format(*amounts) if amounts else ""
+    spent = f"{budget.parameter}: {budget} spent over all releases." if budget is not None else ""
     return (
         _declared("Purpose and data", declared.purpose, declared.data_source, declared.retention),
         ("Promise (privacy loss)", "declared" if promised else "not stated", _some(promised) or NOT_STATED),

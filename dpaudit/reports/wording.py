@@ -472,10 +472,9 @@ def monotone_sentence(result: AuditResult) -> str:
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
 
 
-def power_text(finding: Finding) -> str:
-    """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
-    power = finding.power if finding.verdict != "violated" else None
-    return MISSING if power is None else upper_text(power.detectable)
+def found_text(verdict: Verdict | None, detectable: float | None) -> str:
+    """The loss of a pair that would have been found, in nats; none of a violated pair, where more than that was."""
+    return MISSING if verdict == "violated" else upper_text(detectable)
 
 
 def short_count(count: int) -> str:
