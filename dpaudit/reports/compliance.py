@@ -28,7 +28,6 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import ScoresResult
 
-METHOD = "Method, error rates and power"
 LINE = 5_000  # characters of a line that runs findings again
 
 
@@ -68,7 +67,7 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
         verdict=dossier.verdict,
         sections=(
             *((evaluation, _declared(dossier, found), *told) if to_sign else (*told, evaluation)),
-            *([Section("method", METHOD, (Facts(how),))] if how else []),
+            *([Section("method", "Method, error rates and power", (Facts(how),))] if how else []),
             _provenance(dossier),
             *((severity,) if to_sign else ()),
             Section("glossary", "Glossary", (terms,)),

@@ -206,7 +206,7 @@ def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return said("history.missed", blind=upper_text(later.blind, 3), before=_ratio(earlier.low))
+    return said("history.missed", blind=upper_text(later.blind, 3), before=compared(earlier.low, 1.0)[0])
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
@@ -228,7 +228,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
             f"{key[0]}: {key[1]}",
             str(len(course)),
             last.words,
-            _ratio(last.low),
+            compared(last.low, 1.0)[0],
             course[-1].release.label,
             standing(course),
         )
@@ -260,10 +260,6 @@ def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Sect
     blocks.append(Table("Releases", columns, rows, 0, marks, kind="verdicts"))
     shown = tuple(block for block in blocks if block is not None)
     return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
-
-
-def _ratio(low: float | None) -> str:
-    return compared(low, 1.0)[0]
 
 
 def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
