@@ -7,7 +7,7 @@ rows (`rows`), whether a report shows one result or many, to a terminal, a noteb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Facts
@@ -30,8 +30,9 @@ def quoted(name: str) -> str:
 def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
     lines = ranked(dossier)
+    remarks = ((line.remark, quoted(line.subject)) for line in lines)
     texts = {
-        "release": joined(release_sentence(lines), *_remarks(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines), *_told_of(remarks, len(lines) == 1), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
@@ -121,10 +122,10 @@ def _broken(broken: Sequence[Line]) -> Iterator[str]:
         yield said("release.others", promises=plural(others, "more promise"), are="is" if others == 1 else "are")
 
 
-def _remarks(lines: Sequence[Line]) -> Iterator[str]:
-    """Say of which mechanisms all outputs are odd."""
-    for remark, names in wording.gathered((line.remark, quoted(line.subject)) for line in lines if line.remark).items():
-        yield remark if len(lines) == 1 else f"{first_of(names)}: {remark}"
+def _told_of(texts: Iterable[tuple[str, str]], is_alone: bool) -> Iterator[str]:
+    """Texts, each once; of several results with the names that it is said of."""
+    for text, names in wording.gathered(one for one in texts if one[0]).items():
+        yield text if is_alone else f"{first_of(names)}: {text}"
 
 
 def _mend(lines: Sequence[Line]) -> Iterator[str]:
@@ -183,19 +184,13 @@ def _named(lines: Sequence[Line]) -> str:
 def _sure(dossier: Dossier) -> str:
     rate, rest = together(dossier), beside(dossier)
     low = rate is not None and rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
+    dependence = ((wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits)
     return joined(
         said("certainty.rate", probability=alarm_text(dossier)) if rate is not None else "",
         said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
-        *_dependence(dossier),
+        *_told_of(dependence, len(dossier.results) == 1),
         said("certainty.beside", rate=rate_text(rest)) if rest > 0.0 else "",
     )
-
-
-def _dependence(dossier: Dossier) -> Iterator[str]:
-    """Consequences of draws that depend on each other; of several results, for which mechanism."""
-    sentences = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
-    for sentence, names in wording.gathered(one for one in sentences if one[0]).items():
-        yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
 def _missed(lines: Sequence[Line]) -> str:
