@@ -55,7 +55,8 @@ def release_sentence(lines: Sequence[Line]) -> str:
     is_said = {LOW_BITS} if judgement == "leaking" else {""}
     found = ((what, quoted(line.subject)) for line in lines for what in line.beside if what not in is_said)
     beside = [f"{what} ({first_of(names)})" for what, names in wording.gathered(found).items()]
-    return joined(_release(lines, judgement, bool(beside)), beside_sentence(beside))
+    more = said("release.beside", found=listed(beside)) if beside else ""
+    return joined(_release(lines, judgement, bool(beside)), more)
 
 
 def judged(lines: Sequence[Line]) -> str:
@@ -69,11 +70,6 @@ def judged(lines: Sequence[Line]) -> str:
     if any(line.verdict != "not_refuted" for line in lines):
         return "unclear"
     return "proved" if all(line.kind == "proof" for line in lines) else "nothing"
-
-
-def beside_sentence(found: Sequence[str]) -> str:
-    """Say what was found beside the verdicts; empty where nothing was."""
-    return said("release.beside", found=listed(found)) if found else ""
 
 
 def _release(lines: Sequence[Line], judgement: str, has_more: bool) -> str:

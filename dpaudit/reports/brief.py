@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
 from dpaudit.reports import by_form, side_texts, wording
-from dpaudit.reports.answers import answers, beside_sentence
+from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
 from dpaudit.reports.dossier import LOW_BITS, Dossier
 from dpaudit.reports.input_diff import apart
@@ -30,7 +30,8 @@ def short(result: AuditResult) -> list[Block]:
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
     is_said = {LOW_BITS} if wording.state(result) == "leaking" else {""}  # by the headline
-    beside = beside_sentence([what for what in line.beside if what not in is_said])
+    found = [what for what in line.beside if what not in is_said]
+    beside = said("release.beside", found=wording.listed(found)) if found else ""
     return [Paragraph(text) for text in (*texts, beside) if text]
 
 

@@ -93,11 +93,11 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
     if beside := side_texts.beside(result):
-        bits = said("sides.bits") if result.floating_point is not None else ""
+        looked = result.floating_point
+        apart = joined(said("sides.apart"), said("sides.bits") if looked is not None else "")
         seen = Facts(tuple(map(side_texts.fact, beside)))
-        low_bits = [side_texts.bits_table(result.floating_point)] if result.floating_point is not None else []
-        tables = [table for table in low_bits if table.rows]
-        yield Section("beside", "Beside the claim", (Paragraph(joined(said("sides.apart"), bits)), seen, *tables))
+        tables = [side_texts.bits_table(looked)] if looked is not None and looked.pairs else []
+        yield Section("beside", "Beside the claim", (Paragraph(apart), seen, *tables))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

@@ -16,8 +16,7 @@ from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
-UNSAID_ITEM = ("part", "w3c")
-# Of a row: the answers say these.
+UNSAID_ITEM = ("part", "w3c")  # and of a row what the answers say:
 UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "beside")
 
 

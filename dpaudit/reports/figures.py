@@ -452,16 +452,6 @@ def picture(bars: Sequence[Line | Bar], noun: str = "promise") -> Figure | None:
         (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
     data = Table("", (noun, "at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
-    return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
-
-
-def not_drawn(count: int, noun: str) -> str:
-    """Say how many have no bar in a picture; empty where all have one."""
-    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
-
-
-def plot_of(drawn: Sequence[Line | Bar]) -> Plot:
-    """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
     y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(bar.name for bar in reversed(drawn)))
@@ -471,7 +461,13 @@ def plot_of(drawn: Sequence[Line | Bar]) -> Plot:
     series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "the promise"))
     heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in ROW_HEIGHTS)
     margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
-    return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
+    plot = Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
+    return plot.figure("promises", "Promise against measurement", description, note, data)
+
+
+def not_drawn(count: int, noun: str) -> str:
+    """Say how many have no bar in a picture; empty where all have one."""
+    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
 
 
 def _edge(bar: Line | Bar) -> float:
