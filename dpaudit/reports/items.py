@@ -28,7 +28,6 @@ from dpaudit.subjects.by_outputs import BY_OUTPUTS
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
 CHECKS_NAMED = 10  # checks that looked at an item
 SAID = 300  # characters of a declaration beside its item
-SEEN = 1_000  # characters of what a check demands, or saw
 NAMED = 5  # subjects, where some are left out
 COMPLETED = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 W3C_EDITION = "W3C Attribution Level 1, editor's draft of 2026-05-14"  # of an aggregate over browsers
@@ -91,10 +90,10 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in COMPLETED:
             status = "violated (a known failure)" if record.status == "xfail" else wording.status_word(record.status)
-            message = f" ({wording.excerpt(record.message.removesuffix('.'), SEEN)})" if record.message else ""
+            seen = wording.excerpt(record.message.removesuffix("."), side_texts.SUMMARY)
+            message = f" ({seen})" if seen else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
-            demand = wording.excerpt(record.demands, SEEN)
-            lines.append(said("evidence.check", **facts, demand=demand, message=message))
+            lines.append(said("evidence.check", **facts, demand=wording.excerpt(record.demands, 600), message=message))
     more = len(lines) - CHECKS_NAMED
     return [*lines[:CHECKS_NAMED], f"And {plural(more, 'more check')}."] if more > 0 else lines
 
@@ -174,7 +173,7 @@ def _correctness(dossier: Dossier) -> Found | None:
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
     # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
     whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
-    versions_text = f"Versions: {wording.excerpt(', '.join(sorted(versions)), SEEN)}."
+    versions_text = f"Versions: {wording.excerpt(', '.join(sorted(versions)), side_texts.SUMMARY)}."
     return "tested" if whole else "tested in part", "\n".join([*parts, *missing, versions_text])
 
 

@@ -23,7 +23,7 @@ def test_the_verdict_does_not_depend_on_it_and_the_headline_names_what_was_found
     result = synthetic.make("doubles")
     without = dataclasses.replace(result, floating_point=None)
     assert (result.verdict, result.exit_status) == (without.verdict, without.exit_status) == ("not_refuted", 0)
-    headline = "# Not refuted as real numbers in 2 pairs; as doubles, low bits of the outputs break the promise"
+    headline = "# Not refuted: nothing found in 2 pairs as real numbers; as doubles, low bits break the promise"
     assert reports.render(result, "md").splitlines()[0] == headline
     assert reports.render(without, "md").splitlines()[0] == "# Not refuted: no broken promise found in 2 pairs"
     assert str(result).count("low bits") == 1  # at a prompt too, and once
