@@ -29,9 +29,8 @@ from dpaudit.results.model import (
     WitnessRecord,
     load,
     to_json,
-    write_whole,
 )
-from dpaudit.results.saving import check_file
+from dpaudit.results.saving import check_file, write_whole
 
 # Any Unicode text, lone surrogates included: names come from programs, files and hostile people. "inf" is a name too.
 # A high surrogate next to a low one is one character to JSON, so two lone ones never stand together here.

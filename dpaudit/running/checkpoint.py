@@ -122,7 +122,7 @@ class Checkpoint:
     def save(self, path: Path) -> Path:
         """Copy a temporary checkpoint to a file; a file stays where it is. `UsageError` if it cannot be written."""
         if self.path is None:
-            from dpaudit.results.model import write_whole
+            from dpaudit.results.saving import write_whole
 
             write_whole(path, self._journal.read(0, self._journal.end))
             self.path = path

@@ -11,7 +11,7 @@ import dpaudit
 from dpaudit import errors
 from dpaudit.cli.group import BROKEN_PIPE
 from dpaudit.cli.terminating import INTERRUPTED
-from dpaudit.results.model import EXIT_STATUS
+from dpaudit.results.verdicts import EXIT_STATUS
 
 
 @pytest.mark.parametrize("name", reference_pages.PAGES)

@@ -85,7 +85,7 @@ def main():
             if graded is None:
                 missed[truth] += 1
                 continue
-            grades[graded.words] += 1
+            grades[graded.place] += 1
             (ratios if np.isfinite(truth) else infinite).append(result.findings[0].parameter_lower)
             if np.isfinite(truth):
                 ratios[-1] /= truth

@@ -48,7 +48,8 @@ def test_figures_that_are_no_numbers_are_not_said(result):
     learned = tuple(dataclasses.replace(one, loss=math.nan) for one in finding.power.learned)
     finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
     text = missed_sentence(dataclasses.replace(result, findings=(finding,)))
-    assert text == "What it may have missed: a leak of any size that has to be searched for."
+    assert text.startswith("What it may have missed: a leak of any size that has to be searched for.")
+    assert "nan" not in text and "–" not in text
 
 
 def test_a_table_of_all_pairs_has_no_table_by_form(result):
