@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import special, stats
-from support.samplers import laplace
+from support.samplers import laplace, one_at_a_time
 
 import dpaudit
 from dpaudit import SubjectError, UsageError
@@ -174,12 +174,7 @@ def test_the_same_seed_gives_the_same_figures():
 
 
 def test_a_vectorised_subject_that_raises_is_timed_one_call_a_draw_and_one_that_always_raises_is_an_error():
-    def raising(data, size, rng):
-        if size > 1:
-            raise ValueError("one at a time")
-        return data + rng.laplace(size=size)
-
-    assert dpaudit.plan(raising, "eps=1", [(0.0, 1.0)], seed=1).subject["interface"].endswith("one call a draw")
+    assert dpaudit.plan(one_at_a_time, "eps=1", [(0.0, 1.0)], seed=1).subject["interface"].endswith("one call a draw")
 
     def broken(data, rng):
         raise ValueError("gone")
@@ -194,17 +189,12 @@ def test_a_vectorised_subject_that_raises_is_timed_one_call_a_draw_and_one_that_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 5}, "samples must be an integer of at least 10, got 5"),
         ({"mode": "both"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'both'"),
-        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
-        ({"over": 0.0}, r"over must be in \(0, 100\]"),
         ({"over": math.nan}, r"over must be in \(0, 100\].*got nan"),
         ({"power": 0.995}, r"power must be in \[0.5, 0.99\], got 0.995"),
         ({"claim": "rho=0.5", "power": 0.8}, "power must be 0.9 for the claim rho=0.5"),
-        ({"event_masses": []}, "event_masses must be a list of numbers"),
         ({"event_masses": [0.0]}, r"event_masses must be numbers in \(0, 1\], got 0.0"),
         ({"pilot": 50}, "pilot must be an integer of at least 100, or 0 for none, got 50"),
-        ({"pilot": True}, "pilot must be"),
         ({"seed": -1}, "seed must be a non-negative integer, got -1"),
     ],
 )
@@ -218,12 +208,13 @@ def test_an_argument_that_makes_no_sense_is_refused_by_name(options, message):
     [
         {},
         {"pilot": 200},
+        {"seconds": 1e-3},
         {"claim": "rho=0.5", "event_masses": [0.5], "over": 1.0},
         {"claim": "eps=0"},
         {"claim": "eps=inf"},
         {"claim": "eps=1,delta=0.1", "event_masses": [0.1]},
     ],
-    ids=["plain", "pilot", "rho", "zero", "vacuous", "any loss"],
+    ids=["plain", "pilot", "a time", "rho", "zero", "vacuous", "any loss"],
 )
 def test_every_plan_follows_the_published_schema(validator, options, tmp_path):
     planned = plan(**options)
@@ -234,21 +225,13 @@ def test_every_plan_follows_the_published_schema(validator, options, tmp_path):
     assert record["schema"] == validator.schema["title"]
 
 
-def test_the_schema_refuses_what_no_plan_holds(validator):
-    record = plan().to_dict()
-    for change in ({"seconds": -1.0}, {"mode": "both"}, {"unknown": 1}, {"budgets": {}}):
-        with pytest.raises(jsonschema.ValidationError):
-            validator.validate({**record, **change})
-
-
 def test_the_event_mass_of_an_audit_is_that_of_its_plan():
     one = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 1_000, "mode": "fixed", "seed": 7}
-    release = lambda data, size, rng: data + rng.laplace(size=size)  # noqa: E731
-    (power,) = dpaudit.plan(release, **one, event_mass=0.3).budgets[0].powers
+    (power,) = dpaudit.plan(laplace, **one, event_mass=0.3).budgets[0].powers
     assert power.event_mass == 0.3
-    assert power.known == dpaudit.plan(release, **one, event_masses=[0.3]).budgets[0].powers[0].known
+    assert power.known == dpaudit.plan(laplace, **one, event_masses=[0.3]).budgets[0].powers[0].known
     for event_mass in (0.0, 1.5, "0.1"):
         with pytest.raises(UsageError, match=r"event_mass must be in \(0, 1\]"):
-            dpaudit.plan(release, **one, event_mass=event_mass)
+            dpaudit.plan(laplace, **one, event_mass=event_mass)
     with pytest.raises(UsageError, match="event_mass must be given without event_masses, got"):
-        dpaudit.plan(release, **one, event_mass=0.3, event_masses=(0.1, 0.3))
+        dpaudit.plan(laplace, **one, event_mass=0.3, event_masses=(0.1, 0.3))
