@@ -1,4 +1,4 @@
-"""Stores of 10^5 rows, merges that are interrupted, and files of an older release."""
+"""Merges that are interrupted, and files of an older release."""
 
 from __future__ import annotations
 
