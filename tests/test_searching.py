@@ -215,13 +215,6 @@ def test_examples_of_a_metric_claim_are_its_inputs():
     assert all(math.isfinite(entry.epsilon) for entry in found.tried)  # of the others nothing is asked
 
 
-def test_a_domain_in_json_and_an_object_are_the_same():
-    record = {"kind": "dataset", "low": 0.0, "high": 1.0}
-    first = search_pairs(clipped_sum, "eps=1", record, budget=2000, seed=SEED)
-    second = search_pairs(clipped_sum, "eps=1", UNIT, budget=2000, seed=SEED)
-    assert [entry.to_dict() for entry in first.tried] == [entry.to_dict() for entry in second.tried]
-
-
 def mean_that_refuses_none(data, size, rng):
     if len(data) == 0:
         raise ValueError("no records")
