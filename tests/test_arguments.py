@@ -1,7 +1,5 @@
 """Options of an audit, and what they must be wherever they are stated."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import math

@@ -5,8 +5,6 @@ is refuted in at most one of 10**9 choices of a seed, and the mechanism that bre
 test_pytest_plugin.py).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -347,11 +345,14 @@ def test_each_bad_replay_is_told_what_is_wrong(run, project, arguments, words, a
 
 BAD_INPUTS = {
     "negative epsilon": (["--claim", "eps=-1"], "epsilon must be in [0, inf], got -1.0 at claim 'eps=-1'."),
+    "no metric file": (["--claim", "metric=nothing.csv"], "metric must be a readable file, got 'nothing.csv'"),
     "triangle inequality": (["--claim", "metric=triangle.csv"], "metric violates the triangle inequality: d('a', 'c')"),
     "no pairs in the file": (["--pairs", "empty.json"], "at least one pair of inputs, got none at 'empty.json'."),
     "one input": (["--pairs", "1,1;[2],[2]"], "pairs must be of two different inputs, got an input with itself alone"),
+    "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
     "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
     "no format": (["--report", " , "], "report must name formats among html, json, md, junit, sarif, pdf, in-toto"),
+    "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way)."),
     "a file on the way": (["--out", "m.py/x/y"], "got 'm.py/x/y' (a file is in the way at 'm.py')."),
     "too few samples": (["--samples", "3"], "samples must be an integer of at least 10, got 3."),
     "confidence of 1": (["--confidence", "1"], "confidence must be in (0, 1), got 1.0."),

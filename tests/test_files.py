@@ -1,7 +1,5 @@
 """No file takes more memory or time than its reader says, whatever it claims to hold: many columns, rows or cells."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

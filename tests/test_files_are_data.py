@@ -1,7 +1,5 @@
 """Nothing that a file names is run, opened or allocated because the file says so."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

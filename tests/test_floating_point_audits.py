@@ -6,8 +6,6 @@ grid, or of one law for all inputs) is "leaks" or "confirmed" with probability a
 is stated; the seeds of these are fixed, and there are six.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

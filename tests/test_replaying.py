@@ -20,6 +20,7 @@ from dpaudit import (
     Pair,
     PureDP,
     RenyiDP,
+    SubjectError,
     UsageError,
     ZeroConcentratedDP,
 )
@@ -116,6 +117,14 @@ def test_a_subject_that_was_audited_one_call_a_draw_is_replayed_so():
     result = audited(raising)
     assert result.subject["interface"].endswith("one call a draw") and result.verdict == "violated"
     assert dpaudit.replay(result, raising, PureDP(1.0), seed=2).confirmed
+
+
+def test_a_subject_that_now_always_raises_is_an_error():
+    def broken(data, rng):
+        raise ValueError("gone")
+
+    with pytest.raises(SubjectError, match="broken must return outputs, got ValueError"):
+        dpaudit.replay(audited(lambda data, rng: float(data)), broken, PureDP(1.0), seed=2)
 
 
 def test_a_result_without_a_witness_cannot_be_replayed():

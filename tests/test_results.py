@@ -1,7 +1,5 @@
 """The result model: what is saved is what is loaded, complete or not at all, and verdicts take precedence as stated."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A subject that is too slow for its time gets a plan: how many draws, what power; nothing is audited."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -243,6 +243,8 @@ test_a_mistake_gets_one_clear_line = refusals(
     (lambda: audit_utility(release, [mean(1.0), mean(2.0)]), "unique names, got 'mean error' 2 times"),
     (lambda: audit_utility(release, mean(1.0)), "inputs must"),
     (lambda: audit_utility(release, mean(1.0), [0.0], samples=5), "samples must"),
+    (lambda: audit_utility(release, mean(1.0), [0.0], confidence=1.0), "confidence must"),
+    (lambda: audit_utility(release, mean(1.0), [0.0], seed=-1), "seed must"),
     (lambda: audit_utility(release, mean(1.0, search=[1, 2]), [0.0]), "search must"),
     (lambda: audit_utility(release, mean(1.0, search=st.nothing()), [0.0]), "search must"),
 )

@@ -1,7 +1,5 @@
 """Kept noise and spent budgets: an audit that has learnt nothing says so, first, and gives no power."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -3,8 +3,6 @@
 Most audits here are made small by a lower limit of cost, so that a few pairs are an all-pairs table.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

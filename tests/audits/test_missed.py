@@ -1,7 +1,5 @@
 """What could have been missed: by the mass of an event, and how many samples would do."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """How bad a violation is: the stage behind the verdict, its validity, what it costs, and where there is none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Rules are chosen on the pilot alone, so nothing here has an error rate. Seeds are fixed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -248,6 +248,9 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
     game.round()
     round_ = max(deck.rounds)
     assert [k for k, *_ in counted] == [0, 1, 2]
+    for i in range(3):  # chunks follow each other
+        tasks = [task for task in deck.tasks if (task.input, task.round) == (i, round_)]
+        assert [task.start for task in tasks] == np.cumsum([0, *(task.size for task in tasks)]).tolist()[:-1]
     for k, statistic, *sides in counted:
         for i, quota, counts in zip(game.pairs[k].inputs, coins.quotas[round_, k], sides, strict=True):
             read = read_outputs(deck.handed[i, round_], deck.drawn(i, round_)).rows(slice(0, quota))

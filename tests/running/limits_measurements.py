@@ -4,8 +4,6 @@ All workloads take twenty minutes. Each is saved in `reports/limits`, where a ru
 is made of what is there; with "page" it is written alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """An audit that is ended by anything goes on from its checkpoint, and comes to the result it would have come to."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -1,7 +1,5 @@
 """What stands in a checkpoint, record by record: written, read back, torn, given up and refused, without an audit."""
 
-from __future__ import annotations
-
 import errno
 import os
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Streams are independent: no key is used for two purposes or twice, and what they give is uncorrelated."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from pathlib import Path

@@ -4,8 +4,6 @@ A moment is a number of calls that the process has made (of Python and of C), dr
 so it hangs on no clock. Where a database commits, a second process ends it after a random time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

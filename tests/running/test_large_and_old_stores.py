@@ -1,7 +1,5 @@
 """Merges that are interrupted, and files of an older release."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

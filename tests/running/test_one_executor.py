@@ -5,8 +5,6 @@ of them, here, in isolation, or from a journal. Validity asks one thing of both:
 it was begun leaves no trace in what is counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

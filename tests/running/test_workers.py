@@ -1,7 +1,5 @@
 """Who draws does not matter: processes that die, clusters that lose a worker, any backend give the same bits."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Subjects made of objects and functions: how each is called, what is refused, what an exception becomes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import subprocess

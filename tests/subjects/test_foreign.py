@@ -1,7 +1,5 @@
 """What other libraries made: read by what it holds, kept as what it holds, and found where it gives the input away."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

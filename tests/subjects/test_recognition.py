@@ -4,8 +4,6 @@ Each keeps its claim where it sees the auditor, and leaks where it does not. Tha
 process is a limit, stated in SECURITY.md; the tests hold that page to what is so.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 So is what an output raises when it is looked at, also where it looks like an interrupt of a person.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
