@@ -275,8 +275,9 @@ def test_a_verdict_that_is_not_that_of_its_bound_is_refused(tmp_path, verdict, l
     ("verdict", "lower"), [("error", 2.0), ("inconclusive", math.nan), ("violated", math.inf), ("not_refuted", 1.0)]
 )
 def test_a_verdict_that_is_that_of_its_bound_is_read(tmp_path, verdict, lower):
-    result(finding(verdict, parameter_lower=lower)).save(tmp_path / "audit.json")
-    assert load(tmp_path / "audit.json").verdict == verdict
+    path = tmp_path / "new" / "audit.json"  # whose folder is made
+    result(finding(verdict, parameter_lower=lower)).save(path)
+    assert load(path).verdict == verdict
 
 
 @pytest.mark.parametrize(
