@@ -232,7 +232,7 @@ def test_a_leak_that_is_gone_is_not_confirmed_and_a_mistake_is_one_message(run):
 
 
 def test_the_command_line_says_it_apart_and_keeps_its_exit_status(run):
-    arguments = [*AUDIT, "--samples", "5000"]
+    arguments = ["5000" if word == "4000" else word for word in AUDIT]  # samples that settle it
     result, without = run(*arguments), run(*arguments, "--no-floating-point")
     assert result.exit_code == without.exit_code == 0
     said = " ".join(result.stdout.split())
