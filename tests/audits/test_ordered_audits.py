@@ -8,8 +8,6 @@ Statistical tests have fixed seeds. The rate of an audit is .05: of 40 more than
 7.2e-4, of 20 more than 5 with probability below 3.3e-4 (binomial).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -5,8 +5,6 @@ levels of its tests. Another campaign is one more row of `MADE`. Twins break the
 check that is named beside a twin must fail it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 
