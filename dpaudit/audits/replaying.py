@@ -164,7 +164,7 @@ def replay(
     moved: dict[int, bool] = {}
     campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS, moved))
     for i in filter(moved.get, moved):
-        subject.copies.note_moved(data[i])
+        subject.history.note_moved(data[i])
     firsts = {i: first for i in (0, 1) if (first := campaign.draws.first(i)) is not None}
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts.values()])
     change = campaign.draws.change(0) or campaign.draws.change(1)

@@ -20,7 +20,6 @@ from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Drawer, Task, TaskResult
-from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
@@ -56,8 +55,8 @@ def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[],
 class DrawJob:
     """Carries out tasks of one purpose: what is sent to workers.
 
-    `moved` says, by input, whether the first chunk that was drawn in this process took randomness, or what a plan, a
-    search or a replay drew before it.
+    `moved` says, by input, whether the first chunk that was drawn in this process took randomness, or what was drawn
+    before it, by a plan or an earlier audit.
     """
 
     subject: Subject
@@ -95,8 +94,10 @@ class DrawJob:
 
     def _note(self, task: Task, is_moved: bool) -> None:
         if task.input not in self.moved:
-            known = self.subject.copies.moved
-            self.moved[task.input] = is_moved or (bool(known) and identity_of(self.data[task.input]) in known)
+            history, data = self.subject.history, self.data[task.input]
+            self.moved[task.input] = is_moved or history.has_moved(data)
+            if is_moved:
+                history.note_moved(data)
 
     def stream_of(self, task: Task) -> np.random.Generator:
         """Stream of a task's chunk."""
