@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
-from dpaudit.features.outcomes import read_outputs
+from dpaudit.features.outcomes import join, read_outputs
 from dpaudit.inference.tasks import Drawer, Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
@@ -71,9 +71,10 @@ class DrawJob:
         rng = self.stream_of(task)
         moved = randomness_moved(self.subject, rng)
         with until(self.until if self.machine == socket.gethostname() else math.inf):
-            outputs = self.subject.observe(self.data[task.input], task.size, rng)
+            calls = task.calls if self.subject.is_vectorised else [task.size]
+            parts = [read_outputs(self.subject.observe(self.data[task.input], n, rng), n) for n in calls]
         self._note(task, moved())
-        return task.result_on(read_outputs(outputs, task.size))
+        return task.result_on(join(parts) if len(parts) > 1 else parts[0])
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
         """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""
