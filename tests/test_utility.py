@@ -332,3 +332,14 @@ def test_a_call_of_one_output_is_a_draw_whatever_a_call_shares():
     # 250 draws are calls of one output each, so the bound is tested on as many independent draws.
     held, broken = (audit_utility(shared, mean(one), [0.0], seed=3, samples=250).findings[0] for one in (1.0, 0.5))
     assert (held.verdict, broken.verdict) == ("not_refuted", "violated") and held.lower < 1.0 < held.upper
+
+
+def test_calls_that_write_into_one_array_are_read_one_by_one():
+    buffer = np.empty(100)
+
+    def reused(data, size, rng):
+        buffer[:size] = release(data, size, rng)
+        return buffer[:size]
+
+    first, second = (audit_utility(one, mean(1.0), [0.0], seed=1).findings[0] for one in (reused, release))
+    assert first == second

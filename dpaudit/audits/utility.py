@@ -63,6 +63,7 @@ from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, root_of, stre
 from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 
@@ -227,7 +228,7 @@ def _draw_losses(
         for size in (min(each, left - first) for first in range(0, left, each)):
             runs.append(size)
             moved = randomness_moved(subject, rng)
-            parts.append(subject.sample(data, size, rng))
+            parts.append(copied_output(subject.sample(data, size, rng)))  # the next call may write into the same array
             moves.append(moved())
             if len(parts[-1]) != size:
                 raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(parts[-1])}.")

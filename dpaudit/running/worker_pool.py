@@ -72,7 +72,9 @@ class DrawJob:
         moved = randomness_moved(self.subject, rng)
         with until(self.until if self.machine == socket.gethostname() else math.inf):
             calls = task.calls if self.subject.is_vectorised else [task.size]
-            parts = [read_outputs(self.subject.observe(self.data[task.input], n, rng), n) for n in calls]
+            read = (read_outputs(self.subject.observe(self.data[task.input], n, rng), n) for n in calls)
+            # Validity: what was read is kept before the next call, which may write into the same array.
+            parts = [part.kept() for part in read] if len(calls) > 1 else list(read)
         self._note(task, moved())
         return task.result_on(join(parts) if len(parts) > 1 else parts[0])
 
