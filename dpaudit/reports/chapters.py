@@ -156,7 +156,7 @@ def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
 def _utility(result: UtilityResult) -> Section:
     name = clean(subject_of(result.subject), 80)
     bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
-    broken = [f for f in result.findings if f.verdict == "error"]
+    broken = [f for f in result.findings if f.verdict == "error" or f.message]
     facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
     text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
     stated = Table("Stated bounds", ("number", "bound"), bounds)

@@ -287,6 +287,8 @@ class Finding(Form):
         result at the result's confidence.
     parameter_lower : float
         The same for the claim's own parameter; the finding is a violation exactly when it exceeds `parameter_budget`.
+        Of a violation that stands although draws depend on each other it is just above the budget: some call exceeds
+        that, given what came before it, and how large the loss of a single output is nothing says.
     ratio_lower : float or None
         parameter_lower / parameter_budget; inf for a violated pair of budget 0, None for another pair of budget 0.
     log_wealth : float or None

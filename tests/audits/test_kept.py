@@ -91,6 +91,59 @@ def test_noise_that_was_drawn_before_the_audit_is_kept_noise_too(before):
     assert BEFORE[before](KeepsItsNoise().__call__) == "inconclusive"
 
 
+class Once:
+    """One draw of noise for all inputs, kept."""
+
+    noise = None
+
+    def __call__(self, data, rng):
+        if self.noise is None:
+            self.noise = rng.laplace()
+        return float(data + self.noise)
+
+
+class OnceBatch(Once):
+    def sample(self, data, size, rng):
+        return np.full(size, self(data, rng))
+
+
+EARLIER = {
+    "an audit": lambda subject: dpaudit.audit(subject, "eps=1", [(0.0, 1.0)], **PLAIN),
+    "an audit of its method": lambda subject: dpaudit.audit(subject.__call__, "eps=1", [(0.0, 1.0)], **PLAIN),
+    "a plan": lambda subject: dpaudit.plan(subject, "eps=1", [(0.0, 1.0)], samples=100),
+}
+
+
+@pytest.mark.parametrize("kind", [Cached, CachedBatch, Once, OnceBatch])
+@pytest.mark.parametrize("earlier", EARLIER)
+def test_noise_that_an_earlier_call_left_in_the_object_is_kept_noise_too(earlier, kind):
+    subject = kind()
+    EARLIER[earlier](subject)
+    result = dpaudit.audit(subject, "eps=1", [(0.0, 1.0)], **PLAIN | {"seed": 6})
+    assert (result.verdict, result.findings[0].notes[0]) == ("inconclusive", memory_checks.KEPT_NOISE)
+
+
+def test_one_noise_for_all_inputs_is_kept_noise_on_every_pair():
+    for pairs in ([(0, 1), (2, 3)], [(2, 3), (1, 0), (4, 5)]):
+        subject = Once()
+        for _ in range(2):
+            result = dpaudit.audit(subject, "eps=1", pairs, **PLAIN)
+            assert [finding.verdict for finding in result.findings] == ["inconclusive"] * len(pairs)
+        assert dpaudit.audit(subject, "eps=1", [(8, 9)], **PLAIN).verdict == "inconclusive"
+
+
+def test_an_object_that_forgets_its_noise_is_asked_anew_and_one_without_noise_is_violated_again():
+    subject = Once()
+    assert dpaudit.audit(subject, "eps=1", [(0, 1)], **PLAIN).verdict == "inconclusive"
+    Once.__call__, kept = (lambda self, data, rng: leaks_after_setup(data, rng)), Once.__call__
+    try:
+        assert dpaudit.audit(subject, "eps=1", [(0, 1)], **PLAIN).verdict == "violated"
+    finally:
+        Once.__call__ = kept
+    for _ in range(2):
+        assert dpaudit.audit(no_noise, "eps=1", [(0, 1)], **PLAIN).verdict == "violated"
+
+
 class Shown:
     """A mechanism that a store knows again: what it keeps is no part of its printed form."""
 
