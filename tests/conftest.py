@@ -8,8 +8,6 @@ belongs to the part that its path names. CI runs one part a commit, in turn, so 
 same commit always runs the same.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

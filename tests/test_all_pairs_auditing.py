@@ -1,7 +1,5 @@
 """Audits of all-pairs tables: the planted pair is named, any claim and output served, the same bits for any jobs."""
 
-from __future__ import annotations
-
 import json
 import math
 from importlib import resources

@@ -7,11 +7,11 @@ holds both sides, every guess is right, and the evidence is the same for all coi
 draws, its miss rate stands beside it. Equalities for one seed are not statistical.
 """
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from support.evidence import evidence
 from support.samplers import laplace, released
 
 import dpaudit
@@ -43,25 +43,15 @@ def audit(mechanism, claim="eps=1", pairs=PAIR, **options):
     return dpaudit.audit(mechanism, claim, pairs, **options)
 
 
-def evidence(result):
-    """Everything of a result that the seed fixes."""
-    record = dataclasses.replace(result, seconds=0.0).to_dict()
-    return {key: value for key, value in record.items() if key != "environment"}
-
-
 # --- every claim, on a leak and on none ---
 
 
 CLAIMS = {
     "pure": PureDP(1.0),
     "pure zero": PureDP(0.0),
-    "approximate": ApproxDP(1.0, 0.05),
     "approximate zero": ApproxDP(0.0, 0.05),
-    "gaussian": GaussianDP(1.0),
     "gaussian zero": GaussianDP(0.0),
-    "renyi": RenyiDP(2.0, 0.5),
     "renyi zero": RenyiDP(2.0, 0.0),
-    "zcdp": ZeroConcentratedDP(0.5),
     "profile": ProfileClaim(PureDP(1.0).profile, name="randomised response"),
     "metric": MetricDP(lambda x, y: abs(x - y)),
 }
@@ -197,27 +187,6 @@ def test_each_pair_of_a_metric_has_its_own_budget():
 
 
 @MODES
-def test_an_exception_on_one_side_is_a_leak(mode):
-    def raising(data, rng):
-        if data:
-            raise ValueError("one")
-        return 0.0
-
-    result = audit(raising, mode=mode, confidence=0.95)
-    assert result.verdict == "violated"
-
-
-@MODES
-def test_an_exception_as_likely_on_both_sides_is_no_leak(mode):
-    def raising(data, rng):
-        if rng.random() < 0.3:
-            raise ValueError(f"at row {rng.integers(3)}")
-        return rng.normal(size=(2, 2))
-
-    assert audit(raising, "eps=0.1", mode=mode).verdict in ("not_refuted", "inconclusive")
-
-
-@MODES
 def test_what_an_exception_says_is_part_of_the_outcome(mode):
     def raising(data, rng):
         if rng.random() < 0.3:
@@ -225,28 +194,6 @@ def test_what_an_exception_says_is_part_of_the_outcome(mode):
         return rng.normal(size=(2, 2))
 
     assert audit(raising, "eps=0.1", mode=mode, confidence=0.95).verdict == "violated"
-
-
-@MODES
-def test_a_subject_that_always_raises_is_an_error(mode):
-    def broken(data, rng):
-        raise ValueError("nothing today")
-
-    result = audit(broken, mode=mode)
-    assert result.verdict == "error" and result.exit_status == 3
-    assert "ValueError" in result.findings[0].message and "broken" in result.findings[0].message
-
-
-@MODES
-def test_a_vectorised_call_that_raises_in_the_pilot_is_audited_one_call_a_draw(mode):
-    def raising(data, size, rng):
-        if data:
-            raise ValueError("x_prime")
-        return rng.normal(size=size)
-
-    result = audit(raising, mode=mode, confidence=0.95)
-    assert result.subject["interface"].endswith("one call a draw")
-    assert result.verdict == "violated"
 
 
 def test_a_batch_that_raises_by_its_size_is_no_leak_one_call_a_draw():
@@ -274,25 +221,11 @@ def test_a_vectorised_call_that_raises_later_is_an_error_that_says_what_to_do():
     assert "tired" in result.findings[0].message and "f(data, rng)" in result.findings[0].message
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        None,
-        "text",
-        math.nan,
-        math.inf,
-        (1, "a", None),
-        {"a": 1},
-        frozenset([1, 2]),
-        [],
-        np.zeros((2, 2)),
-        np.array(1.0),
-        2**60,
-        1j,
-        object(),
-    ],
-    ids=lambda output: short_form(output),
-)
+OUTPUTS = [None, "text", math.nan, math.inf, (1, "a", None), {"a": 1}, frozenset([1, 2]), [], np.zeros((2, 2)),
+           np.array(1.0), 2**60, 1j, object()]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=short_form)
 @MODES
 def test_any_output_can_be_audited(output, mode):
     alone = audit(lambda data, rng: output, mode=mode)

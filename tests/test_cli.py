@@ -5,8 +5,7 @@ is refuted in at most one of 10**9 choices of a seed, and the mechanism that bre
 test_pytest_plugin.py).
 """
 
-from __future__ import annotations
-
+import dataclasses
 import json
 import os
 import re
@@ -310,6 +309,13 @@ def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, project, optio
     assert run("replay", "alone.json", *given).exit_code == 1
 
 
+@pytest.fixture(scope="module")
+def audit_of_leaky():
+    """The file of `dpaudit audit m.py:leaky --claim eps=1 --pairs 0,1`."""
+    result = dpaudit.audit(lambda data, rng: data, "eps=1", [(0, 1)], samples=100, seed=7)
+    return dataclasses.replace(result, subject={**result.subject, "target": "m.py:leaky"}).to_bytes().decode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -323,9 +329,10 @@ def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, project, optio
         (["other.json"], "claim must be given with --claim: 'metric=great circle' cannot be read back"),
     ],
 )
-def test_each_bad_replay_is_told_what_is_wrong(run, project, arguments, words):
-    run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
-    record = json.loads((project / "o/audit.json").read_text())
+def test_each_bad_replay_is_told_what_is_wrong(run, project, arguments, words, audit_of_leaky):
+    (project / "o").mkdir()
+    (project / "o/audit.json").write_text(audit_of_leaky)
+    record = json.loads(audit_of_leaky)
     (project / "other.json").write_text(json.dumps({**record, "claim": "metric=great circle"}))
     (project / "named.json").write_text(json.dumps({**record, "subject": {**record["subject"], "target": None}}))
     given = () if arguments[0] == "named.json" or "--target" in arguments else ("--target", "m.py:leaky")
@@ -338,27 +345,18 @@ def test_each_bad_replay_is_told_what_is_wrong(run, project, arguments, words):
 
 BAD_INPUTS = {
     "negative epsilon": (["--claim", "eps=-1"], "epsilon must be in [0, inf], got -1.0 at claim 'eps=-1'."),
-    "NaN epsilon": (["--claim", "eps=nan"], "got 'nan' at claim 'eps=nan'."),
-    "delta above 1": (["--claim", "eps=1,delta=1.5"], "delta must be in [0, 1], got 1.5"),
-    "delta below 0": (["--claim", "eps=1,delta=-0.1"], "delta must be in [0, 1], got -0.1"),
-    "no claim of this form": (["--claim", "privacy=1"], "claim must be eps=E"),
-    "triangle inequality": (["--claim", "metric=triangle.csv"], "metric violates the triangle inequality: d('a', 'c')"),
     "no metric file": (["--claim", "metric=nothing.csv"], "metric must be a readable file, got 'nothing.csv'"),
-    "no pairs in the text": (["--pairs", ""], "pairs must be `x,x'` as JSON values"),
+    "triangle inequality": (["--claim", "metric=triangle.csv"], "metric violates the triangle inequality: d('a', 'c')"),
     "no pairs in the file": (["--pairs", "empty.json"], "at least one pair of inputs, got none at 'empty.json'."),
-    "half a pair": (["--pairs", "0"], "got '0' at its end. A pair is two inputs, with a ',' between them."),
     "one input": (["--pairs", "1,1;[2],[2]"], "pairs must be of two different inputs, got an input with itself alone"),
-    "no JSON": (["--pairs", "a,b"], "got 'a,b' at character 1."),
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
     "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
     "no format": (["--report", " , "], "report must name formats among html, json, md, junit, sarif, pdf, in-toto"),
     "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way)."),
     "a file on the way": (["--out", "m.py/x/y"], "got 'm.py/x/y' (a file is in the way at 'm.py')."),
     "too few samples": (["--samples", "3"], "samples must be an integer of at least 10, got 3."),
-    "NaN confidence": (["--confidence", "nan"], "confidence must be in (0, 1), got nan."),
     "confidence of 1": (["--confidence", "1"], "confidence must be in (0, 1), got 1.0."),
     "negative seed": (["--seed", "-1"], "seed must be a non-negative integer, got -1."),
-    "no worker": (["--jobs", "0"], "jobs must be a positive integer, or -1 for all processors, got 0."),
     "a process a run": (["--jobs", "1000000"], "for each processor, got 1000000. -1 takes all processors."),
     "event without mass": (["--event-mass", "0"], "event_mass must be in (0, 1], got 0.0."),
     "factor below 1": (["--inconclusive-factor", "0.5"], "inconclusive_factor must be at least 1, got 0.5."),
@@ -387,10 +385,7 @@ def test_each_bad_option_exits_with_2_and_writes_nothing(run, project, name):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing:release"], "target must name a module that can be imported, got 'nothing'"),
-        (["mymodule.py:relase"], "Did you mean 'release'?"),
-        (["mymodule.py:release", "m.py:nothing"], "got 'nothing'"),
-        (["m.py:Sound"], "Instantiate it in the module"),
+        (["mymodule.py:release", "nothing:release"], "target must name a module that can be imported, got 'nothing'"),
         (["mymodule.py:release", "--pairs", "0,1"], "claim must be given: mymodule.py:release states none."),
         (["mymodule.py:release", "--claim", "eps=1"], "pairs must be given: none can be guessed"),
         ([], "Missing argument 'TARGET...'"),
@@ -416,13 +411,6 @@ def process(*arguments, code=None, environment=()):
     command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "dpaudit", *arguments]
     environment = {**os.environ, "COLUMNS": "80", **dict(environment)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
-def test_the_module_runs_as_the_command_does(run):
-    result = process("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1")
-    assert (result.returncode, result.stderr) == (1, "Auditing m.py:leaky, seed 7\n")
-    assert "Violated" in result.stdout
-    assert "\x1b" not in result.stdout
 
 
 LOUD = """
@@ -459,11 +447,11 @@ def test_what_the_subject_prints_goes_to_stderr_and_the_report_alone_to_stdout(r
         json.loads(result.stdout)
 
 
-def test_an_encoding_without_the_symbols_is_no_error(run, monkeypatch):
+def test_the_module_runs_as_the_command_does_and_an_encoding_without_the_symbols_is_no_error(run, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     result = process("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1")
     assert (result.returncode, result.stderr) == (1, "Auditing m.py:leaky, seed 7\n")
-    assert "\\u2265" in result.stdout
+    assert "Violated" in result.stdout and "\\u2265" in result.stdout and "\x1b" not in result.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the shell of a pipe")

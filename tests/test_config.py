@@ -71,13 +71,13 @@ def test_what_is_given_comes_before_what_the_file_states(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[tool.dpaudit]\nsample = 3\n", ["one of samples, mode, confidence", "strict, deployment, got 'sample' at"]),
+        (
+            "[tool.dpaudit]\nsample = 3\n",
+            ["one of samples, mode, confidence", "strict, deployment, got 'sample' at", "Did you mean 'samples'?"],
+        ),
         ("[tool.dpaudit]\nsamples = 'many'\n", ["samples must be an integer, got 'many' at [tool.dpaudit] of"]),
         ("[tool.dpaudit]\nsamples = true\n", ["samples must be an integer, got True"]),
-        ("[tool.dpaudit]\nsample = 3\n", ["Did you mean 'samples'?"]),
         ("[tool.dpaudit]\nsamples = 3\n", ["samples must be an integer of at least 10, got 3. This was read from"]),
-        ("[tool.dpaudit]\nconfidence = 95\n", ["confidence must be in (0, 1), got 95. This was read from"]),
-        ("[tool.dpaudit]\nseed = -1\n", ["seed must be a non-negative integer, got -1. This was read from"]),
         ("[tool.dpaudit]\nseed = 1.5\n", ["seed must be an integer, got 1.5"]),
         ("[tool.dpaudit]\nmode = 1\n", ["mode must be a text, got 1"]),
         ("[tool.dpaudit]\nconfidence = '0.9'\n", ["confidence must be a number, got '0.9'"]),
@@ -112,5 +112,6 @@ def test_an_error_about_a_value_of_the_file_names_the_file(tmp_path):
 
 
 def test_reading_the_configuration_imports_no_numpy():
-    code = "import sys, dpaudit.config; dpaudit.config.read_config(); sys.exit('numpy' in sys.modules)"
+    code = "import sys, dpaudit.arguments, dpaudit.config, dpaudit.profiles as profiles"
+    code += "; dpaudit.config.read_config(); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,7 +1,5 @@
 """The examples of docstrings are what they say: all of them are run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ No statistical assertion: where noise enters, the streams are fixed by the seed,
 stream but for sets of probability 0 (equal values of continuous noise), or is said to hold for these streams alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

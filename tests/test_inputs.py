@@ -1,7 +1,5 @@
 """Inputs of an audit that are one, drawn once for all its pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -101,7 +101,6 @@ def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechan
     assert result.verdict == "not_refuted"  # it keeps every promise
     (note,) = result.findings[0].notes
     assert note.startswith("All ") and f"outputs that were looked at, on both inputs, read as {printed}:" in note
-    assert all(note in text for text in renderings(result))
 
 
 def test_pairs_of_a_table_that_were_examined_in_depth_have_their_notes():
@@ -125,12 +124,11 @@ def test_exceptions_leave_a_trace(jobs):
     assert "were exceptions: " in note and "raised KeyError" in note and "no such record" not in note
     count, raised = (int(word.replace(",", "")) for word in (note.split()[2], note.split(" inputs, ")[1].split()[0]))
     assert count == 2 * 8_000 and 0.1 < raised / count < 0.3  # 3,200 are expected, with a deviation of 51
-    assert all(note in text for text in renderings(result))
 
 
 def test_an_ordinary_mechanism_has_no_notes():
-    assert audited().findings[0].notes == ()
-    assert all("Note:" not in text for text in renderings(audited()))
+    result = audited()
+    assert result.findings[0].notes == () and all("Note:" not in text for text in renderings(result))
 
 
 def test_redacted_reports_keep_outputs_out():
@@ -179,12 +177,12 @@ def drawing_on_one(x, rng):
     return x + rng.laplace() if x else 0.0
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
-    ("mechanism", "is_said"), [(ignoring, True), (of_its_own, True), (drawing, False), (drawing_on_one, False)]
+    ("mechanism", "is_said", "jobs"),
+    [(ignoring, True, 2), (of_its_own, True, 1), (drawing, False, 1), (drawing_on_one, False, 2)],
 )
 def test_a_generator_that_nothing_is_drawn_from_is_said_beside_the_verdict_and_on_page_one(mechanism, is_said, jobs):
-    result = dpaudit.audit(mechanism, "eps=3", [(0.0, 1.0)], samples=400, seed=1, floating_point=False, jobs=jobs)
+    result = dpaudit.audit(mechanism, "eps=3", [(0.0, 1.0)], samples=200, seed=1, floating_point=False, jobs=jobs)
     assert (NOTHING_DRAWN in result.findings[0].notes) == is_said
     assert (NOTHING_DRAWN in str(answers(dossier.Dossier.alone(result)).rows[0])) == is_said
 

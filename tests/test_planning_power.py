@@ -6,8 +6,6 @@ audits a row fails at 29 finds or fewer, so a true power of 0.5 is missed with p
 with 0.003.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

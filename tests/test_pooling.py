@@ -226,9 +226,3 @@ def test_false_alarms_of_a_false_statement_on_its_claim(mode):
         bool(audited(Response(), PureDP(1.0), TWO, samples=200, seed=seed, mode=mode).violated) for seed in range(400)
     )
     assert alarms <= limit
-
-
-def test_the_pool_of_a_finding_is_optional_in_old_files():
-    record = audited(Leaks(), PureDP(1.0), TWO).findings[0].to_dict()
-    assert record.pop("pool") == "0.0|1.0"
-    assert dpaudit.Finding.from_dict(record).pool is None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support.samplers import laplace, released
+from support.samplers import KeepsItsNoise, laplace, released
 
 import dpaudit
 from dpaudit import (
@@ -262,22 +262,13 @@ class Refusing:
         return data + rng.laplace() if self.left >= 0 else None
 
 
-class Keeping:
-    """Sound noise, one draw of each input, which is kept."""
-
-    def __init__(self):
-        self.known = {}
-
-    def __call__(self, data, rng):
-        if data not in self.known:
-            self.known[data] = data + rng.laplace()
-        return self.known[data]
-
-
 def test_nothing_is_confirmed_where_noise_is_kept():
     # All guesses are right where the two draws are in their order, on either side of a threshold.
     broken = dpaudit.audit(laplace, claim="eps=0.4", pairs=[(0.0, 1.0)], samples=3_000, seed=1, floating_point=False)
-    again = [dpaudit.replay(broken, Keeping(), dpaudit.PureDP(1.0), samples=200, seed=seed) for seed in range(12)]
+    again = [
+        dpaudit.replay(broken, KeepsItsNoise().__call__, dpaudit.PureDP(1.0), samples=200, seed=seed)
+        for seed in range(12)
+    ]
     assert not any(one.confirmed or one.parameter_lower for one in again)
     assert all(one.dependence.startswith("Noise is kept") for one in again)
 

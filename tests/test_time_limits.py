@@ -1,7 +1,5 @@
 """A subject that is too slow for its time gets a plan: how many draws, what power; nothing is audited."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json
@@ -9,11 +7,10 @@ import os
 import pickle
 import time
 import types
-from pathlib import Path
 
-import jsonschema
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import planning, stages, time_limits
@@ -23,12 +20,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.running.store import Store, StoreError
 from dpaudit.subjects import call_limits
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
 SLOW = "import time\ndef slow(data, rng):\n    time.sleep(0.004)\n    return data + rng.laplace()\n"
-
-
-def fast(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def slow(data, rng):
@@ -49,7 +41,6 @@ def test_a_plan_for_a_time_has_the_samples_that_fit_into_it(monkeypatch):
     # Two inputs at 4 ms a run; as long as fewer than 1,000 samples no floating-point check is added.
     assert 900 <= planned.samples <= 8.0 / (2 * 0.004)
     assert planned.seconds <= 8.0 and planned.runs == 2 * planned.samples
-    jsonschema.validate(planned.to_dict(), SCHEMA)
     known = {power.event_mass: power.known for power in planned.budgets[0].powers}
     assert known[0.1] > 1.0
     assert f"8 s are enough for {planned.samples:,} samples, not for 100,000." in " ".join(str(planned).split())
@@ -58,27 +49,20 @@ def test_a_plan_for_a_time_has_the_samples_that_fit_into_it(monkeypatch):
 
 
 def test_a_plan_that_fits_keeps_its_samples():
-    planned = dpaudit.plan(fast, "eps=1", [(0.0, 1.0)], samples=2_000, seconds=600.0, event_masses=[0.1], seed=1)
+    planned = dpaudit.plan(laplace, "eps=1", [(0.0, 1.0)], samples=2_000, seconds=600.0, event_masses=[0.1], seed=1)
     assert planned.samples == 2_000 and planned.samples_wanted is None and planned.time_limit == 600.0
-    jsonschema.validate(planned.to_dict(), SCHEMA)
 
 
 def test_an_audit_that_fits_is_the_same_audit_and_one_that_does_not_is_a_plan():
-    options = {"samples": 1_000, "seed": 3, "floating_point": False}
-    within = dpaudit.audit_within(600.0, fast, "eps=1", [(0.0, 1.0)], **options)
-    assert within.findings == dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], **options).findings
+    options = {"samples": 1_000, "seed": 3, "floating_point": False, "mode": "adaptive"}
+    within = dpaudit.audit_within(600.0, laplace, "eps=1", iter([(0.0, 1.0)]), **options)  # read once
+    assert within.findings == dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], **options).findings
     with pytest.raises(
         dpaudit.TooSlowError, match=r"seconds must be enough for 50,000 samples, got 60: .* Take samples="
     ) as caught:
         dpaudit.audit_within(60.0, slow, "eps=1", [(0.0, 1.0)], samples=50_000, seed=1)
     assert isinstance(caught.value, UsageError) and caught.value.plan.samples < 50_000
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(copy.copy(caught.value)) == str(caught.value)
-
-
-def test_pairs_that_can_be_read_once_and_adaptive_audits_have_a_time_limit_too():
-    options = {"samples": 1_000, "seed": 3, "floating_point": False, "mode": "adaptive"}
-    within = dpaudit.audit_within(600.0, fast, "eps=1", iter([(0.0, 1.0)]), **options)
-    assert within.findings == dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], **options).findings
 
 
 def test_a_subject_that_is_to_be_contained_is_contained_while_it_is_timed(tmp_path):
@@ -145,7 +129,7 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     broken = Slowing(monkeypatch, shift=9.0)
     result = dpaudit.audit_within(6.0, broken, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
     assert result.verdict == "violated" and "how bad" in time_limit_of(result)
-    assert time_limit_of(dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
+    assert time_limit_of(dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
 
 
 def test_a_session_of_a_store_that_was_cut_says_so_and_the_next_one_goes_on(monkeypatch, tmp_path):

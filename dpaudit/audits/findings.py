@@ -138,9 +138,12 @@ def finding_of(
         notes=_notes(pair, game),
         keys=game.keys,
     )
-    # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
-    if game.change is not None and not (game.is_fair and game.is_violated):
-        finding = withheld(finding)
+    # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels, and says
+    # no more than that some call exceeds the budget, given what came before it.
+    if game.change is not None:
+        stands = game.is_fair and game.is_violated
+        own = dataclasses.replace(finding, epsilon_lower=0.0)  # a second bound supposes independent draws too
+        finding = with_severity(own, None, game) if stands else withheld(finding)
     return dataclasses.replace(finding, verdict="error") if failure and finding.verdict != "violated" else finding
 
 

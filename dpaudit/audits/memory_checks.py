@@ -11,7 +11,9 @@ Where one is seen a pair is inconclusive, without a bound and without power: no 
 
 Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
 it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
-chunk of calls and leaves it alone in a later call has kept something, with certainty. A mechanism with randomness of
+chunk of calls, or in an earlier audit of the same object, and leaves it alone in a later call has kept something, with
+certainty. Then nothing is said of any pair of this object whose calls take none and give one value on each input: an
+object that keeps one noise for all inputs has drawn it on the first. A mechanism with randomness of
 its own (of an attribute, of the system) is not seen by this. An isolated one is asked in up to `OTHERS` fresh processes
 on each input: all n outcomes of a mechanism without memory are one value, and one of these is another, with probability
 at most `OTHERS` / (e n), as r (1 - r)^n <= 1 / (e n) for any share r of others.
@@ -63,8 +65,10 @@ def why_kept(
     """
     found: dict[int, str] = {}
     calls = 0
-    for place, pair in enumerate(game.pairs):
-        first = dict(zip(pair.inputs, game.first_outcomes(pair), strict=False))
+    firsts = [dict(zip(pair.inputs, game.first_outcomes(pair), strict=False)) for pair in game.pairs]
+    # Those that can show that noise is kept come first: it counts for all of them.
+    for place in sorted(range(len(firsts)), key=lambda place: not any(moved.get(i) for i in firsts[place])):
+        first = firsts[place]
         reason, more = why_one_draw(subject, root, first, data, moved)
         calls += more
         if reason := spent(list(first.values())) or reason:
@@ -101,8 +105,10 @@ def why_one_draw(
             continue
         calls += more
         if is_kept:
+            subject.history.keeps_noise = True
             return reason, calls
-    return "", calls
+    is_kept = subject.history.keeps_noise and not any(moved.get(i) for i in first)
+    return KEPT_NOISE if is_kept else "", calls
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:

@@ -380,7 +380,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float,
                 break
             elapsed = time.perf_counter() - started
             if moved():
-                subject.copies.note_moved(data)
+                subject.history.note_moved(data)
             # The last, largest batch counts: the first ones pay for imports and caches.
             latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
             seen.append(outcomes.rows(slice(0, 8)))

@@ -164,13 +164,13 @@ def replay(
     moved: dict[int, bool] = {}
     campaign = _played(asked, WorkerPool().drawer(subject, data, root, REPLAY_DRAWS, moved))
     for i in filter(moved.get, moved):
-        subject.copies.note_moved(data[i])
+        subject.history.note_moved(data[i])
     firsts = {i: first for i in (0, 1) if (first := campaign.draws.first(i)) is not None}
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts.values()])
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
         in_batches = WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS)
-        score = game.score if member.move is None else None
+        score = game.guesses if member.move is None else None
         change, _ = in_small_batches(in_batches, draws // 2, None, True, score)
     dependence = why_one_draw(subject, root, firsts, data, moved)[0] if change is None else change_sentence(change)
     if failure is not None:

@@ -383,7 +383,7 @@ class _Searcher:
             except CallError as error:
                 self.raised[i] = str(error)
             if moved():
-                self.subject.copies.note_moved(self.data[i])
+                self.subject.history.note_moved(self.data[i])
         return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
 
     def _ranked(self, candidates: Iterable[TriedPair]) -> list[TriedPair]:

@@ -15,7 +15,10 @@ verdict ("violated" is "lower limit above the bound"), and 20% for the upper one
     P(some verdict "violated" | every bound holds on every tested input) <= 0.8 (1 - confidence), and
     P(some measured interval misses its truth) <= 1 - confidence.
 
-It needs draws that are independent and follow the mechanism's law on each input.
+It needs draws that are independent and follow the mechanism's law on each input. Dependence is asked for as in an audit
+of privacy (`dpaudit.inference.order`): of the losses, and of whether each is above the limit. Where one changes, or
+noise is kept (`dpaudit.audits.memory_checks`), the finding is inconclusive without limits; two times `RATE` a test is
+the probability, at most, that a change is said of independent draws.
 
 **The search** (hypothesis, aiming at the measured loss over its bound) sees draws of its own; what it finds is tested
 on fresh ones. So it can be as greedy as it likes: given the search, each test keeps its level.
@@ -41,19 +44,26 @@ import scipy
 
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits.exploring import explore
+from dpaudit.audits.findings import change_sentence
+from dpaudit.audits.memory_checks import why_one_draw
 from dpaudit.audits.power import FOUND_WITH
+from dpaudit.campaign.draws import MIN_CALLS
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import means
 from dpaudit.inference.binomial import binomial_lower, binomial_upper
+from dpaudit.inference.order import change_of
 from dpaudit.privacy.claims import FloatArray, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results.model import Verdict
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, root_of, stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 
@@ -193,21 +203,54 @@ def _inputs(subject: Subject, bound: UtilityBound, inputs: Sequence[Any] | None)
     return chosen
 
 
+@dataclasses.dataclass(frozen=True)
+class _Drawn:
+    """Losses of fresh draws on one input, the sizes of the calls that gave them, and whether the first took numbers."""
+
+    losses: FloatArray
+    sizes: list[int]
+    has_moved: bool
+
+
 def _draw_losses(
-    subject: Subject, bound: UtilityBound, data: Any, samples: int, key: tuple[int, ...], runs: list[int]
-) -> FloatArray:
-    """Losses of fresh draws, shape (samples,), chunk by chunk on streams of their own; `runs` counts what was asked."""
-    parts = []
+    subject: Subject, bound: UtilityBound, data: Any, samples: int, key: tuple[int, ...], runs: list[int], calls: int
+) -> _Drawn:
+    """Losses of fresh draws, chunk by chunk on streams of their own; `runs` counts what was asked.
+
+    A subject that draws batches is asked for them in so many calls, about. Validity: noise that the outputs of a call
+    share shows in the order of the losses where calls are many.
+    """
+    each = -(-samples // calls) if subject.is_vectorised else CHUNK
+    losses, sizes, moves = [], [], []
     for chunk, start in enumerate(range(0, samples, CHUNK)):
-        size = min(CHUNK, samples - start)
-        runs.append(size)
-        outputs = subject.sample(data, size, stream(*key, chunk))
-        if len(outputs) != size:
-            raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(outputs)}.")
-        if isinstance(outputs, list) and outputs and all(isinstance(output, Failed) for output in outputs):
-            raise UsageError(f"{subject.name} must return an output, got {outputs[0].kind}: {outputs[0].message}")
-        parts.append(bound.losses(data, outputs, size))
-    return np.concatenate(parts)
+        rng, parts = stream(*key, chunk), []
+        left = min(CHUNK, samples - start)
+        for size in (min(each, left - first) for first in range(0, left, each)):
+            runs.append(size)
+            moved = randomness_moved(subject, rng)
+            parts.append(copied_output(subject.sample(data, size, rng)))  # the next call may write into the same array
+            moves.append(moved())
+            if len(parts[-1]) != size:
+                raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(parts[-1])}.")
+            sizes.append(size)
+        if all(isinstance(part, list) and all(isinstance(output, Failed) for output in part) for part in parts):
+            raised = parts[0][0]
+            raise UsageError(f"{subject.name} must return an output, got {raised.kind}: {raised.message}")
+        kinds = {(part.dtype, part.shape[1:]) if isinstance(part, np.ndarray) else None for part in parts}
+        if len(kinds) == 1 and None not in kinds:
+            parts = [np.concatenate(parts)]
+        losses += [bound.losses(data, part, len(part)) for part in parts]
+    return _Drawn(np.concatenate(losses), sizes, moves[0])
+
+
+def _why_dependent(subject: Subject, data: Any, drawn: _Drawn, limit: float, root: int) -> str:
+    """Reason why losses on one input are no independent draws: `dpaudit.inference.order`, or kept noise; else empty."""
+    losses = read_outputs(drawn.losses, len(drawn.losses))
+    above = read_outputs(drawn.losses > limit, len(drawn.losses))
+    change = change_of(losses, drawn.sizes) or change_of(above, drawn.sizes)
+    if change is not None:
+        return change_sentence(dataclasses.replace(change, what=change.what.replace("outputs", "losses")))
+    return why_one_draw(subject, root, {0: losses}, [data], {0: drawn.has_moved})[0]
 
 
 def _measured(
@@ -223,14 +266,17 @@ def _measured(
     runs: list[int] = []
     try:
         limit = bound.limit(data)
-        losses = _draw_losses(subject, bound, data, samples, key, runs)
+        drawn = _draw_losses(subject, bound, data, samples, key, runs, MIN_CALLS // 2)
         largest = _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
         return {"limit": math.nan, "allowed": math.nan, "verdict": "error", "message": message, "samples": sum(runs)}
     measure = _measured_tail if bound.kind == "tail" else _measured_mean
-    figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, losses, level)
+    figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, drawn.losses, level)
     allowed, detectable = figures["allowed"], figures["detectable"]
+    # Validity: limits and power suppose independent draws, so none is given where they are not.
+    if reason := _why_dependent(subject, data, drawn, limit, key[0]):
+        return {"limit": limit, "allowed": allowed, "verdict": "inconclusive", "message": reason, "samples": samples}
     worth_finding = inconclusive_factor * allowed if allowed > 0.0 else MIN_PROBABILITY
     is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
     says_nothing = largest is not None and limit >= largest
@@ -293,7 +339,7 @@ def _search(
         looks += 1
         try:
             limit = bound.limit(data)
-            losses = _draw_losses(subject, bound, data, samples, (*key, looks), runs)
+            losses = _draw_losses(subject, bound, data, samples, (*key, looks), runs, 1).losses
             share = 1.0 - float(bound.failure_probability or 0.0)
             # One of the losses, not a value between two: between a finite and an infinite one there is none.
             size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())

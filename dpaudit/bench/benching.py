@@ -21,8 +21,8 @@ from dpaudit.bench.problem import Problem
 from dpaudit.bench.summary import summary
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
-from dpaudit.results.model import from_json, to_json, write_whole
-from dpaudit.results.saving import SHARED, json_text
+from dpaudit.results.codec import from_json, to_json
+from dpaudit.results.saving import SHARED, json_text, write_whole
 
 SCHEMA = "dpaudit.bench/1"
 FILE = "bench.json"

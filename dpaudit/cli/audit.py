@@ -174,7 +174,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.results.model import EXIT_STATUS
+    from dpaudit.results.verdicts import EXIT_STATUS
     from dpaudit.subjects.call_limits import until
     from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target

@@ -16,7 +16,7 @@ PARTS = ("told", "searched", "mended", "releases")
 
 @command("museum", quiet="No progress on stderr.")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--list", "listing", is_flag=True, help="Print the exhibits and stop.")
+@click.option("--list", "listing", is_flag=True, help="Print the cases and stop.")
 @list_option("--only", help=f"Parts to run: {','.join(PARTS)} (told: on the known pair).  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the audits.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="With which the mended versions are audited.")
@@ -45,7 +45,7 @@ def museum_command(ctx: click.Context, given: Any) -> None:
         return
     if not exhibits:
         raise UsageError(
-            "names must be of exhibits, got none: no museum is installed (entry-point group dpaudit.museum)."
+            "names must be of cases, got none: no bug corpus is installed (entry-point group dpaudit.museum)."
         )
     parts = PARTS if given.only is None else tuple(part.strip() for part in given.only.split(","))
     for part in parts:

@@ -92,7 +92,7 @@ def report_command(ctx: click.Context, given: Any) -> None:
     from dpaudit.reports.reading import read_dossier
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
-    from dpaudit.results.model import write_whole
+    from dpaudit.results.saving import write_whole
 
     config = read_config()
     for name in ("deployment", "sign_off"):

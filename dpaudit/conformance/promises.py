@@ -221,7 +221,7 @@ def utility_bounds(case: Case) -> str | None:
     if empty is not None:
         raise CheckInconclusive(f"{empty.bound} says nothing on {empty.input_id}: no loss can exceed {empty.limit:.6g}")
     if worst.verdict == "inconclusive":
-        raise CheckInconclusive(f"{worst.bound} would show only an excess far above what it allows")
+        raise CheckInconclusive(worst.message or f"{worst.bound} would show only an excess far above what it allows")
     loosest = min((f.ratio for f in found.findings if f.ratio is not None), default=None)
     return None if loosest is None else f"measured over bound from {loosest:.2g}"
 

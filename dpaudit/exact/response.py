@@ -8,34 +8,59 @@ probability e^L / (1 + e^L). Exact values of a claim's own parameter for these l
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
 import scipy
 
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import Claim, FloatArray, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import has_own_line
 from dpaudit.privacy.renyi_lines import RenyiLines
 
 LAST_ANCHOR = 8.0  # nats: the farthest line of a free family that power is stated for
 FIRST_LINES = np.expm1(np.linspace(0.0, math.log1p(40.0), 200))  # nats; in steps losses are 1.1% too high at most
+FIRST_ORDERS = np.linspace(math.log(1e-5), math.log(1e5), 100)  # logs of orders less 1
 CLOSER = 3  # times that they are laid anew about the best one: each time a hundredth as far apart
 MAX_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
 MAX_VALUE = 1e6
 PRECISION, MIN_PRECISION = 1e-9, 1e-12  # of losses and values: relative, absolute
+ROUNDING = 1e-12  # of the logarithms of a divergence
 
 
 def _keeps_renyi(claim: Claim, event_mass: float, loss: float) -> bool:
-    right, wrong = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
-    outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
-    for order in claim.orders:
-        logs = [order * math.log(a) + (1.0 - order) * math.log(b) for a, b in ((right, wrong), (wrong, right))]
-        divergence = float(np.logaddexp.reduce([*logs, outside])) / (order - 1.0)
-        bounds = (float(own.renyi_epsilons(np.array([claim.value]), order)[0]) for own in claim.directions)
-        if divergence > min(bounds) + 1e-12:  # rounding of the logarithms
+    for own in claim.directions:
+        if isinstance(own, ZeroConcentratedDP):  # it promises all orders, of which a few are bet against
+            if _rho(event_mass, loss) > own.rho + ROUNDING:
+                return False
+            continue
+        orders = np.array(claim.orders)
+        bounds = [float(own.renyi_epsilons(np.array([own.value]), order)[0]) for order in claim.orders]
+        if np.any(_divergences(event_mass, loss, orders) > np.array(bounds) + ROUNDING):
             return False
     return True
+
+
+def _divergences(event_mass: float, loss: float, orders: FloatArray) -> FloatArray:
+    """Renyi divergences of the two laws, at orders above 1."""
+    # Of the moment inside the event, over its mass: both outcomes have e^(r L) and e^((1 - r) L), over 1 + e^L.
+    inside = np.logaddexp(orders * loss, (1.0 - orders) * loss) - np.logaddexp(loss, 0.0)
+    outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
+    return np.asarray(np.logaddexp(math.log(event_mass) + inside, outside) / (orders - 1.0))
+
+
+@functools.lru_cache(maxsize=64)
+def _rho(event_mass: float, loss: float) -> float:
+    """The rho of the two laws: the largest D_r / r, which is closed in on, or its limit as the order r falls to 1."""
+    most, logs = event_mass * loss * math.tanh(0.5 * loss), FIRST_ORDERS
+    for _ in range(CLOSER):
+        orders = 1.0 + np.exp(logs)
+        rhos = _divergences(event_mass, loss, orders) / orders
+        k = int(np.argmax(rhos))
+        most = max(most, float(rhos[k]))
+        logs = np.linspace(logs[max(k - 1, 0)], logs[min(k + 1, len(logs) - 1)], len(logs))
+    return most
 
 
 def _loss_on_lines(claim: Claim, event_mass: float) -> float:
@@ -80,13 +105,14 @@ def loss_on_claim(claim: Claim, event_mass: float) -> float:
 def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
     """The least value of the claim's own parameter with which randomised response of this kind keeps it.
 
-    0 where any value does; inf for a loss of inf, or where no value up to a million does. Of zCDP the orders are those
-    that are bet against: for event masses from 0.01 on the value is up to 6% below the rho of all orders.
+    0 where any value does; inf for a loss of inf, or where no value up to a million does.
     """
     if math.isinf(loss):
         return math.inf
     if loss <= loss_on_claim(claim.with_value(0.0), event_mass):
         return 0.0
+    if claim.family == "renyi" and not isinstance(claim, RenyiLines):
+        return _last(lambda value: not _keeps_renyi(claim.with_value(value), event_mass, loss), 1.0, MAX_VALUE)
     return _last(lambda value: loss > loss_on_claim(claim.with_value(value), event_mass), 1.0, MAX_VALUE)
 
 

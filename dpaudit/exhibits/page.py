@@ -33,7 +33,7 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
     sections.append(Section("wrong", "What is wrong", texts))
     verdict: Verdict = "violated" if any(_found(record, "told") for record in records) else "not_refuted"
     return Document(
-        kicker="A museum of bugs in differential-privacy code",
+        kicker="Corpus of bugs in differential-privacy code",
         headline=f"{len(records)} bugs, {sum(_found(record, 'told') for record in records)} found with a known pair",
         verdict=verdict,
         sections=tuple(sections),

@@ -38,6 +38,6 @@ def museum(*names: str) -> tuple[Exhibit, ...]:
             found[exhibit.name] = exhibit
     for name in names:
         if name not in found:
-            raise UsageError(f"name must be an exhibit of the museum, got {name!r}.{did_you_mean(name, found)}")
+            raise UsageError(f"name must be a case of the bug corpus, got {name!r}.{did_you_mean(name, found)}")
     chosen = [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
     return tuple(sorted(chosen, key=lambda exhibit: (exhibit.kind, exhibit.name)))

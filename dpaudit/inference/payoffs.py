@@ -63,13 +63,14 @@ SIZES = PayoffSizes()
 class Bets(ABC):
     """Weighted bets that are fixed but for the parameter value that they are paid against.
 
-    `at` are the positions of their anchors or orders, shape (bets,); the wealth that the weights leave is kept. Where
-    they are paid in cells, `bins` says as which bin each of these bets.
+    `at` are the positions of their anchors or orders, shape (bets,); the wealth that the weights leave is kept. The bet
+    `most` moves most wealth. Where they are paid in cells, `bins` says as which bin each of these bets.
     """
 
     inequalities: Inequalities
     at: np.ndarray
     weights: FloatArray
+    most: int = dataclasses.field(default=0, kw_only=True)
     bins: NDArray[np.intp] | None = dataclasses.field(default=None, kw_only=True)
 
     @abstractmethod
@@ -85,8 +86,8 @@ class Bets(ABC):
 
     @property
     def strongest(self) -> int:
-        """The position of the anchor or the order with the largest weight."""
-        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
+        """The position of the anchor or the order of the bet that moves most wealth."""
+        return int(self.at[self.most]) if len(self.at) else 0
 
     @property
     def directions(self) -> list[int]:
@@ -176,7 +177,7 @@ class RenyiBets(Bets):
 
     @property
     def directions(self) -> list[int]:
-        return [int(self.reverse[np.argmax(self.weights)])] if len(self.at) else [0, 1]
+        return [int(self.reverse[self.most])] if len(self.at) else [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
         exponents = self.inequalities.renyi_exponents(value)[self.reverse.astype(int), self.at]
@@ -219,7 +220,11 @@ def best_bets(inequalities: Inequalities, value: float, table: Predicted) -> Bet
         mass = np.bincount(own, table.mass + 1e-12).astype(float)  # a cell may have none
         bins = Predicted(np.bincount(own, (table.mass + 1e-12) * table.q) / mass, mass)
     bets = _best_renyi(inequalities, value, bins) if is_renyi else _best_lines(inequalities, value, bins)
-    return bets if bins is table else dataclasses.replace(bets, bins=own)
+    first, second = bets.each(value)
+    # A bet on bins that no draw is predicted to reach may have much weight, and is wealth that is kept.
+    moved = np.abs(first - 1.0) @ (bins.mass * bins.q) + np.abs(second - 1.0) @ (bins.mass * (1.0 - bins.q))
+    most = int(np.argmax(bets.weights * moved)) if len(moved) else 0
+    return dataclasses.replace(bets, most=most, bins=None if bins is table else own)
 
 
 def _best_lines(inequalities: Inequalities, value: float, table: Predicted) -> LineBets:

@@ -304,13 +304,11 @@ class ApproxDP(_FieldClaim):
         delta = _checked("delta", delta)
         if delta >= 1.0:
             return 0.0
-        if delta < self.delta:
+        if delta < self.delta or math.isinf(self.epsilon):
             return math.inf
         # The dominating pair reveals the input with probability delta and is randomised response otherwise: invert
         # delta(e) = d0 + (1 - d0)(e^e0 - e^e)/(1 + e^e0) for e, in logarithms so that large epsilons do not overflow.
         share = (delta - self.delta) / (1.0 - self.delta)
-        if math.isinf(self.epsilon):
-            return math.inf
         rest = 1.0 - share * (1.0 + math.exp(-self.epsilon))
         return max(0.0, self.epsilon + math.log(rest)) if rest > 0.0 else 0.0
 
@@ -400,12 +398,21 @@ class GaussianDP(_FieldClaim):
         return f"mu={number_text(self.mu)}"
 
     def epsilon_at(self, delta: float) -> float:
-        delta = _checked("delta", delta)
-        if math.isinf(self.mu):
-            return 0.0 if delta >= 1.0 else math.inf
-        if delta == 0.0:  # no epsilon is enough; the profile reaches 0 far out only because doubles underflow
-            return 0.0 if self.mu == 0.0 else math.inf
-        return epsilon_of_profile(self.profile, delta)
+        if (delta := _checked("delta", delta)) >= 1.0 or self.mu == 0.0:
+            return 0.0
+        if delta == 0.0 or math.isinf(self.mu):
+            return math.inf
+        wide = max(1.0, self.mu)
+
+        def excess(part: float) -> float:
+            """The profile (erfc(u) - e^(-u^2) erfcx(v)) / 2 at epsilon = mu wide part, less delta, up to a factor."""
+            u, v = ((part * wide + sign * self.mu / 2.0) / math.sqrt(2.0) for sign in (-1.0, 1.0))
+            tail = float(scipy.special.erfcx(v))
+            if u < 0.0:  # in shares that delta leaves, as it may be near 1; else in logarithms, as it may be near 0
+                return 1.0 - delta - 0.5 * (math.erfc(-u) + math.exp(-u * u) * tail)
+            return math.log(max(0.5 * (scipy.special.erfcx(u) - tail), 5e-324)) - u * u - math.log(delta)
+
+        return (1.0 + 1e-10) * self.mu * wide * epsilon_of_profile(excess, 0.0)  # that part is at most 40
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
@@ -478,20 +485,15 @@ class ProfileClaim(_FieldClaim):
         super().__post_init__()
         if not callable(self.function):
             raise UsageError(f"function must be a callable from epsilon to delta, got {self.function!r}.")
-        for name, function in self._functions().items():
-            previous = 1.0
+        owner, names = (self, ("function",)) if self.is_symmetric else (self.function, ("forward", "backward"))
+        for name in names:
+            function, previous = getattr(owner, name), 1.0
             for epsilon in [0.0, *np.geomspace(0.01, LARGEST_EPSILON, 64).tolist()]:
                 delta = _delta_of(function, name, epsilon)
                 if delta > previous + 1e-12:  # rounding of a profile computed in double precision
                     raise UsageError(f"{name} must not increase, got {delta!r} at {epsilon:g} after {previous!r}.")
                 previous = delta
         object.__setattr__(self, "_known", {})  # deltas by epsilon: a function may take long, and is asked often
-
-    def _functions(self) -> dict[str, Callable[[float], float]]:
-        """The profiles of both orders by their names in messages; the one of a symmetric claim."""
-        if isinstance(self.function, DirectedProfile):
-            return {name: getattr(self.function, name) for name in ("forward", "backward")}
-        return {"function": self.function}
 
     @property
     def is_symmetric(self) -> bool:
@@ -509,10 +511,8 @@ class ProfileClaim(_FieldClaim):
         return epsilon_of_profile(self.profile, _checked("delta", delta))
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
-        values = np.asarray(values, dtype=float)
-        return np.full_like(values, anchor), np.array(
-            [self._delta_at_scale(scale, anchor) for scale in values.tolist()]
-        )
+        deltas = [self._delta_at_scale(scale, anchor) for scale in np.asarray(values, dtype=float).tolist()]
+        return np.full(len(deltas), anchor), np.array(deltas)
 
     def _delta_at_scale(self, scale: float, epsilon: float) -> float:
         # At scale 0 what is left is the value at 0 and the tail; an infinite scale keeps only the value at 0.
@@ -753,7 +753,7 @@ def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:
 def epsilon_of_profile(profile: Callable[[float], float], delta: float) -> float:
     """The smallest epsilon in [0, 700] with profile(epsilon) <= delta; inf if there is none.
 
-    Rounded up, by at most 1e-9 of itself or 1e-12, whichever is more.
+    Rounded up, by at most 1e-10 of itself or 1e-13, whichever is more.
     """
     if profile(0.0) <= delta:
         return 0.0
@@ -762,7 +762,7 @@ def epsilon_of_profile(profile: Callable[[float], float], delta: float) -> float
         if high >= LARGEST_EPSILON:
             return math.inf
         low, high = high, min(2.0 * high, LARGEST_EPSILON)
-    while high - low > max(1e-9 * high, 1e-12):  # the floor ends the search where a profile jumps at 0
+    while high - low > max(1e-10 * high, 1e-13):  # the floor ends the search where a profile jumps at 0
         middle = 0.5 * (low + high)
         low, high = (middle, high) if profile(middle) > delta else (low, middle)
     return high

@@ -11,7 +11,7 @@ from dpaudit.pytest_plugin.budget import SessionBudget
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 from dpaudit.pytest_plugin.planning import Plan
 from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
-from dpaudit.reports import document, rows, wording
+from dpaudit.reports import document, rows, side_texts, wording
 from dpaudit.results.model import AuditResult
 
 MAX_BROKEN = 5  # messages of pairs that broke
@@ -83,8 +83,6 @@ def weakness_text(result: AuditResult) -> str:
 
 def floating_point_text(result: AuditResult) -> str:
     """Leak in the low bits of the outputs, and what to do about it."""
-    from dpaudit.reports import side_texts
-
     texts = (side_texts.line(one) for one in side_texts.beside(result) if one.kind == side_texts.LOW_BITS)
     return ": ".join((wording.about(result), *texts))
 

@@ -29,7 +29,8 @@ from dpaudit.files import read_json
 from dpaudit.inference.witness import is_current
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import AuditResult, Finding, write_whole
+from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.saving import write_whole
 
 SCHEMA = "dpaudit.witness/2"
 FOLDER = "witnesses"

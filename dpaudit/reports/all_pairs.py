@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from dpaudit.reports import figures
+from dpaudit.reports import figures, wording
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import MISSING, number_text, pair_heads, pair_row, percent_text, plural, status_word
 from dpaudit.reports.words import said
@@ -44,9 +44,8 @@ def columns(table: AllPairsTable) -> tuple[str, ...]:
 
 def cells(row: PairRow) -> tuple[str, ...]:
     """A row under `columns`."""
-    found = MISSING if row.verdict == "violated" else number_text(row.detectable)
     known = pair_row(row.id, row.lower, row.budget, row.ratio_lower, row.verdict)
-    return (*known, p_value_text(row.log10_p_value), found)
+    return (*known, p_value_text(row.log10_p_value), wording.found_text(row.verdict, row.detectable))
 
 
 def p_value_text(log10: float) -> str:

@@ -7,11 +7,11 @@ rows (`rows`), whether a report shows one result or many, to a terminal, a noteb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Facts
-from dpaudit.reports.dossier import Dossier, Line
+from dpaudit.reports.dossier import LOW_BITS, Dossier, Line
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import KINDS, NAMED, ranked
 from dpaudit.reports.severity import FIRST_PROOF
@@ -20,7 +20,6 @@ from dpaudit.reports.words import joined, said, words
 
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 PRIVATE = ("proof", "privacy", "scores")  # promises about what an answer reveals
-APART = (*wording.DEPENDENCE, *side_texts.FOUND)  # side findings of which other sentences speak
 
 
 def quoted(name: str) -> str:
@@ -30,14 +29,15 @@ def quoted(name: str) -> str:
 
 def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
     """The six questions with their answers; `to_sign`: a block to sign stands below them."""
-    lines, beside = ranked(dossier), found_beside(dossier)
+    lines = ranked(dossier)
+    remarks = ((line.remark, quoted(line.subject)) for line in lines)
     texts = {
-        "release": joined(release_sentence(lines, beside), *_remarks(lines), *_mend(lines)),
+        "release": joined(release_sentence(lines), *_told_of(remarks, len(lines) == 1), *_mend(lines)),
         "tested": _tested(lines),
         "promised": _promised(lines),
         "sure": _sure(dossier),
         "missed": _missed(lines),
-        "gaps": joined(_gaps(dossier), *_next(lines, beside, to_sign)),
+        "gaps": joined(_gaps(dossier), *_next(lines, to_sign)),
     }
     return Facts(tuple((words(f"answers.{key}"), text) for key, text in texts.items()), "statements")
 
@@ -45,53 +45,60 @@ def answers(dossier: Dossier, to_sign: bool = False) -> Facts:
 # --- May it be released? ----------------------------------------------------------------------------------------------
 
 
-def release_sentence(lines: Sequence[Line], beside: Mapping[str, Sequence[str]] = {}) -> str:
+def release_sentence(lines: Sequence[Line]) -> str:
     """Tell whether the results speak against a release, by rule: the gravest result decides, and a person answers.
 
-    A broken promise: no. Failed checks, low bits that break a promise, errors and inconclusive tests: not yet. Else
-    nothing was found, in the promise that was tested least well. What was found `beside` the verdicts is named.
+    A broken promise: no. Low bits that break a promise, failed checks, errors and inconclusive tests: not yet. Else
+    nothing was found, in the promise that was tested least well. What was found beside the verdicts is named.
     """
-    leaking = said("release.bits") if all(line.verdict != "violated" for line in lines) else ""  # else named beside it
-    rest = {what: names for what, names in beside.items() if what != leaking}
-    return joined(_release(lines, beside), beside_sentence(rest))
+    judgement = judged(lines)
+    is_said = {LOW_BITS} if judgement == "leaking" else {""}
+    found = ((what, quoted(line.subject)) for line in lines for what in line.beside if what not in is_said)
+    beside = [f"{what} ({first_of(names)})" for what, names in wording.gathered(found).items()]
+    more = said("release.beside", found=listed(beside)) if beside else ""
+    return joined(_release(lines, judgement, bool(beside)), more)
 
 
-def beside_sentence(beside: Mapping[str, Sequence[str]]) -> str:
-    """Name what was found beside the verdicts; empty where nothing was."""
-    found = [f"{what} ({first_of(names)})" if names else what for what, names in beside.items()]
-    return said("release.beside", found=listed(found)) if found else ""
+def judged(lines: Sequence[Line]) -> str:
+    """Name the judgement of which the headline of a report and its answer on a release are two wordings."""
+    if any(line.is_broken for line in lines):
+        return "broken"
+    if any(line.leaks for line in lines):
+        return "leaking"
+    if any(line.verdict == "violated" for line in lines):
+        return "checks"
+    if any(line.verdict != "not_refuted" for line in lines):
+        return "unclear"
+    return "proved" if all(line.kind == "proof" for line in lines) else "nothing"
 
 
-def found_beside(dossier: Dossier) -> Mapping[str, Sequence[str]]:
-    """Findings beside the verdicts: by the name of each kind the subjects.
-
-    Dependent draws are another answer's, and what a search found the verdict's own.
-    """
-    seen = [(side, wording.subject_name(one, 60)) for one in dossier.audits for side in side_texts.beside(one)]
-    found = [(side.kind, name) for side, name in seen if side.status == "found" and side.kind not in APART]
-    failed = [record for one in dossier.checks for record in one.of_status("violated")]
-    found += [(one.name, wording.clean(one.mechanism, 60)) for one in failed if one.name == side_texts.LOW_BITS]
-    return wording.gathered((side_texts.found_text(kind), quoted(name)) for kind, name in found)
-
-
-def _release(lines: Sequence[Line], beside: Mapping[str, Sequence[str]]) -> str:
-    if broken := [line for line in lines if line.is_broken]:
-        return joined(said("release.broken"), *_broken(broken))
-    if failed := [line for line in lines if line.verdict == "violated"]:
-        return said("release.checks", name=quoted(failed[0].subject))
-    if leaking := beside.get(said("release.bits")):
-        return said("release.leaking", names=first_of(leaking))
-    if unclear := sum(line.verdict != "not_refuted" for line in lines):
-        which = "unclear" if len(lines) > 1 else "unclear_one"
+def _release(lines: Sequence[Line], judgement: str, has_more: bool) -> str:
+    if judgement == "broken":
+        return joined(said("release.broken"), *_broken([line for line in lines if line.is_broken]))
+    if judgement == "leaking":
+        return said("release.leaking", names=leaking_names(lines))
+    if judgement == "checks":
+        return said("release.checks", name=next(quoted(line.subject) for line in lines if line.verdict == "violated"))
+    if judgement == "unclear":
+        which, unclear = (
+            "unclear" if len(lines) > 1 else "unclear_one",
+            sum(one.verdict != "not_refuted" for one in lines),
+        )
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
-    if (proved := sum(line.kind == "proof" for line in lines)) == len(lines):
+    if judgement == "proved":
         return said("release.proved")
+    proved = sum(line.kind == "proof" for line in lines)
     hidden = [(line.blind, line.tried is not None) for line in lines if line.blind is not None]
     blind, tried = max(hidden, default=(None, False))
     which = "blind" if blind == math.inf else "quiet" if tried else "unknown"  # a known event is no form that was tried
     also = said("release.also_proved", promises=plural(proved, "promise"), count=len(lines)) if proved else ""
-    nothing = said("release.nothing_else" if beside else "release.nothing")
+    nothing = said("release.nothing_else" if has_more else "release.nothing")
     return joined(said(f"release.{which}", nothing=nothing, times=upper_text(blind, 3)), also)
+
+
+def leaking_names(lines: Sequence[Line]) -> str:
+    """Name the subjects whose low bits break a promise."""
+    return first_of(list(dict.fromkeys(quoted(line.subject) for line in lines if line.leaks)))
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:
@@ -111,10 +118,10 @@ def _broken(broken: Sequence[Line]) -> Iterator[str]:
         yield said("release.others", promises=plural(others, "more promise"), are="is" if others == 1 else "are")
 
 
-def _remarks(lines: Sequence[Line]) -> Iterator[str]:
-    """Say of which mechanisms all outputs are odd."""
-    for remark, names in wording.gathered((line.remark, quoted(line.subject)) for line in lines if line.remark).items():
-        yield remark if len(lines) == 1 else f"{first_of(names)}: {remark}"
+def _told_of(texts: Iterable[tuple[str, str]], is_alone: bool) -> Iterator[str]:
+    """Texts, each once; of several results with the names that it is said of."""
+    for text, names in wording.gathered(one for one in texts if one[0]).items():
+        yield text if is_alone else f"{first_of(names)}: {text}"
 
 
 def _mend(lines: Sequence[Line]) -> Iterator[str]:
@@ -173,36 +180,23 @@ def _named(lines: Sequence[Line]) -> str:
 def _sure(dossier: Dossier) -> str:
     rate, rest = together(dossier), beside(dossier)
     low = rate is not None and rate > (1.0 - TOGETHER) * (1.0 + 1e-9)  # sums of decimal rates
+    dependence = ((wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits)
     return joined(
         said("certainty.rate", probability=alarm_text(dossier)) if rate is not None else "",
         said("certainty.low", enough=percent_text(TOGETHER)) if low else "",
-        *_dependence(dossier),
+        *_told_of(dependence, len(dossier.results) == 1),
         said("certainty.beside", rate=rate_text(rest)) if rest > 0.0 else "",
     )
-
-
-def _dependence(dossier: Dossier) -> Iterator[str]:
-    """Consequences of draws that depend on each other; of several results, for which mechanism."""
-    sentences = [(wording.dependence_sentence(one), quoted(wording.subject_name(one, 60))) for one in dossier.audits]
-    for sentence, names in wording.gathered(one for one in sentences if one[0]).items():
-        yield sentence if len(dossier.results) == 1 else f"{first_of(names)}: {sentence}"
 
 
 def _missed(lines: Sequence[Line]) -> str:
     """Say what may have stayed hidden: the largest excess that nobody noticed, else what the gravest row says."""
     unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
     line = max(unseen, key=lambda one: one.blind or 0.0, default=lines[0])
-    text = _unseen(line) if unseen else line.missed.removesuffix(".")
+    text = line.missed.removesuffix(".")
     text = text if len(lines) == 1 else f"{quoted(line.name)}: {text}"
     rest = said("certainty.rows") if len(lines) > 1 else ""
     return joined(f"{text[:1].upper()}{text[1:]}.", line.rarest, rest, said("certainty.no_proof") if unseen else "")
-
-
-def _unseen(line: Line) -> str:
-    """Say which excess of a promise would not have been noticed."""
-    which = "any" if line.blind == math.inf else "known" if line.tried is None else "learned"
-    searched = "" if line.tried is None else said("row.searched")
-    return said(f"certainty.{which}", searched=searched, times=upper_text(line.blind, 3), **(line.tried or {}))
 
 
 def together(dossier: Dossier) -> float | None:
@@ -260,9 +254,9 @@ def _fewer(dossier: Dossier) -> Iterator[str]:
         yield said("gaps.fewer_more", count=len(sentences) - NAMED)
 
 
-def _next(lines: Sequence[Line], beside: Mapping[str, Sequence[str]], to_sign: bool) -> Iterator[str]:
+def _next(lines: Sequence[Line], to_sign: bool) -> Iterator[str]:
     faulty = {quoted(line.subject) for line in lines if line.verdict != "not_refuted"}
-    suspect = faulty.union(*beside.values())  # of what was found beside a verdict nobody says that nothing was
+    suspect = faulty | {quoted(line.subject) for line in lines if line.beside}  # nobody says that nothing was found
     sound = [name for name in dict.fromkeys(quoted(line.subject) for line in lines) if name not in suspect]
     if not faulty or sound:
         yield said("gaps.sound", names=first_of(sound)) if faulty else said("gaps.decide")

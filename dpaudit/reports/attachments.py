@@ -10,28 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.reports import side_texts
+from dpaudit.reports import side_texts, wording
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.plan import plan_blocks
-from dpaudit.reports.wording import (
-    MISSING,
-    clean,
-    compared,
-    counted,
-    lower_text,
-    name_text,
-    number_text,
-    plural,
-    rate_text,
-    some,
-    status_word,
-    sure_text,
-    upper_text,
-)
+from dpaudit.reports.wording import clean, name_text, number_text, plural, upper_text
 from dpaudit.reports.words import joined, said
+from dpaudit.results.codec import from_json
 from dpaudit.results.model import VERDICTS as ORDER
-from dpaudit.results.model import Verdict, from_json
+from dpaudit.results.model import Verdict
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.side_findings import SideFinding
 
@@ -70,16 +57,18 @@ def side_attachment(name: str, digest: str, finding: SideFinding) -> Attachment:
 def session_attachment(name: str, digest: str, record: Mapping[str, Any], without: Sequence[str]) -> Attachment:
     """A session of tests as a whole (dpaudit.session/1); `without` names tests whose audit is not at hand."""
     session, audits, checks = record["session"], record["audits"], record.get("checks", ())
-    facts = [("Audits", f"{len(audits):,}: {counted(str(audit['verdict']) for audit in audits)}")]
+    facts = [("Audits", f"{len(audits):,}: {wording.counted(str(audit['verdict']) for audit in audits)}")]
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
     facts.append(("Subjects", f"{len({str(audit.get('subject') or '') for audit in audits}):,}"))
     if "confidence" in session:
-        rate, sure = rate_text(float(session["error_rate"])), sure_text(session["confidence"])
+        rate, sure = wording.rate_text(float(session["error_rate"])), wording.sure_text(session["confidence"])
         facts.append(("Confidence", f"{sure}: a false alarm in at most {rate} of sessions"))
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
     if checks:
-        facts.append(("Conformance checks", f"{len(checks):,}: {counted(str(one['status']) for one in checks)}"))
+        facts.append(
+            ("Conformance checks", f"{len(checks):,}: {wording.counted(str(one['status']) for one in checks)}")
+        )
     if known := sum(bool(audit.get("known")) for audit in audits):
         facts.append(("Known violations", f"{known:,}, which fail no test"))
     grave = [one for one in checks if one["status"] in ("violated", "error")]
@@ -89,11 +78,11 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
         (
             clean(audit["test"], 160) + (f" (call {audit['call']})" if audit.get("call", 1) > 1 else ""),
             clean(audit["claim"], 80),
-            status_word(audit["verdict"]),
+            wording.status_word(audit["verdict"]),
             clean(audit.get("known") or "", 120),
-            lower_text(from_json(audit.get("epsilon_lower"))),
-            str(audit.get("seed", MISSING)),
-            clean(audit.get("folder") or MISSING, 120),
+            wording.lower_text(from_json(audit.get("epsilon_lower"))),
+            str(audit.get("seed", wording.MISSING)),
+            clean(audit.get("folder") or wording.MISSING, 120),
         )
         for audit in audits
     ]
@@ -104,7 +93,7 @@ def session_attachment(name: str, digest: str, record: Mapping[str, Any], withou
     blocks += [Table("Failed checks", columns_of_checks, failed)] if failed else []
     blocks += [Table("Audits of the session", columns, rows, marks=marks)]
     if without:
-        shown = some([clean(one, 100) for one in without], 5)
+        shown = wording.some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
         blocks.append(Paragraph(f"{text}{shown}. Let the session write it with --dp-report json."))
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
@@ -155,7 +144,7 @@ def _of_certificate(result: Certificate) -> Line:
     if key == "open":
         high, sure = math.inf, said("row.proof_open_sure")
         if result.refusal:
-            measured = sentence = clean(said("row.proof_refused", refusal=result.refusal), 400)
+            measured = sentence = wording.excerpt(said("row.proof_refused", refusal=result.refusal), 1_000)
     return Line(
         clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
         said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
@@ -172,7 +161,7 @@ def over(value: float, promised: float) -> float:
 def _loss(pair: CertifiedPair) -> str:
     if math.isinf(pair.value_lower):
         return f"the loss is infinite, claimed {number_text(pair.claimed)}."
-    lower, claimed = compared(pair.value_lower, pair.claimed)
+    lower, claimed = wording.compared(pair.value_lower, pair.claimed)
     at = f" at δ = {number_text(pair.delta)}" if pair.delta > 0.0 else ""
     return f"the loss is at least {lower}{at}, claimed {claimed}."
 
@@ -185,10 +174,10 @@ def _event(pair: CertifiedPair) -> str:
 
 def certified_row(pair: CertifiedPair) -> dict[str, str]:
     """A pair of a certificate under `COLUMNS`."""
-    lower = compared(pair.value_lower, pair.claimed)[0]
+    lower = wording.compared(pair.value_lower, pair.claimed)[0]
     cells = (
         name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
-        upper_text(pair.value_upper), lower_text(pair.epsilon_lower), upper_text(pair.epsilon_upper),
+        upper_text(pair.value_upper), wording.lower_text(pair.epsilon_lower), upper_text(pair.epsilon_upper),
         number_text(pair.delta), upper_text(pair.mass_left, 3),
     )  # fmt: skip
     return dict(zip(COLUMNS, cells, strict=True))

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpaudit.audits.replaying import FloatingPointReplay, Replay
-from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, side_texts, wording
-from dpaudit.reports.answers import answers, beside_sentence, found_beside
+from dpaudit.reports.answers import answers
 from dpaudit.reports.document import Block, CodeBlock, Facts, Paragraph, Table
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import LOW_BITS, Dossier
 from dpaudit.reports.input_diff import apart
 from dpaudit.reports.replay_command import STAND_IN, Again, again, low_bits_again
 from dpaudit.reports.rows import missed_sentence, privacy_line
@@ -30,7 +29,9 @@ def short(result: AuditResult) -> list[Block]:
     named = f" (pair {name_text(result.violated[0].id)})" if result.violated else ""
     cause = f": {clean(worst.message, 400).rstrip('.')}" if worst is not None and result.verdict == "error" else ""
     texts = wording.verdict_sentence(result), f"Measured: {line.measured}{named}{cause}.", missed_sentence(result)
-    beside = beside_sentence(dict.fromkeys(found_beside(Dossier.alone(result)), ()))  # of one subject, without its name
+    is_said = {LOW_BITS} if wording.state(result) == "leaking" else {""}  # by the headline
+    found = [what for what in line.beside if what not in is_said]
+    beside = said("release.beside", found=wording.listed(found)) if found else ""
     return [Paragraph(text) for text in (*texts, beside) if text]
 
 
@@ -40,7 +41,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
     rows = []
     for result in results:
         worst = result.worst
-        ratio = None if all(one.verdict == "error" for one in result.findings) else result.ratio_lower
+        ratio = None if wording.is_unanswered(result) else result.ratio_lower
         row = (
             f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
             status_word(result.verdict),
@@ -55,14 +56,9 @@ def summary(results: Sequence[AuditResult]) -> Table:
 
 
 def pairs(result: AuditResult, limit: int = MAX_PAIRS) -> Table:
-    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
-
-    `UsageError` if limit is below 1.
-    """
-    if limit < 1:
-        raise UsageError(f"limit must be at least 1, got {limit!r}.")
+    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict."""
     parameter, kind = wording.symbol(wording.parameter_of(result)), wording.evidence_name(result)
-    head = kind.replace(" or ", "\nor ") if kind == wording.BOTH else kind.replace(" ", "\n")
+    head = kind.replace(" ", "\n")
     columns = ("pair", f"budget\nfor {parameter}", f"{parameter} at\nleast", "ratio", head, "draws", "verdict")
     rows = []
     for finding in result.ranked()[:limit]:
@@ -84,10 +80,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     """Text of a failed audit: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
     `path` is where the result is saved, for the line that replays it (None: nowhere); `replay` stands in its place.
-    `UsageError` if no pair is violated.
     """
-    if not result.violated:
-        raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")
     finding, *others = result.violated
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))

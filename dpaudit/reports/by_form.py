@@ -84,7 +84,11 @@ def learned(result: AuditResult) -> tuple[str, Power] | None:
 def caption(pair: str, power: Power, is_fixed: bool) -> str:
     """Caption of the rows: the pair, how frequent an event is, how often it is found, and what that rests on."""
     which, audits = "planted" if power.is_planted else "allowance", audits_a_form(is_fixed)
-    facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
+    facts = {
+        "pair": pair,
+        "mass": wording.number_text(power.event_mass),
+        "often": wording.percent_text(power.probability),
+    }
     return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
 
 
@@ -101,15 +105,7 @@ def blocks(result: AuditResult) -> list[Block]:
 
 
 def _columns(power: Power) -> tuple[str, str, str]:
-    return FORM, f"loss found in {_in_ten(power.probability)} audits (nats)", RATIO
-
-
-def _in_ten(probability: float) -> str:
-    """ "9 of 10" for 0.9, else percent of them."""
-    tenths = 10.0 * probability
-    if math.isclose(tenths, round(tenths)):
-        return f"{round(tenths)} of 10"
-    return f"{wording.percent_text(probability)} of"
+    return FORM, f"loss found in {wording.percent_text(power.probability)} of audits (nats)", RATIO
 
 
 def _texts(loss: float, allowed: float, nothing: str) -> tuple[str, str]:

@@ -132,7 +132,7 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
 
 def utility_sentence(finding: UtilityFinding) -> str:
     """Say what was measured of one bound on one input."""
-    if finding.verdict == "error":
+    if finding.verdict == "error" or finding.message:
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
     if finding.says_nothing and finding.verdict != "violated":

@@ -93,9 +93,11 @@ def evidence(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]
         yield Section("worst", title, (Facts(facts),), mark=worst.verdict)
     yield Section("pairs", "Pairs, the worst first", tuple(_pairs(result)))
     if beside := side_texts.beside(result):
-        bits = said("sides.bits") if result.floating_point is not None else ""
+        looked = result.floating_point
+        apart = joined(said("sides.apart"), said("sides.bits") if looked is not None else "")
         seen = Facts(tuple(map(side_texts.fact, beside)))
-        yield Section("beside", "Beside the claim", (Paragraph(joined(said("sides.apart"), bits)), seen))
+        tables = [side_texts.bits_table(looked)] if looked is not None and looked.pairs else []
+        yield Section("beside", "Beside the claim", (Paragraph(apart), seen, *tables))
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -115,7 +117,8 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
-    rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
+    found = wording.found_text(finding.verdict, None if finding.power is None else finding.power.detectable)
+    rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), found)
     bounds = finding.parameter_lower, finding.parameter_budget, finding.ratio_lower
     return (*wording.pair_row(finding.id, *bounds, finding.verdict), *rest)
 
@@ -153,7 +156,7 @@ def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
 def _utility(result: UtilityResult) -> Section:
     name = clean(subject_of(result.subject), 80)
     bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
-    broken = [f for f in result.findings if f.verdict == "error"]
+    broken = [f for f in result.findings if f.verdict == "error" or f.message]
     facts = {"tests": plural(len(result.findings), "test"), "bounds": plural(len(bounds), "stated error bound")}
     text = said("chapter.errors", **facts, sure=sure_text(result.confidence), runs=plural(result.samples, "run"))
     stated = Table("Stated bounds", ("number", "bound"), bounds)

@@ -1,7 +1,7 @@
 """Reports of results as documents: a page for somebody who is no expert, the items of an evaluation, the evidence.
 
 What a report says is built here once, as a `Document`; the formats show it. The one for compliance has what is
-declared, a label and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
+declared and a block to sign beside. The items are in `items`, the words of page one in `answers`, and the
 chapters of the subjects in `chapters`.
 """
 
@@ -12,38 +12,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import attachments, chapters, first_page, label, scores
+from dpaudit.reports import attachments, chapters, first_page, scores, wording
 from dpaudit.reports.deployment import TEXTS, Ledger
-from dpaudit.reports.difference import settings_texts
+from dpaudit.reports.difference import meanings, settings_texts
 from dpaudit.reports.document import Block, CodeBlock, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, status_of, subject_of, subjects_of
 from dpaudit.reports.html import TERMS
 from dpaudit.reports.items import SOURCE, W3C_EDITION, Item, items
 from dpaudit.reports.replay_command import STAND_IN
 from dpaudit.reports.severity import RULE
-from dpaudit.reports.wording import (
-    UNDATED,
-    UNRELIABLE,
-    clean,
-    date_text,
-    is_unreliable,
-    name_text,
-    nats_text,
-    number_text,
-    percent_text,
-    plural,
-    rate_text,
-    status_word,
-    subject_name,
-    sure_text,
-)
+from dpaudit.reports.wording import clean, date_text, number_text, plural, rate_text, sure_text
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import ScoresResult
 
-METHOD = "Method, error rates and power"
 LINE = 5_000  # characters of a line that runs findings again
 
 
@@ -66,7 +50,7 @@ def dossier_of(result: Any) -> Dossier:
 
 
 def build(dossier: Dossier, to_sign: bool = True) -> Document:
-    """The whole report; the plain one is without what is declared, the label and a block to sign.
+    """The whole report; the plain one is without what is declared, and without a block to sign.
 
     The plain report of one result has the opening of its chapter on page one, and its other parts as chapters.
     """
@@ -83,21 +67,14 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
         verdict=dossier.verdict,
         sections=(
             *((evaluation, _declared(dossier, found), *told) if to_sign else (*told, evaluation)),
-            *([Section("method", METHOD, (Facts(how),))] if how else []),
+            *([Section("method", "Method, error rates and power", (Facts(how),))] if how else []),
             _provenance(dossier),
-            *((severity, _label(dossier)) if to_sign else ()),
+            *((severity,) if to_sign else ()),
             Section("glossary", "Glossary", (terms,)),
         ),
         footer=said("provenance.written", version=__version__),
         first=first_page.blocks(dossier, opening, to_sign),
     )
-
-
-def _label(dossier: Dossier) -> Section:
-    """The label of one page (`dpaudit.reports.label`) as a table."""
-    table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
-    blocks = (Paragraph(f"{label.head(dossier)}.", "lead"), table, Paragraph(label.SOURCE, "note"))
-    return Section("label", "Privacy label", blocks)
 
 
 def _evaluation(found: tuple[Item, ...], is_explained: bool) -> Section:
@@ -129,9 +106,8 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     if budget is None:
         return ()
     symbol, how = symbol_of(budget.parameter), "squares" if budget.parameter == "mu" else "sums"
-    facts = {"symbol": symbol, "spent": number_text(budget.spent), "limit": number_text(budget.limit)}
     state = said("declared.over" if budget.is_overspent else "declared.within")
-    text = said("declared.budget", **facts, state=state, how=said(f"declared.{how}"))
+    text = said("declared.budget", symbol=symbol, budget=budget, state=state, how=said(f"declared.{how}"))
     rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
     table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
@@ -145,17 +121,18 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), status_word(status_of(result))
+        seconds, verdict = number_text(float(result.seconds)), wording.status_word(status_of(result))
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(status_of(result))
         digests.append((name, source.digest))
         texts = [
-            (clean(key, 60), clean(text, 200))
+            (clean(key, 60), clean(text, 200), meanings(kind_of(result)).get(key, ""))
             for key, text in settings_texts(result).items()
             if text not in ("", "None", "[]", "()")
         ]
-        settings.append(Table(f"Settings of {name}", ("name", "value"), texts, is_closed=len(dossier.sources) > 1))
+        columns_of = ("setting", "value", "what it is")
+        settings.append(Table(f"Settings of {name}", columns_of, texts, is_closed=len(dossier.sources) > 1))
     for one in dossier.judged:
         versions = [(clean(key, 60), clean(text, 200)) for key, text in vars(one.result).get("environment", {}).items()]
         digests.append((clean(one.name, 120), one.digest))
@@ -165,7 +142,7 @@ def _provenance(dossier: Dossier) -> Section:
     blocks: list[Block] = [
         *([Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks))] if rows else []),
         *([Table("Digests of these files", ("file", kind), known)] if known else []),
-        Paragraph(UNDATED),
+        Paragraph(wording.UNDATED),
         *settings,
     ]
     if dossier.is_redacted:
@@ -196,19 +173,19 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     mode = "fixed" if result.mode == "fixed" else "sequential"
     adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
     yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
-    sure = sure_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    sure = sure_text(result.confidence) + (f" ({wording.UNRELIABLE})" if wording.is_unreliable(result) else "")
     yield "rate", said("method_text.rate", rate=rate_text(1.0 - result.confidence), split=_split(result), sure=sure)
     powers = (finding.power for finding in result.findings if finding.verdict != "violated")
     power = next((power for power in powers if power is not None), None)
-    often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
+    often, mass = (wording.percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
     yield "found", said("method_text.found", often=often, mass=mass)
     if (band := result.trade_off) is not None:
-        facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
+        facts = {"pair": wording.name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
         which = "band" if band.points else "no_band"
         yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=rate_text(band.error_rate))
     if (bits := result.floating_point) is not None and bits.pairs:
         yield "bits", said("method_text.bits", rate=rate_text(bits.error_rate))
-    yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
+    yield "verdicts", said("method_text.verdicts", zero=wording.nats_text(ZERO_BUDGET_LOSS))
 
 
 def _split(result: AuditResult) -> str:
@@ -228,7 +205,7 @@ def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
     rows: dict[tuple[str, str], list[str]] = {}
     for result in dossier.audits:
         for key, text in _of_audit(result):
-            rows.setdefault((words(f"method.{key}"), text), []).append(subject_name(result, 60))
+            rows.setdefault((words(f"method.{key}"), text), []).append(wording.subject_name(result, 60))
     found = []
     for (name, text), subjects in rows.items():
         alone = len(subjects) < len(dossier.audits)

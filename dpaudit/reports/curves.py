@@ -25,16 +25,7 @@ from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Figure, Plot, Scale, Series, Table
-from dpaudit.reports.wording import (
-    compared,
-    lower_text,
-    name_text,
-    no_less,
-    number_text,
-    rate_text,
-    sure_text,
-    upper_text,
-)
+from dpaudit.reports.wording import compared, lower_text, name_text, number_text, rate_text
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.trade_off import TradeOffPoint
@@ -130,7 +121,7 @@ def profile(result: AuditResult) -> Figure | None:
         limit = f"measured: lower limit, all ε at once, error rate {rate_text(finding.error_share)} of its own"
         series.append(Series("confident", lower_curve(*seen.limits, grid), limit, text=lower_text))
     if 0.0 < bound <= top:
-        foot, right = max(finding.budget.delta, 0.0), f"lower bound of the audit, ε {no_less(lower)}"
+        foot, right = max(finding.budget.delta, 0.0), f"lower bound of the audit, ε {wording.no_less(lower)}"
         series.append(Series("bound", [(bound, high), (bound, foot)], f"{right}: the true curve passes right of it"))
         series.append(Series("bound-end", [(bound, foot)], kind="dots"))
     plot = Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series))
@@ -146,7 +137,7 @@ def trade_off(result: AuditResult) -> Figure | None:
     finding, promise, seen = chosen
     top = min(LARGEST_EPSILON, max(4.0 * finding.budget.epsilon, 4.0))
     lines = [(top * step / 100.0, promise(top * step / 100.0)) for step in range(101)]
-    lines.append((finding.budget.epsilon, promise(finding.budget.epsilon)))  # where the curve of a pure claim bends
+    lines.append((bend := min(finding.budget.epsilon, LARGEST_EPSILON), promise(bend)))  # of a pure claim's curve
 
     def least(alpha: float) -> float:
         found = [max(1.0 - d - math.exp(e) * alpha, math.exp(-e) * (1.0 - d - alpha)) for e, d in lines]
@@ -198,7 +189,7 @@ def _hull(first: float, second: float) -> list[tuple[float, float]]:
 
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
     """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
-    description = said("figure.band", sure=sure_text(confidence))
+    description = said("figure.band", sure=wording.sure_text(confidence))
     claimed = [(point.type_one, point.claimed) for point in known_at]
     upper = [(point.type_one, point.upper) for point in known_at]
     lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
@@ -210,7 +201,7 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
     some = sorted({*range(0, len(known_at), max(1, len(known_at) // N_ROWS)), len(known_at) - 1})
     rows = tuple(  # the points that were measured: between them the claim's curve is below its chord
-        (number_text(one.type_one, 3), number_text(one.claimed, 3), upper_text(one.upper, 3),
+        (number_text(one.type_one, 3), number_text(one.claimed, 3), wording.upper_text(one.upper, 3),
          lower_text(one.thresholds_lower, 3))[: 3 + bool(lower)]
         for one in (known_at[k] for k in some)
     )  # fmt: skip

@@ -19,6 +19,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
+from dpaudit.numerals import number_text
 from dpaudit.reports.words import TEMPLATES, form, words
 
 ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
@@ -66,6 +67,9 @@ class Ledger:
         """
         values = [release.spent for release in self.releases]
         return math.hypot(*values) if self.parameter == "mu" else math.fsum(values)
+
+    def __str__(self) -> str:
+        return f"{number_text(self.spent)} of {number_text(self.limit)}"
 
     @property
     def is_overspent(self) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,8 +22,11 @@ from dpaudit.reports.wording import clean, compared, date_text, name_text, numbe
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
+from dpaudit.results.utility_result import UtilityResult
 
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
+SESSIONS = {"night": "session", "nights": "sessions"}  # of options, by their names in files
+ENTRY = r"(?m)^(\w[\w, ]*?)(?: :.*)?\n((?: {4}.*(?:\n|$))+)"  # of a docstring: names, and what is said of them
 
 
 def difference(old: Source, new: Source) -> Document:
@@ -72,21 +78,39 @@ def _sentences(sections: list[Section]) -> list[str]:
 
 
 def settings_texts(result: Result) -> dict[str, str]:
-    """Subject, claim, options, seed and versions, as texts in full by their dotted names."""
+    """Subject, claim, options, seed and versions, as texts in full by their names in words."""
     subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
-    shown_apart = ("subjects", "pairs")
-    settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
-    return _flat({"subject": subject, **settings})
+    settings = {name: value for name, value in settings_of(result).items() if name not in ("subjects", "pairs")}
+    options, versions = settings.pop("options", {}), settings.pop("environment")
+    options = {SESSIONS.get(str(name), name): value for name, value in options.items()}
+    return _flat({"subject": subject, **settings, **options, **versions})
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
     """The leaves of nested mappings."""
     if not isinstance(values, Mapping):
-        return {prefix: values if isinstance(values, str) else repr(values)}
+        shown = {True: "yes", False: "no"}[values] if isinstance(values, bool) else repr(values)
+        return {prefix: values if isinstance(values, str) else shown}
     found: dict[str, str] = {}
     for key, value in values.items():
-        found |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
+        found |= _flat(value, f"{prefix} {key}".strip().replace("_", " "))
     return found
+
+
+@functools.cache
+def meanings(kind: str) -> Mapping[str, str]:
+    """Sentences on what a kind of result is asked and holds, by names in words: the first ones of its docstrings."""
+    from dpaudit.audits.auditing import audit
+    from dpaudit.audits.utility import audit_utility
+    from dpaudit.conformance.running import check
+
+    of: Mapping[str, tuple[Any, ...]] = {
+        "audit": (AuditResult, audit), "check": (CheckResult, check), "utility": (UtilityResult, audit_utility),
+    }  # fmt: skip
+    entries = [entry for one in of[kind] for entry in re.findall(ENTRY, inspect.getdoc(one) or "")]
+    sentences = [(names, " ".join(text.replace("`", "").split()).partition(". ")[0]) for names, text in entries]
+    told = [(names, text.removesuffix(".")) for names, text in sentences if not text.startswith("As ")]
+    return {name.replace("_", " "): f"{text}." for names, text in told for name in names.split(", ")}
 
 
 def _settings(before: Result, after: Result) -> Section:

@@ -29,6 +29,7 @@ Result = AuditResult | CheckResult | UtilityResult
 SYMBOLS: Mapping[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED: str = words("row.failed")  # of checks that are no promise of privacy
 WORDS: Mapping[Verdict, str] = words("row.verdicts")
+LOW_BITS: str = words("release.bits")  # found beside a verdict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Line:
     `word` stands in the place of the word of the verdict, `settles` is what would settle it, `sentence` what was found,
     for running text, `tested` what it was found on, `remark` what is odd about the outputs, `rarest` which leaks are
     too rare to be found, or of forms that are not, and `headline` all of it as a title. `is_boundless`: the claim sets
-    no limit here.
+    no limit here. `beside` names what was found beside the verdict, such as low bits that break the promise.
     """
 
     subject: str
@@ -82,6 +83,7 @@ class Line:
     rarest: str = ""
     is_boundless: bool = False
     headline: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,23 +93,23 @@ class Line:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells beside its name on page one."""
-        return self.promised, self.measured, self.explained, self.sure, self.missed
+        return self.promised, self.measured, self.words, self.sure, self.missed
 
     @property
     def words(self) -> str:
-        """The verdict with its symbol and, of a broken promise of privacy, its severity."""
-        return self._plain + (f", {self.severity.words}" if self.severity is not None else "")
+        """The verdict with its symbol and, of a broken promise of privacy, how plainly that shows."""
+        plain = f"{self.symbol} {self.word or WORDS[self.verdict]}"
+        return plain if self.severity is None else f"{plain}: {self.severity.meaning} (grade {self.severity.place})"
 
     @property
-    def explained(self) -> str:
-        """The same for a reader who does not know the grades: how plainly it shows, which is not how much it harms."""
-        if self.severity is None:
-            return self.words
-        return f"{self._plain}: {self.severity.meaning} (grade {self.severity.place})"
+    def leaks(self) -> bool:
+        """True where low bits of the outputs break the promise, whatever the verdict, which reads real numbers."""
+        return LOW_BITS in self.beside
 
     @property
-    def _plain(self) -> str:
-        return f"{SYMBOLS[self.verdict]} {self.word or WORDS[self.verdict]}"
+    def symbol(self) -> str:
+        """The sign of the verdict; of low bits that break a promise never a tick."""
+        return SYMBOLS["violated" if self.leaks else self.verdict]
 
     @property
     def is_broken(self) -> bool:

@@ -16,7 +16,8 @@ from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
-UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline")  # of a row: answers say these
+UNSAID_ITEM = ("part", "w3c")  # and of a row what the answers say:
+UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "beside")
 
 
 def record_of(dossier: Dossier) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "false_alarm_rate": together(dossier),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,
-        "items": [_fields(item, "part", "w3c") for item in found],
+        "items": [_fields(item, *UNSAID_ITEM) for item in found],
         "deployment": None if declared is None else _fields(declared),
         "is_redacted": dossier.is_redacted,
         "cases": cases.counts(dossier),

@@ -228,7 +228,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
         Paragraph(f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}"),
         Paragraph(joined(said("evidence_store.promise", **rates), forgotten)),
         Paragraph(joined(f"{plural(len(kept), 'session')}.", unended)),
-        brief.pairs(result, max(1, len(result.findings))),
+        brief.pairs(result, len(result.findings)),
         *(Paragraph(f"Note: {note}") for note in wording.notes(result)),
     ]
     looks = [pair["looks"] for pair in subject["pairs"] if result.worst is not None and pair["id"] == result.worst.id]

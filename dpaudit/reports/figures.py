@@ -24,20 +24,7 @@ from dpaudit.reports import wording
 from dpaudit.reports.deployment import is_number
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Drawing, Figure, Plot, Scale, Series, Table, path, swatch, tag
-from dpaudit.reports.wording import (
-    at_least,
-    clean,
-    compared,
-    lower_text,
-    name_text,
-    no_less,
-    number_text,
-    plural,
-    status_word,
-    symbol,
-    threshold,
-    upper_text,
-)
+from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, threshold, upper_text
 from dpaudit.reports.words import joined, said
 from dpaudit.results.all_pairs_table import NOT_ASKED
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look, Verdict
@@ -233,12 +220,12 @@ def bounds(result: AuditResult) -> Figure | None:
     return dataclasses.replace(drawn, id="bounds", title=title, note=note, data=PAIRS)
 
 
-def _bar(finding: Finding) -> Line:
-    """A pair as a row that was measured, with what may have stayed hidden of it."""
-    name, word, power = name_text(finding.id, 30), status_word(finding.verdict), finding.power
+def _bar(finding: Finding) -> Bar:
+    """A pair as a bar, with what may have stayed hidden of it."""
+    name, power = f"{name_text(finding.id, 30)}: {wording.status_word(finding.verdict)}", finding.power
     blind = power.deciding / power.at_budget if power is not None and power.at_budget > 0.0 else None
     tried: Mapping[str, str] | None = {} if power is not None and power.learned else None
-    return Line(name, word, "", "", finding.verdict, "", "", low=finding.ratio_lower, blind=blind, tried=tried)
+    return Bar(name, finding.verdict, finding.ratio_lower, blind=blind, tried=tried)
 
 
 # --- Wealth over draws ----------------------------------------------------------------------------------------------
@@ -267,7 +254,9 @@ def wealth(result: AuditResult) -> Figure | None:
             series.append(Series(f"end w{index}", course[-1:], kind="dots"))
     looks = [(finding, look) for finding in named for look in finding.looks]
     looks += [(finding, finding.looks[-1]) for finding in others]
-    bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
+    bound = (
+        f"lower bound on {wording.symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
+    )
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = tuple(
         (name_text(finding.id, 80), *map(number_text, (look.draws, look.log_wealth, threshold(finding))),
@@ -430,7 +419,19 @@ def _named(places: Mapping[str, tuple[float, float]], x: Axis, y: Axis) -> list[
 # --- Promises against lower bounds, all on one axis: the picture of page one -----------------------------------------
 
 
-def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A bar of a picture with its name: bounds and what stayed hidden, as those of a `Line`."""
+
+    name: str
+    verdict: Verdict
+    low: float | None
+    high: float | None = None
+    blind: float | None = None
+    tried: Mapping[str, str] | None = None
+
+
+def picture(bars: Sequence[Line | Bar], noun: str = "promise") -> Figure | None:
     """The picture of bars, each of which is a `noun`; None where none was measured as a number."""
     drawn = [bar for bar in bars if bar.low is not None]
     if not drawn:
@@ -451,16 +452,6 @@ def picture(bars: Sequence[Line], noun: str = "promise") -> Figure | None:
         (bar.name, compared(bar.low, 1.0)[0], upper_text(bar.high, 3), upper_text(bar.blind, 3)) for bar in drawn
     )
     data = Table("", (noun, "at least", "at most", "a loss is found in 9 of 10 audits from"), rows)
-    return plot_of(drawn).figure("promises", "Promise against measurement", description, note, data)
-
-
-def not_drawn(count: int, noun: str) -> str:
-    """Say how many have no bar in a picture; empty where all have one."""
-    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
-
-
-def plot_of(drawn: Sequence[Line]) -> Plot:
-    """The plot of rows that were measured as numbers."""
     reach = max(edge for bar in drawn if math.isfinite(edge := min(_edge(bar), TOP)))
     x = Scale("times what was promised", 0.0, min(TOP, max(MIN_TOP, 1.1 * reach)))
     y = Scale("", 0.5, len(drawn) + 0.5, names=tuple(bar.name for bar in reversed(drawn)))
@@ -470,25 +461,31 @@ def plot_of(drawn: Sequence[Line]) -> Plot:
     series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "the promise"))
     heights = tuple(sum(HEAD_AND_FOOT) + step * len(drawn) for step in ROW_HEIGHTS)
     margins = (250.0, 150.0, *HEAD_AND_FOOT), (8.0, 12.0, *HEAD_AND_FOOT)
-    return Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
+    plot = Plot(x, y, tuple(series), (heights[0], heights[1]), lambda a, b: _further(drawn, a, b), margins)
+    return plot.figure("promises", "Promise against measurement", description, note, data)
 
 
-def _edge(bar: Line) -> float:
+def not_drawn(count: int, noun: str) -> str:
+    """Say how many have no bar in a picture; empty where all have one."""
+    return said("figure.not_drawn", bars=plural(count, noun)) if count else ""
+
+
+def _edge(bar: Line | Bar) -> float:
     """The right end of the row."""
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 
-def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
+def _bars(bar: Line | Bar, foot: float, head: float) -> Iterator[Series]:
     """Series of a lower bound, and of what was not excluded or may have stayed hidden."""
     low, further = bar.low or 0.0, bar.high if bar.high is not None else bar.blind
     if bar.verdict != "violated" and further is not None and further > low:
         label = "may have stayed hidden" if bar.high is None else "not shown, and not excluded"
         yield Series("blind-band", [(low, foot), (further, head)], label, "box")
-    title = f"{bar.name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
+    title = f"{bar.name}: {wording.at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], BOUNDS[bar.verdict], "box", title)
 
 
-def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
+def _further(bars: Sequence[Line | Bar], x: Axis, y: Axis) -> list[Markup]:
     """The number of each bar, a sign where the truth may be larger, and the name of the line."""
     marks = [tag("text", "promised", x=x(1.0), y=y.end - 9.0, text_anchor="middle", cls="callout")]
     for place, bar in zip(range(len(bars), 0, -1), bars, strict=True):
@@ -496,9 +493,9 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
         if bar.verdict == "violated" and bar.high is None:
             ends = [min(x(low) + k, x.end - 6.0) for k in (3.0, 9.0)]
             marks += [path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more") for at in ends]
-        text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
+        text = f"{wording.no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
         if bar.high is not None:
-            text = f"{lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
+            text = f"{wording.lower_text(low, 3)} to {upper_text(bar.high, 3)} ×"
         at: dict[str, Any] = {"x": x.end + 10.0, "y": middle + 4.0}
         if x.end - x.start < 400.0:
             at = {"x": x.end - 4.0, "y": middle - 14.0, "text_anchor": "end"}
@@ -506,7 +503,7 @@ def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Markup]:
     return marks
 
 
-def _rest(bar: Line) -> str:
+def _rest(bar: Line | Bar) -> str:
     if bar.high is not None:
         return f", at most {upper_text(bar.high, 3)} times"
     if bar.blind is not None and bar.verdict != "violated":
@@ -522,10 +519,8 @@ def errors(result: UtilityResult) -> Figure | None:
     """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.status), -(finding.ratio or 0.0)))
-    bars = [
-        Line(clean(f.bound, 40), clean(f.input_id, 40), "", "", f.status, "", "", low=f.ratio_lower, high=f.ratio_upper)
-        for f in ranked[:INTERVALS]
-    ]
+    named = ((f"{clean(f.bound, 40)}: {clean(f.input_id, 40)}", f) for f in ranked[:INTERVALS])
+    bars = [Bar(name, f.status, f.ratio_lower, f.ratio_upper) for name, f in named]
     drawn = picture(bars, "test")
     if drawn is None:
         return None
@@ -541,5 +536,9 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, upper_text(finding.upper), allowed)
-    word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else status_word(finding.status)
-    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
+    word = (
+        "says nothing"
+        if finding.says_nothing and finding.verdict != "violated"
+        else wording.status_word(finding.status)
+    )
+    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, wording.lower_text(finding.ratio, 3), word)

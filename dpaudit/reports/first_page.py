@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import wording
-from dpaudit.reports.answers import PRIVATE, answers, first_of, quoted
+from dpaudit.reports.answers import PRIVATE, answers, first_of, judged, leaking_names, quoted
 from dpaudit.reports.document import Block, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.figures import picture
@@ -107,8 +107,8 @@ def headline(dossier: Dossier) -> str:
     records = [record for one in dossier.checks for record in one.records]
     failed = [clean(record.name, 60) for record in records if record.status == "violated"]
     checks = f"{len(failed):,} of {plural(len(records), 'check')}"
-    is_proof = verdict == "not_refuted" and bool(lines) and all(line.kind == "proof" for line in lines)
-    which = "proved" if is_proof else "checks" if verdict == "violated" and not broken else verdict
+    judgement, of_verdict = judged(lines), "checks" if verdict == "violated" and not broken else verdict
+    which = {"proved": "proved", "leaking": "reals"}.get(judgement, verdict) if verdict == "not_refuted" else of_verdict
     facts = {"count": plural(len(lines), "result"), "broken": broken, "open": unsettled, "without": without}
     names = some(list(dict.fromkeys(failed)), SUBJECTS)
     claim = said(f"summary.claim_{_claim_state(dossier)}")
@@ -116,6 +116,7 @@ def headline(dossier: Dossier) -> str:
     parts += [f"{checks} failed"] if which == "violated" and failed else []
     parts += [f"{without:,} broke before an answer"] if verdict == "violated" and without else []
     parts += [f"{unsettled:,} not settled"] if verdict in ("violated", "error") and unsettled else []
+    parts += [said("summary.leaking", names=leaking_names(lines))] if judgement == "leaking" else []
     return "; ".join(parts)
 
 

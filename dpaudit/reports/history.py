@@ -23,7 +23,7 @@ from dpaudit.reports.deployment import StrictTable
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, subjects_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.figures import INTERVALS, not_drawn, picture
+from dpaudit.reports.figures import INTERVALS, Bar, not_drawn, picture
 from dpaudit.reports.first_page import COLUMNS
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
@@ -206,7 +206,7 @@ def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return said("history.missed", blind=upper_text(later.blind, 3), before=_ratio(earlier.low))
+    return said("history.missed", blind=upper_text(later.blind, 3), before=compared(earlier.low, 1.0)[0])
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
@@ -218,7 +218,9 @@ def document(releases: Sequence[Release], title: str) -> Document:
     values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
     values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
     unsettled = len(verdicts) - count - verdicts.count("not_refuted")
-    values["open"] = f"; {unsettled:,} not settled" if unsettled else ""
+    leaking = sum(course[-1].line.leaks for course in found.values())
+    open_ones = {"not settled": unsettled, "broken in low bits": leaking}
+    values["open"] = "".join(f"; {number:,} {how}" for how, number in open_ones.items() if number)
     headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [
@@ -226,7 +228,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
             f"{key[0]}: {key[1]}",
             str(len(course)),
             last.words,
-            _ratio(last.low),
+            compared(last.low, 1.0)[0],
             course[-1].release.label,
             standing(course),
         )
@@ -260,16 +262,12 @@ def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Sect
     return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
 
 
-def _ratio(low: float | None) -> str:
-    return compared(low, 1.0)[0]
-
-
 def _figure(prefix: str, course: Sequence[Point]) -> Figure | None:
     """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
-    bars = [
-        dataclasses.replace(one.line, subject=clean(one.release.name, 30), kind=status_word(one.line.verdict))
-        for one in course[-INTERVALS:]
-    ]
+    shown = (
+        (f"{clean(one.release.name, 30)}: {status_word(one.line.verdict)}", one.line) for one in course[-INTERVALS:]
+    )
+    bars = [Bar(name, line.verdict, line.low, line.high, line.blind, line.tried) for name, line in shown]
     title = "Proven loss over the promise, release by release"
     if (drawn := picture(bars, "release")) is None:
         return None

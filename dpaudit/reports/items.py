@@ -18,14 +18,7 @@ from dpaudit.reports import side_texts, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.rows import checks_text, line_of
-from dpaudit.reports.wording import (
-    asked_count,
-    clean,
-    plural,
-    some,
-    status_word,
-    verdict_count,
-)
+from dpaudit.reports.wording import asked_count, clean, plural, some, verdict_count
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
@@ -96,10 +89,11 @@ def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
     lines = []
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in COMPLETED:
-            status = "violated (a known failure)" if record.status == "xfail" else status_word(record.status)
-            message = f" ({clean(record.message, 300).removesuffix('.')})" if record.message else ""
+            status = "violated (a known failure)" if record.status == "xfail" else wording.status_word(record.status)
+            seen = wording.excerpt(record.message.removesuffix("."), side_texts.SUMMARY)
+            message = f" ({seen})" if seen else ""
             facts = {"who": clean(record.mechanism, 60), "name": clean(record.name, 60), "status": status}
-            lines.append(said("evidence.check", **facts, demand=clean(record.demands, 160), message=message))
+            lines.append(said("evidence.check", **facts, demand=wording.excerpt(record.demands, 600), message=message))
     more = len(lines) - CHECKS_NAMED
     return [*lines[:CHECKS_NAMED], f"And {plural(more, 'more check')}."] if more > 0 else lines
 
@@ -179,7 +173,7 @@ def _correctness(dossier: Dossier) -> Found | None:
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
     # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
     whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
-    versions_text = f"Versions: {clean(', '.join(sorted(versions)), 300)}."
+    versions_text = f"Versions: {wording.excerpt(', '.join(sorted(versions)), side_texts.SUMMARY)}."
     return "tested" if whole else "tested in part", "\n".join([*parts, *missing, versions_text])
 
 
@@ -198,7 +192,8 @@ def _row(result: AuditResult | UtilityResult, unclear: int) -> Found:
     """The row of a result, with how many of its pairs or bounds gave no full answer."""
     line, rest = line_of(result), said("evidence.unclear", count=f"{unclear:,}") if unclear else ""
     text = said("evidence.row", line=line, promised="; ".join(line.promised.split("\n")))
-    return "tested in part" if unclear else "tested", joined(text, rest)
+    missed = said("row.may_have_missed", missed=line.missed.removesuffix("."))
+    return "tested in part" if unclear else "tested", joined(text, rest, missed)
 
 
 def _queries(dossier: Dossier) -> Found | None:
@@ -239,7 +234,7 @@ def bins(result: AuditResult) -> Found:
 def side_channels(result: AuditResult) -> Found:
     """Say what was compared beside the outputs: running times where they were looked at, and kinds of exceptions."""
     status, facts = side_findings(result, SIDE_CHANNELS)
-    if _is_of_calls(result) and any(finding.verdict != "error" for finding in result.findings):
+    if _is_of_calls(result) and not wording.is_unanswered(result):
         status = "tested in part"
     errors = said("evidence.exceptions" if _is_of_calls(result) else "evidence.no_exceptions")
     unseen = "" if BY_OUTPUTS in str(result.subject.get("interface", "")) else said("unseen.by_outputs")
@@ -255,7 +250,7 @@ def _is_of_calls(result: AuditResult) -> bool:
 def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
     """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in side_texts.beside(result) if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{side_texts.title(f.kind)}: {side_texts.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
+    texts = list(map(side_texts.line, looked))
     if not texts:
         return "not assessed", ""
     seen = {f.kind for f in looked}  # what was looked at must not stand for the rest of the item
@@ -265,7 +260,7 @@ def side_findings(result: AuditResult, kinds: Sequence[str]) -> Found:
 
 def loss(result: AuditResult) -> Found:
     """Say how the claim compares with what was measured."""
-    if all(finding.verdict == "error" for finding in result.findings):
+    if wording.is_unanswered(result):
         return "not assessed", ""
     status, text = _row(result, verdict_count(result, "error") + verdict_count(result, "inconclusive"))
     dependence = wording.dependence_sentence(result)
@@ -282,10 +277,13 @@ def within_calls(result: AuditResult) -> Found:
 
 def unit(result: AuditResult) -> Found:
     """Say what two inputs of a tested pair differ in."""
-    if not result.findings:
-        return "not assessed", "No pair was run."
+    if not asked_count(result):
+        return "not assessed", ""
     shown = [f"{_input(f.x_id, f.x)} against {_input(f.x_prime_id, f.x_prime)}" for f in result.findings[:EXAMPLES]]
-    redacted = is_redacted(result.findings[0].x)
+    if result.universe is not None and not shown:
+        worst = result.universe.worst(EXAMPLES)
+        shown = [f"{clean(row.x_id, 60)} against {clean(row.x_prime_id, 60)}" for row in worst]
+    redacted = any(is_redacted(finding.x) for finding in result.findings[:1])
     examples = said("evidence.unit_redacted") if redacted else f"for example: {'; '.join(shown)}"
     facts = said("evidence.unit", pairs=plural(asked_count(result), "pair"), examples=examples)
     skipped = len(result.not_asked)

@@ -16,13 +16,13 @@ from markupsafe import Markup
 from dpaudit.environment import __version__
 from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import Deployment
-from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
+from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.drawing import Drawing, tag
 from dpaudit.reports.first_page import headline, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, date_text, number_text
+from dpaudit.reports.wording import clean, date_text
 from dpaudit.reports.words import TEMPLATES, said
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
@@ -40,8 +40,7 @@ def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
     lines = [line for line in ranked(dossier) if line.kind == "privacy"]
     promised = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
     budget = declared.budget
-    amounts = () if budget is None else (budget.parameter, number_text(budget.spent), number_text(budget.limit))
-    spent = "{}: {} of {} spent over all releases.".format(*amounts) if amounts else ""
+    spent = f"{budget.parameter}: {budget} spent over all releases." if budget is not None else ""
     return (
         _declared("Purpose and data", declared.purpose, declared.data_source, declared.retention),
         ("Promise (privacy loss)", "declared" if promised else "not stated", _some(promised) or NOT_STATED),
@@ -85,7 +84,7 @@ def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
 
 def head(dossier: Dossier) -> str:
     """The verdict with its mark, which stands at the top of a label."""
-    return f"{SYMBOLS[dossier.verdict]} {headline(dossier)}"
+    return f"{ranked(dossier)[0].symbol} {headline(dossier)}"
 
 
 def _foot() -> str:

@@ -26,7 +26,7 @@ MAX_PAGES = 8  # a longer report leaves out more, down to its shortest form
 # last the figures of chapters too. Page one and the items have fewer rows: none of these is cut. With 30 in the place
 # of 20 the PDF of 105 pairs had no room for its evidence beside the glossary.
 ROW_LIMITS = (120, 20, 16, 15)
-DETAILS = ("curves", "evidence", "pairs", "found", "worst", "laws", "method", "label", "severity")
+DETAILS = ("curves", "evidence", "pairs", "found", "worst", "laws", "method", "severity")
 EXPLAINED = ("glossary",)  # left out before any evidence is
 GRAVE = ("violated", "error")  # marks of details that are never left out
 CELL = 6_000  # characters of a cell, which may go on on the next page

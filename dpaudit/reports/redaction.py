@@ -38,17 +38,9 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reports.attachments import certificate_attachment
 from dpaudit.reports.dossier import Dossier, Judged, Result, Source, kind_of
 from dpaudit.reports.scores import scores_attachment
+from dpaudit.results import model
 from dpaudit.results.all_pairs_table import AllPairsTable
-from dpaudit.results.model import (
-    SAME_INPUT,
-    AuditResult,
-    Finding,
-    FloatingPointPair,
-    LearnedLoss,
-    Power,
-    SideFinding,
-    WitnessRecord,
-)
+from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
 from dpaudit.results.utility_result import UtilityFinding
@@ -218,7 +210,7 @@ ANYWHERE: Mapping[str, Rule] = {
     **dict.fromkeys(("x_id", "x_prime_id", "input_id"), lambda mask, one, own: mask.name(own)),
     **dict.fromkeys(("x", "x_prime", "data"), _be(REDACTED)),
     "trade_off": lambda mask, one, own: () if isinstance(own, tuple) else None,
-    "notes": lambda mask, one, own: tuple(note if note == SAME_INPUT else REDACTED for note in own),
+    "notes": lambda mask, one, own: tuple(note if note == model.SAME_INPUT else REDACTED for note in own),
     **dict.fromkeys(("detectable", "detectable_share"), _at(ROUND_CEILING)),
 }
 OF_CLASS: Mapping[type, Mapping[str, Rule]] = {
@@ -233,11 +225,11 @@ OF_CLASS: Mapping[type, Mapping[str, Rule]] = {
         "keys": _be(None),
         "traceback": _be(""),
     },
-    Power: {"event_mass": _at(), "cells": _be(())},
-    LearnedLoss: {"loss": _at(ROUND_CEILING)},
-    WitnessRecord: {"description": _be(REDACTED), "rule": _be({"redacted": True}), "sketch": _be(None)},
-    FloatingPointPair: {"epsilon_lower": _within(lambda one: one.budget.epsilon), "rule": _be(None)},
-    SideFinding: {"summary": _be(REDACTED), "details": _be({})},
+    model.Power: {"event_mass": _at(), "cells": _be(())},
+    model.LearnedLoss: {"loss": _at(ROUND_CEILING)},
+    model.WitnessRecord: {"description": _be(REDACTED), "rule": _be({"redacted": True}), "sketch": _be(None)},
+    model.FloatingPointPair: {"epsilon_lower": _within(lambda one: one.budget.epsilon), "rule": _be(None)},
+    model.SideFinding: {"summary": _be(REDACTED), "details": _be({})},
     AllPairsTable: {
         "ids": lambda mask, one, own: tuple(map(mask.name, own)),
         "pair_ids": lambda mask, one, own: tuple(mask.name(id, "pair") for id in own),

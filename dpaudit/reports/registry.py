@@ -25,7 +25,7 @@ from dpaudit.reports.first_page import headline
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.replay_command import is_readable
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text
+from dpaudit.reports.wording import clean
 from dpaudit.reports.words import fill, form, words
 from dpaudit.reports.words import said as phrase
 from dpaudit.results.model import AuditResult
@@ -121,9 +121,7 @@ def _measured(dossier: Dossier) -> str:
 def _composition(declared: Deployment, queries: Item) -> str:
     parts = [queries.declared] if queries.declared else []
     if declared.budget is not None:
-        ledger = declared.budget
-        spent, limit = number_text(ledger.spent), number_text(ledger.limit)
-        parts.append(f"Declared: releases of this data set spent {ledger.parameter} = {spent} of {limit}.")
+        parts.append(f"Declared: releases of this data set spent {declared.budget.parameter} = {declared.budget}.")
     if queries.status.startswith("tested"):
         parts.append(f"Tested: {queries.evidence}")
     return "\n".join(parts)

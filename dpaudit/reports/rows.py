@@ -7,7 +7,6 @@ bound to its promise, 1 being the promise.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import wording
-from dpaudit.reports.dossier import FAILED, Dossier, Line, Result, subject_of
+from dpaudit.privacy.claims import Budget
+from dpaudit.reports import side_texts, wording
+from dpaudit.reports.dossier import FAILED, LOW_BITS, Dossier, Line, Result, subject_of
 from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import joined, said
@@ -33,9 +33,13 @@ CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy cla
 
 
 def ranked(dossier: Dossier) -> tuple[Line, ...]:
-    """A line for each result, the gravest first, privacy before errors before behaviour."""
+    """A line for each result, the gravest first, low bits that break a promise before others, privacy before errors."""
     lines = [*map(line_of, dossier.results), *(one.line for one in dossier.judged)]
-    return tuple(sorted(lines, key=lambda one: (VERDICTS.index(one.verdict), KINDS.index(one.kind), -(one.low or 0.0))))
+
+    def key(one: Line) -> tuple[float, ...]:
+        return VERDICTS.index(one.verdict), not one.leaks, KINDS.index(one.kind), -(one.low or 0.0)
+
+    return tuple(sorted(lines, key=key))
 
 
 def line_of(result: Result) -> Line:
@@ -47,7 +51,7 @@ def line_of(result: Result) -> Line:
 
 def privacy_line(result: AuditResult) -> Line:
     """Say what an audit says of its claim."""
-    worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
+    worst, graded, claim = _worst(result), severity_of(result), clean(result.claim, 80)
     sure = "not to be relied on" if wording.is_unreliable(result) else sure_text(result.confidence)
     name, count = wording.subject_name(result, 60), wording.asked_count(result)
     inputs = [wording.name_text(one, 30) for one in (worst.x_id, worst.x_prime_id)] if worst and count == 1 else []
@@ -57,6 +61,8 @@ def privacy_line(result: AuditResult) -> Line:
         "tested": said("row.tested_privacy", pairs=plural(count, "pair"), of=of, runs=plural(result.samples, "run")),
         "settles": wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
         "remark": wording.outputs_sentence(result),
+        "beside": side_texts.found_beside(result),
+        "word": said("row.leaks") if wording.leaks(result) and result.verdict != "violated" else "",
     }
 
     def line(promised: str, measured: str, missed: str, **more: Any) -> Line:
@@ -69,11 +75,12 @@ def privacy_line(result: AuditResult) -> Line:
     if worst.verdict == "error":
         unanswered = {"broken": wording.verdict_count(result, "error"), "pairs": plural(count, "pair")}
         return line(claim, said("row.no_answer", **unanswered), said("row.missed_broken"))
-    worst = worst if worst.verdict == "violated" else _nearest(result, worst)
     lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
     sign, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
     budgets = {finding.parameter_budget for finding in result.findings if not math.isnan(finding.parameter_budget)}
+    if (table := result.universe) is not None:
+        budgets |= set(table.budget[~table.having(None)].tolist())
     promised = wording.claim_text(claim, worst.parameter, budget, delta)
     broken = wording.verdict_count(result, "violated")
     times = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else wording.ratio_text(worst)
@@ -83,12 +90,14 @@ def privacy_line(result: AuditResult) -> Line:
         promised = f"{claim}\n{said('row.range', name=sign, least=least, most=most)}"
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
-    if wording.dependence_sentence(result):  # no size: figures of a single output suppose independent draws
-        which = "unjudged" if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
-        measured, missed = said(f"row.{which}"), said("row.missed_larger" if broken else "row.missed_dependent")
+    facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
+    if wording.dependence_sentence(result):  # no ratio: figures of a single output suppose independent draws
+        known = "bound" if worst.parameter_lower > 0.0 else "unjudged"
+        which = known if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
+        measured = said(f"row.{which}", **facts, limit=lower)
+        missed = said("row.missed_larger" if broken else "row.missed_dependent")
         return line(promised, measured, missed, sentence=said(f"row.{which}_sentence") if broken else "")
     tail = said("row.broken" if broken else "row.tested", broken=broken, pairs=plural(count, "pair"))
-    facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
@@ -112,15 +121,22 @@ def missed_sentence(result: AuditResult) -> str:
     return joined(text, said("row.weakest", pair=wording.name_text(weakest.id, 60)))
 
 
-def _nearest(result: AuditResult, worst: Finding) -> Finding:
-    """The pair whose bound is nearest its limit: not always `worst`, which is of the gravest verdict."""
+def _worst(result: AuditResult) -> Finding | None:
+    """The worst pair if it is violated or broke, else that whose bound is nearest its limit, of a table too."""
+    worst, table = result.worst, result.universe
+    if worst is not None and worst.verdict in ("violated", "error"):
+        return worst
     known = [one for one in result.findings if one.ratio_lower is not None and not math.isnan(one.ratio_lower)]
-    nearest, table = max(known, key=lambda one: one.ratio_lower or 0.0, default=worst), result.universe
-    if table is None or not result.ratio_lower > (nearest.ratio_lower or 0.0):
+    nearest = max(known, key=lambda one: one.ratio_lower or 0.0, default=worst)
+    if table is None or not table.asked or (nearest and not result.ratio_lower > (nearest.ratio_lower or 0.0)):
         return nearest
-    row = table.row(int(np.nanargmax(table.ratio_lower)))  # not among the findings
-    facts: dict[str, Any] = {"parameter_lower": row.lower, "parameter_budget": row.budget}
-    return dataclasses.replace(nearest, ratio_lower=row.ratio_lower, **facts)
+    ratios = table.ratio_lower
+    row = table.row(int(np.nanargmax(ratios))) if not np.isnan(ratios).all() else table.worst(1)[0]
+    epsilon = row.budget if table.parameter_lower is None else math.inf
+    return Finding(
+        row.id, row.x_id, row.x_prime_id, None, None, Budget(epsilon, table.delta), table.parameter, row.budget,
+        row.verdict or "inconclusive", row.epsilon_lower, row.lower, row.ratio_lower,
+    )  # fmt: skip
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, dict[str, str] | None]:
@@ -205,7 +221,7 @@ def _behaviour(result: CheckResult) -> Line:
     settles = said("settling.checks") if len(result.of_status("skipped")) == len(result.records) else ""
     return Line(
         name, "behaviour", promised, checks_text(result.records), result.verdict, sure, missed, word=word,
-        tested=checks, settles=settles,
+        tested=checks, settles=settles, beside=(LOW_BITS,) * any(one.name == side_texts.LOW_BITS for one in failed),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dpaudit.reports.attachments import over
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Dossier, Judged, Line, digest_of
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, sure_text, symbol, upper_text
 from dpaudit.reports.words import said
 from dpaudit.scores.designs import BETTED
@@ -59,7 +60,9 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
         rows.append(("their independence", f"{p_value}; a coin tossed once for all canaries is not seen"))
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
-        rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
+        right = percent_text(record.correct / record.guesses) if record.guesses else wording.MISSING
+        text = f"{right}, {record.correct:,} right: {record.rule}{share}"
+        rows.append((f"accuracy, {record.guesses:,} guessed", text))
     if result.design in BETTED:
         after = result.decided_after
         when = "not decided" if after is None else f"rejected after {plural(after, 'score')}"
@@ -71,9 +74,9 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
 
 def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
-    lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
-    first = (Paragraph(headline(result)), answers(scores_dossier(result, "these scores")))
-    return [*first, Facts(tuple(facts(result))), *map(Paragraph, lines)]
+    dossier = scores_dossier(result, "these scores")
+    told = [block for one in dossier.attachments for block in one.blocks[1:] if not isinstance(block, Figure)]
+    return [Paragraph(headline(result)), answers(dossier), *told]
 
 
 def scores_dossier(result: ScoresResult, name: str = "scores.json") -> Dossier:
@@ -86,15 +89,14 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     subject = "canaries of " + os.path.basename(name.replace("\\", "/"))
     line, rows = _of_scores(subject, result), facts(result)
     if is_keyed:
-        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
-    shown = tuple((clean(key), clean(text, 400)) for key, text in rows)
+        rows = [(key, text) for key, text in rows if key not in ("bets", "seed")]
+    shown = tuple((clean(key), wording.excerpt(text, 400)) for key, text in rows)
     blocks: list[Block] = [Paragraph(line.sentence, "lead"), Facts(shown)]
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
-    assumed = tuple((clean(text, 400),) for text in result.assumptions)
-    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
-    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
+    rest = [("Assumes", text) for text in result.assumptions] + [("Note", text) for text in result.notes]
+    blocks += [Paragraph(f"{name}: {wording.excerpt(text, 400)}") for name, text in rest]
     title, rate = f"{clean(subject, 80)}: an audit of scores", 1.0 - result.confidence
     return Judged(name, digest, "scores", title, tuple(blocks), line, {"name": subject}, rate, result, is_keyed)
 

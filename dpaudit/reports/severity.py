@@ -42,18 +42,10 @@ class Severity:
     harm: str = ""
 
     @property
-    def _least(self) -> str:
-        return "at least " if self.is_least and self.grade != "severe" else ""
-
-    @property
-    def words(self) -> str:
-        """The grade in words: "clear", or "at least marginal" where the audit stopped at the first proof."""
-        return self._least + self.grade
-
-    @property
     def place(self) -> str:
-        """The grade as one of three, for a reader who does not know their names."""
-        return f"{self._least}{GRADES.index(self.grade) + 1} of {len(GRADES)}, {self.grade}"
+        """The grade as one of three; "at least 1 of 3, marginal" where the audit stopped at the first proof."""
+        least = "at least " if self.is_least and self.grade != "severe" else ""
+        return f"{least}{GRADES.index(self.grade) + 1} of {len(GRADES)}, {self.grade}"
 
     @property
     def meaning(self) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpaudit.reports import wording
-from dpaudit.reports.wording import clean, compared, name_text, number_text, plural, sure_text
+from dpaudit.reports.document import Table
+from dpaudit.reports.wording import clean, excerpt, name_text, number_text, plural, sure_text
 from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult, FloatingPointFinding, SideFinding
 
@@ -31,10 +32,20 @@ def beside(result: AuditResult) -> tuple[SideFinding, ...]:
 def _of_bits(result: AuditResult, bits: FloatingPointFinding) -> SideFinding:
     """Say what low bits give away as any other finding beside the claim."""
     status = "found" if bits.verdict == "leaks" else bits.verdict
-    pairs = [(pair.id, compared(pair.epsilon_lower, pair.budget.epsilon)) for pair in bits.pairs]
-    bounds = {id: f"ε at least {lower}, promised {budget}" for id, (lower, budget) in pairs}
-    details = {"runs": bits.samples, **bounds} if bounds else {}
+    details = {"runs": bits.samples} if bits.pairs else {}
     return SideFinding(LOW_BITS, status, joined(*_seen(result, bits)), bits.error_rate, details)
+
+
+def bits_table(bits: FloatingPointFinding) -> Table:
+    """The pairs whose low bits were looked at, with the guesses of each pair's rule on fresh draws, the worst first."""
+    columns = (*wording.pair_heads("epsilon"), "p-value", "guessed right", "guessed wrong", "no guess")
+    rows = []
+    for one in bits.pairs:
+        epsilon, lower = one.budget.epsilon, one.epsilon_lower
+        known = wording.pair_row(one.id, lower, epsilon, lower / epsilon if epsilon > 0.0 else None, one.verdict)
+        counts = map(number_text, (one.correct, one.wrong, one.abstained))
+        rows.append((*known, number_text(one.p_value, 3), *counts))
+    return Table("Low bits, pair by pair", columns, tuple(rows))
 
 
 def _seen(result: AuditResult, bits: FloatingPointFinding) -> Iterator[str]:
@@ -63,10 +74,12 @@ def title(kind: str) -> str:
     return TITLES.get(kind) or clean(kind.replace("_", " "), 40)
 
 
-def found_text(kind: str) -> str:
-    """The name of what was found, within a sentence."""
-    named = title(kind)
-    return said("release.bits") if kind == LOW_BITS else f"{named[:1].lower()}{named[1:]}"
+def found_beside(result: AuditResult) -> tuple[str, ...]:
+    """Name what was found beside the verdict of an audit, but for what other sentences speak of."""
+    apart = (*wording.DEPENDENCE, *FOUND)  # dependent draws are another answer's, and what a search found the verdict's
+    kinds = dict.fromkeys(side.kind for side in beside(result) if side.status == "found" and side.kind not in apart)
+    named = ((kind, title(kind)) for kind in kinds)
+    return tuple(said("release.bits") if kind == LOW_BITS else f"{name[:1].lower()}{name[1:]}" for kind, name in named)
 
 
 def status_text(finding: SideFinding) -> str:
@@ -80,15 +93,15 @@ def rate_text(finding: SideFinding) -> str:
     return "no statistics" if finding.error_rate is None else wording.rate_text(finding.error_rate)
 
 
-def line(finding: SideFinding, width: int = SUMMARY) -> str:
+def line(finding: SideFinding) -> str:
     """One line on what was looked at, and what came of it."""
-    return f"{title(finding.kind)}: {status_text(finding)}. {clean(finding.summary, width)}"
+    return f"{title(finding.kind)}: {status_text(finding)}. {excerpt(finding.summary, SUMMARY)}"
 
 
 def fact(finding: SideFinding) -> tuple[str, str]:
     """Name what was looked at, with all that is known of it."""
-    details = clean("; ".join(f"{name}: {_plain(value)}" for name, value in finding.details.items()), DETAILS)
-    seen = joined(f"{status_text(finding).capitalize()}.", clean(finding.summary, SUMMARY))
+    details = excerpt("; ".join(f"{name}: {_plain(value)}" for name, value in finding.details.items()), DETAILS)
+    seen = joined(f"{status_text(finding).capitalize()}.", excerpt(finding.summary, SUMMARY))
     return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
 
 

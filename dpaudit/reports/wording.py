@@ -36,7 +36,6 @@ from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Fin
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 Text = TypeVar("Text", bound=Hashable)
-BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
@@ -55,6 +54,19 @@ def clean(value: Any, width: int = 120) -> str:
     text = value if isinstance(value, str) else short_form(value, width=4 * width)
     shown = printable(text[: width + 1])
     return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def excerpt(text: str, width: int) -> str:
+    """One line as by `clean`, which ends with how long the whole is where it was cut, and where it stands.
+
+    Examples
+    --------
+    >>> excerpt("short", 10), excerpt("longer than that", 10)
+    ('short', 'longer th… (the whole, 16 characters, is in the saved result)')
+    """
+    shown = clean(text, width)
+    is_whole = len(text) <= width and len(printable(text)) <= width
+    return shown if is_whole else f"{shown} (the whole, {plural(len(text), 'character')}, is in the saved result)"
 
 
 def name_text(value: Any, width: int = 120) -> str:
@@ -89,7 +101,7 @@ def pair_heads(parameter: str) -> tuple[str, ...]:
     return ("pair", f"lower bound on {symbol(parameter)}{units}", f"budget{units}", "ratio", "verdict")
 
 
-def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: Verdict | None) -> tuple[str, ...]:
+def pair_row(id: str, lower: float, budget: float, ratio: float | None, verdict: str | None) -> tuple[str, ...]:
     """A pair with its bound, budget, ratio and verdict; None: it was not asked."""
     bounds = compared(lower if verdict != "error" else math.nan, budget)
     return (name_text(id, 80), *bounds, compared(ratio, 1.0)[0], status_word(verdict or "not asked"))
@@ -207,6 +219,11 @@ def asked_count(result: AuditResult) -> int:
     return len(result.findings) if result.universe is None else result.universe.asked
 
 
+def is_unanswered(result: AuditResult) -> bool:
+    """Tell whether no pair gave an answer: none was asked, or all broke."""
+    return verdict_count(result, "error") == asked_count(result)
+
+
 def verdict_count(result: AuditResult, verdict: Verdict) -> int:
     """Say how many of them have this verdict."""
     if result.universe is not None:
@@ -215,12 +232,17 @@ def verdict_count(result: AuditResult, verdict: Verdict) -> int:
 
 
 def state(result: AuditResult) -> str:
-    """The verdict of an audit as sentences tell it: also that nothing was asked, and why nothing could be judged."""
+    """The verdict of an audit as sentences tell it: also of low bits, of nothing asked, and why nothing was judged."""
     if not asked_count(result):
         return "nothing_asked"
     if result.verdict != "inconclusive":
-        return result.verdict
+        return "leaking" if leaks(result) and result.verdict == "not_refuted" else result.verdict
     return why_unjudged(result) or "inconclusive"
+
+
+def leaks(result: AuditResult) -> bool:
+    """Tell whether low bits of the outputs break the promise, which the verdict does not depend on."""
+    return result.floating_point is not None and result.floating_point.verdict == "leaks"
 
 
 def why_unjudged(result: AuditResult) -> str:
@@ -398,20 +420,17 @@ def evidence_text(finding: Finding) -> str:
 
 
 def evidence_name(result: AuditResult) -> str:
-    """Say what `evidence_cell` shows for this result: "log wealth", "p-value" or both."""
+    """Say what `evidence_cell` shows for this result: "log wealth", or "p-value" where no pair has any."""
     wealth = any(finding.log_wealth is not None for finding in result.findings)
-    p_value = any(finding.log_wealth is None and finding.p_value is not None for finding in result.findings)
-    if wealth and p_value:
-        return BOTH
-    return "p-value" if p_value or (not wealth and result.mode == "fixed") else "log wealth"
+    p_value = any(finding.p_value is not None for finding in result.findings)
+    return "p-value" if not wealth and (p_value or result.mode == "fixed") else "log wealth"
 
 
 def evidence_cell(finding: Finding, name: str) -> str:
-    """`evidence_text` in a column of this name, `evidence_name`; where it holds both kinds, which of them this is."""
+    """`evidence_text` in a column of this name, `evidence_name`; a p-value among log wealths says that it is one."""
     text = evidence_text(finding)
-    if text == MISSING or name != BOTH:
-        return text
-    return f"p = {text}" if finding.log_wealth is None else f"log wealth {text}"
+    is_other = name == "log wealth" and finding.log_wealth is None and text != MISSING
+    return f"p = {text}" if is_other else text
 
 
 def dependence_sentence(result: AuditResult) -> str:
@@ -453,10 +472,9 @@ def monotone_sentence(result: AuditResult) -> str:
     return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
 
 
-def power_text(finding: Finding) -> str:
-    """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
-    power = finding.power if finding.verdict != "violated" else None
-    return MISSING if power is None else upper_text(power.detectable)
+def found_text(verdict: Verdict | None, detectable: float | None) -> str:
+    """The loss of a pair that would have been found, in nats; none of a violated pair, where more than that was."""
+    return MISSING if verdict == "violated" else upper_text(detectable)
 
 
 def short_count(count: int) -> str:

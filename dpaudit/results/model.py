@@ -22,20 +22,13 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.results.all_pairs_table import AllPairsTable
 from dpaudit.results.codec import OMITTED, ROUNDED, UNSAVED, Form, as_float, from_json, to_json
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
-from dpaudit.results.saving import Saved, read_saved, write_whole
+from dpaudit.results.saving import Saved, read_saved
 from dpaudit.results.shown import Shown
-from dpaudit.results.side_findings import (
-    FloatingPointFinding,
-    FloatingPointPair,
-    FloatingPointVerdict,
-    SideFinding,
-    SideStatus,
-)
+from dpaudit.results.side_findings import FloatingPointFinding, FloatingPointPair, SideFinding
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, check_verdict, gravest
+from dpaudit.results.verdicts import VERDICTS, Verdict, check_verdict, gravest
 
 __all__ = [
-    "EXIT_STATUS",
     "IS_RETURNED",
     "NOTHING_DRAWN",
     "SAME_INPUT",
@@ -45,20 +38,16 @@ __all__ = [
     "Finding",
     "FloatingPointFinding",
     "FloatingPointPair",
-    "FloatingPointVerdict",
     "Keys",
     "LearnedLoss",
     "Look",
     "Power",
     "SideFinding",
-    "SideStatus",
     "Sketch",
     "Verdict",
     "WitnessRecord",
-    "from_json",
     "load",
     "to_json",
-    "write_whole",
 ]
 
 SCHEMA = "dpaudit.audit/1"
@@ -298,6 +287,8 @@ class Finding(Form):
         result at the result's confidence.
     parameter_lower : float
         The same for the claim's own parameter; the finding is a violation exactly when it exceeds `parameter_budget`.
+        Of a violation that stands although draws depend on each other it is just above the budget: some call exceeds
+        that, given what came before it, and how large the loss of a single output is nothing says.
     ratio_lower : float or None
         parameter_lower / parameter_budget; inf for a violated pair of budget 0, None for another pair of budget 0.
     log_wealth : float or None

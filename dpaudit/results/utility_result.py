@@ -47,7 +47,7 @@ class UtilityFinding(Form):
         The part of 1 - confidence that is this finding's.
     samples : int
     message : str
-        What went wrong, if the verdict is "error".
+        What went wrong, if the verdict is "error"; why draws depend on each other, where it is "inconclusive" for that.
     says_nothing : bool
         Whether no output can have a loss above the limit; then the verdict is "inconclusive".
     """

@@ -122,7 +122,7 @@ class Checkpoint:
     def save(self, path: Path) -> Path:
         """Copy a temporary checkpoint to a file; a file stays where it is. `UsageError` if it cannot be written."""
         if self.path is None:
-            from dpaudit.results.model import write_whole
+            from dpaudit.results.saving import write_whole
 
             write_whole(path, self._journal.read(0, self._journal.end))
             self.path = path
@@ -299,7 +299,7 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
 def _digest_of_task(task: Task) -> str:
     """A digest of what is counted on a task's draws, and what is kept of them."""
     asked = [(request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests]
-    return digest([asked, task.keep, task.start, task.is_last])
+    return digest([asked, task.keep, task.start, task.is_last, task.call])
 
 
 _DIGESTS: dict[int, tuple[Any, str]] = {}  # of the last statistics, which many tasks share

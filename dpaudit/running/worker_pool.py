@@ -18,9 +18,8 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
-from dpaudit.features.outcomes import read_outputs
+from dpaudit.features.outcomes import join, read_outputs
 from dpaudit.inference.tasks import Drawer, Task, TaskResult
-from dpaudit.privacy.inputs import identity_of
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
@@ -56,8 +55,8 @@ def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[],
 class DrawJob:
     """Carries out tasks of one purpose: what is sent to workers.
 
-    `moved` says, by input, whether the first chunk that was drawn in this process took randomness, or what a plan, a
-    search or a replay drew before it.
+    `moved` says, by input, whether the first chunk that was drawn in this process took randomness, or what was drawn
+    before it, by a plan or an earlier audit.
     """
 
     subject: Subject
@@ -72,9 +71,12 @@ class DrawJob:
         rng = self.stream_of(task)
         moved = randomness_moved(self.subject, rng)
         with until(self.until if self.machine == socket.gethostname() else math.inf):
-            outputs = self.subject.observe(self.data[task.input], task.size, rng)
+            calls = task.calls if self.subject.is_vectorised else [task.size]
+            read = (read_outputs(self.subject.observe(self.data[task.input], n, rng), n) for n in calls)
+            # Validity: what was read is kept before the next call, which may write into the same array.
+            parts = [part.kept() for part in read] if len(calls) > 1 else list(read)
         self._note(task, moved())
-        return task.result_on(read_outputs(outputs, task.size))
+        return task.result_on(join(parts) if len(parts) > 1 else parts[0])
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
         """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""
@@ -95,8 +97,10 @@ class DrawJob:
 
     def _note(self, task: Task, is_moved: bool) -> None:
         if task.input not in self.moved:
-            known = self.subject.copies.moved
-            self.moved[task.input] = is_moved or (bool(known) and identity_of(self.data[task.input]) in known)
+            history, data = self.subject.history, self.data[task.input]
+            self.moved[task.input] = is_moved or history.has_moved(data)
+            if is_moved:
+                history.note_moved(data)
 
     def stream_of(self, task: Task) -> np.random.Generator:
         """Stream of a task's chunk."""

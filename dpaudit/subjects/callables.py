@@ -25,7 +25,7 @@ from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import ADDRESS
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.call_limits import Hold
-from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
+from dpaudit.subjects.copies import CallHistory, WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_in_sample
@@ -81,6 +81,7 @@ class Subject:
     one_by_one: bool = False
     shares_input: bool = False
     copies: WorkingCopies = dataclasses.field(default_factory=WorkingCopies, compare=False, repr=False)
+    history: CallHistory = dataclasses.field(default_factory=CallHistory, compare=False, repr=False)
 
     @property
     def is_vectorised(self) -> bool:
@@ -454,7 +455,8 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
             interface = "f(data, size, rng)" if replayable else "f(data, size)"
         else:
             interface = "f(data, rng)" if replayable else "f(data)"
-    return Subject(mechanism, interface, name or own, target, replayable, fingerprint(mechanism), keywords)
+    seen_as = mechanism, interface, name or own, target, replayable, fingerprint(mechanism), keywords
+    return Subject(*seen_as, history=CallHistory.of(mechanism))
 
 
 def _wrapping(mechanism: Any) -> str:

@@ -15,11 +15,13 @@ from __future__ import annotations
 import array
 import collections
 import copy as copy_module
+import inspect
 import math
 import operator
 import sys
+import weakref
 from collections.abc import Callable, Collection, Set
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +111,6 @@ class WorkingCopies:
         self._known: dict[int, tuple[Any, Any, int]] = {}
         self._bytes = 0
         self.handlers: frozenset[Any] | None = None  # of signals, from before the first call
-        self.moved: set[Any] = set()  # inputs (`identity_of`) on which calls before an audit have taken randomness
-        self._moved_last: Any = self  # the last of them
 
     def of(self, value: Any) -> Any:
         """The copy of a value that calls work on, equal to it; the value itself where no call can change it."""
@@ -129,17 +129,47 @@ class WorkingCopies:
             self._bytes += size
         return copy
 
-    def note_moved(self, value: Any) -> None:
-        """Note that a call on an input has taken randomness, before an audit."""
-        if value is not self._moved_last:
-            self.moved.add(identity_of(value))
-            self._moved_last = value
-
     def _let_go(self, place: int) -> None:
         self._bytes -= self._known.pop(place, (None, None, 0))[2]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (WorkingCopies, ())
+
+
+class CallHistory:
+    """History of the calls on one mechanism in this process: the inputs on which one took randomness, as hashes.
+
+    An object, or a function, has one as long as it lives: its noise may have been drawn in an earlier audit.
+    """
+
+    _known: ClassVar[dict[int, CallHistory]] = {}  # by the identity of a mechanism that lives
+
+    def __init__(self) -> None:
+        self.keeps_noise = False  # whether noise was seen to be kept, on any input
+        self._moved: set[int] = set()
+
+    @classmethod
+    def of(cls, mechanism: Any) -> CallHistory:
+        """The history of a mechanism; of a method that of its object; a new one where its end cannot be noticed."""
+        owner = mechanism.__self__ if inspect.ismethod(mechanism) else mechanism
+        if id(owner) not in cls._known:
+            try:
+                weakref.finalize(owner, cls._known.pop, id(owner))
+            except TypeError:
+                return cls()
+            cls._known[id(owner)] = cls()
+        return cls._known[id(owner)]
+
+    def note_moved(self, value: Any) -> None:
+        """Note that a call on an input has taken randomness."""
+        self._moved.add(hash(identity_of(value)))
+
+    def has_moved(self, value: Any) -> bool:
+        """Tell whether a call on an input has taken randomness."""
+        return bool(self._moved) and hash(identity_of(value)) in self._moved
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (CallHistory, ())
 
 
 def copied_output(output: Any) -> Any:

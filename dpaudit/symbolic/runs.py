@@ -201,7 +201,7 @@ def run(subject: Subject, x: Any, tape: Tape, steps: Steps | None = None) -> Pat
     way = Way(steps)
     found = _run(subject, x, tape, way)
     if tape.events:
-        subject.copies.note_moved(x)
+        subject.history.note_moved(x)
     changed = "" if tape.depends is None or tape.is_quick else tape.depends.changed()
     problem = found.problem or tape.ended or (f"{changed}." if changed else "")
     return dataclasses.replace(found, way=way.digest, problem=problem)

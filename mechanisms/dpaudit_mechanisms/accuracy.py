@@ -5,12 +5,13 @@
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dpaudit_mechanisms.inputs import FloatArray, output_batch
+from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, output_batch
 from dpaudit_mechanisms.protocol import UsageError, UtilityBound
 
 Truth = Callable[[Any], FloatArray]
@@ -21,6 +22,22 @@ def deviations(truth: Truth, data: Any, outputs: Any) -> FloatArray:
     """|output - truth|, shape (size, coordinates)."""
     centre = np.asarray(truth(data), dtype=float)
     return np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
+
+
+def log_noise(deviations: FloatArray, scales: ArrayLike, order: int = 1) -> FloatArray:
+    """Natural log of the density of independent noise at deviations (size, ...), summed over coordinates: (size,).
+
+    Laplace noise of these scales (order 1), or normal noise of these standard deviations (order 2). A coordinate of
+    scale 0 adds 0 where it does not deviate, and -inf elsewhere: its density is with respect to the counting measure.
+    """
+    sizes, gaps = np.asarray(scales, dtype=float), np.abs(deviations)
+    safe = np.where(sizes > 0.0, sizes, 1.0)
+    if order == 1:
+        noisy = -gaps / safe - np.log(2.0 * safe)
+    else:
+        noisy = -0.5 * (gaps / safe) ** 2 - (np.log(safe) + 0.5 * math.log(2.0 * math.pi))
+    each = np.where(sizes > 0.0, noisy, np.where(gaps == 0.0, 0.0, -np.inf))
+    return np.asarray(np.where(np.isnan(each), -np.inf, each).sum(axis=tuple(range(1, gaps.ndim))))
 
 
 def _of_deviations(

@@ -18,10 +18,10 @@ import numpy as np
 from scipy import special
 
 from dpaudit_mechanisms import histograms
-from dpaudit_mechanisms.finite_choice import FiniteChoice
+from dpaudit_mechanisms.finite_choice import ChoiceByScores
 from dpaudit_mechanisms.index_metric import Budgets
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, fixed, table
-from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, UtilityBound, number
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, UsageError, number
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
@@ -29,7 +29,7 @@ ROUNDING = 1e-12  # relative slack where a given c is checked against the smalle
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxExponential(Checked, FiniteChoice):
+class DxExponential(Checked, ChoiceByScores):
     """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
@@ -99,11 +99,6 @@ class DxExponential(Checked, FiniteChoice):
         one[0, 0] = self.records
         return np.arange(self.scores(one).shape[1])
 
-    @property
-    def divisor(self) -> float:
-        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
-        return 2.0 * float(self.c or 0.0)
-
     def scores(self, histograms: ArrayLike) -> FloatArray:
         """u'(x, r), shape (batch, outcomes), for histograms of shape (batch, N)."""
         found = np.asarray(self.utility(np.asarray(histograms, dtype=float)), dtype=float)
@@ -116,31 +111,19 @@ class DxExponential(Checked, FiniteChoice):
         scores = self.scores(histograms)
         return special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
 
+    def scores_on(self, data: Any) -> FloatArray:
+        return np.asarray(self.scores(self._input(data))[0])
+
     def log_law(self, data: Any) -> FloatArray:
-        return np.asarray(
-            self.log_probabilities(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
-        )
+        return np.asarray(self.log_probabilities(self._input(data))[0])
+
+    def _input(self, data: Any) -> IntArray:
+        """One histogram, shape (1, N)."""
+        return histograms.histogram_of(data, len(self.metric), self.records)[None]
 
     def with_budget(self, factor: float) -> Self:
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         return dataclasses.replace(self, metric=self.metric * factor, c=float(self.c or 0.0) / factor)
-
-    def utility_bounds(self) -> list[UtilityBound]:
-        """DX-T4.2 with e^-t = 0.05: how far the score of the choice is below the best one."""
-        share, c = 0.05, float(self.c or 0.0)
-
-        def scores(data: Any) -> FloatArray:
-            return self.scores(histograms.histogram_of(data, len(self.metric), self.records)[None])[0]
-
-        def regret(data: Any, outputs: Any) -> FloatArray:
-            values = scores(data)
-            return values.max() - values[np.asarray(outputs, dtype=int)]
-
-        def bound(data: Any) -> float:
-            values = scores(data)
-            return float(values.max()) - score_threshold(values, c, -math.log(share), counts_ties=False)
-
-        return [UtilityBound("regret", regret, bound, failure_probability=share, source="DX-T4.2")]
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
@@ -170,6 +153,14 @@ def score_sensitivities(utility: Utility, elements: int, records: int) -> FloatA
     return gaps
 
 
+def query_gaps(queries: FloatArray) -> FloatArray:
+    """The largest |q'_i - q'_j| of a query, shape (N, N)."""
+    gaps = np.zeros((queries.shape[1],) * 2)
+    for row in queries:  # one query at a time: (N, N) memory
+        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
+    return gaps
+
+
 def smallest_scale(gaps: FloatArray, metric: FloatArray) -> float:
     """max over i != j of gap / d(i, j); pairs without a gap, and of infinite budget, ask for nothing."""
     differs = gaps > 0.0
@@ -195,39 +186,3 @@ def tightest_pairs(
     return [
         Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[: histograms.MAX_PAIRS]
     ]
-
-
-def score_threshold(
-    scores: ArrayLike,
-    c: float,
-    t: float,
-    *,
-    discrepancy: float = 0.0,
-    statement: Statement = "corrected",
-    counts_ties: bool = True,
-) -> float:
-    """Bound that the true score of the choice exceeds with probability at least 1 - e^-t, by DX-T4 on one input.
-
-    Parameters
-    ----------
-    scores : array_like of float, shape (outcomes,)
-        u'(x, r).
-    c, t : float
-        c in (0, inf), t in [0, inf).
-    discrepancy : float
-        max over inputs and outcomes of |u - u'|, for the score u that counts.
-    statement : {"printed", "corrected"}
-        Printed: the discrepancy is added (false, DX-T4.1). Corrected: it is subtracted.
-    counts_ties : bool
-        DX-T4.1, with the number of best outcomes, or DX-T4.2 without it.
-
-    Examples
-    --------
-    >>> score_threshold([0.0, 2.0], c=0.5, t=1.0)  # 2 - 2 * 0.5 * (log 2 + 1)
-    0.3068528194400546
-    """
-    values = table("scores", scores, (None,))
-    best = values.max()
-    ties = int((values == best).sum()) if counts_ties else 1
-    sign = {"printed": 1.0, "corrected": -1.0}[statement]
-    return float(sign * discrepancy + best - 2.0 * c * (math.log(len(values) / ties) + t))

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, log_noise, sum_of_errors
 from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, fixed, numbers, output_batch, position, table
@@ -140,21 +140,9 @@ class DxLaplace:
         return outputs[:, 0] if self.rule == "single" else outputs
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the density at each output, shape (size,); -inf where it is impossible.
-
-        A query that is answered without noise adds 0 where the output equals its answer and -inf elsewhere (a density
-        with respect to the counting measure of that coordinate).
-        """
+        """Natural log of the density at each output, shape (size,), as `accuracy.log_noise` says."""
         values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
-        deviations = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))  # (size, K)
-        is_noisy = self.c > 0.0
-        c = np.where(is_noisy, self.c, 1.0)
-        each = -deviations / c - np.log(2.0 * c)
-        if not is_noisy.all():
-            each = np.where(is_noisy, each, np.where(deviations == 0.0, 0.0, -np.inf))
-        total: FloatArray = each.sum(axis=1)
-        total[np.isnan(total)] = -np.inf
-        return total
+        return log_noise(values.reshape(-1, len(self.c)) - self.answers(data), self.c)
 
     def losses(self) -> FloatArray:
         """Exact privacy loss of every two inputs, in nats, shape (N, N); O(K N^2) time, O(N^2) memory."""

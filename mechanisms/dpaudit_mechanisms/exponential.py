@@ -13,15 +13,15 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
-from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
-from dpaudit_mechanisms.finite_choice import FiniteChoice
+from dpaudit_mechanisms.dx_exponential import ROUNDING, query_gaps, smallest_scale
+from dpaudit_mechanisms.finite_choice import ChoiceByScores
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, IntArray, fixed, position, positive, table
-from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, PureDP, UsageError, UtilityBound, number
+from dpaudit_mechanisms.protocol import Claim, MetricDP, Pair, PureDP, UsageError, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Exponential(FiniteChoice):
+class Exponential(ChoiceByScores):
     """Chooses one outcome, with weights exp(score / (2 c)).
 
     Parameters
@@ -72,7 +72,7 @@ class Exponential(FiniteChoice):
         fixed(self, c=self._checked_c())
 
     def _checked_c(self) -> float:
-        gaps = self.score_gaps()
+        gaps = query_gaps(self.scores.T)
         smallest = smallest_scale(gaps, self.budgets)
         c = smallest if self.c is None else number("c", self.c, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
         if c < smallest * (1.0 - ROUNDING):
@@ -97,24 +97,15 @@ class Exponential(FiniteChoice):
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.scores.shape[1])
 
-    @property
-    def divisor(self) -> float:
-        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
-        return 2.0 * float(self.c or 0.0)
-
-    def score_gaps(self) -> FloatArray:
-        """max over r of |scores[i, r] - scores[j, r]|, shape (inputs, inputs)."""
-        gaps = np.zeros((len(self.scores), len(self.scores)))
-        for column in self.scores.T:  # one outcome at a time: (inputs, inputs) memory
-            np.maximum(gaps, np.abs(column[:, None] - column), out=gaps)
-        return gaps
-
     def log_probabilities(self) -> FloatArray:
         """Natural log of the probability of every outcome on every input, shape (inputs, outcomes)."""
         above = self.scores - self.scores.max(axis=1, keepdims=True)
         if self.divisor == 0.0:
             return np.where(above == 0.0, -np.log((above == 0.0).sum(axis=1, keepdims=True)), -np.inf)
         return special.log_softmax(above / self.divisor, axis=1)
+
+    def scores_on(self, data: Any) -> FloatArray:
+        return self.scores[position(data, len(self.scores))]
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities()[position(data, len(self.scores))])
@@ -123,20 +114,6 @@ class Exponential(FiniteChoice):
         """The same scores, with `factor` times the metric and 1 / `factor` of c."""
         metric = self.metric * factor if isinstance(self.metric, numbers.Real) else self.budgets * factor
         return dataclasses.replace(self, metric=metric, c=float(self.c or 0.0) / factor)
-
-    def utility_bounds(self) -> list[UtilityBound]:
-        """DX-T4.2 with e^-t = 0.05: how far the score of the choice is below the best one, with K outcomes.
-
-        P(regret > 2 c (log K + t)) <= e^-t: a poor outcome has a weight of at most e^-t / K beside the best one.
-        """
-        share = 0.05
-
-        def regret(data: Any, outputs: Any) -> FloatArray:
-            values = self.scores[position(data, len(self.scores))]
-            return values.max() - values[np.asarray(outputs, dtype=int)]
-
-        limit = self.divisor * (math.log(self.scores.shape[1]) - math.log(share))
-        return [UtilityBound("regret", regret, limit, failure_probability=share, source="DX-T4.2")]
 
     def pairs(self) -> list[Pair]:
         """All pairs with a budget in (0, inf), the one with the largest loss over budget first."""

@@ -17,7 +17,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, RenyiDP, ZeroConcentratedDP, gaussian_profile, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.accuracy import squared_error
+from dpaudit_mechanisms.accuracy import log_noise, squared_error
 from dpaudit_mechanisms.inputs import Checked, FloatArray, Positive, answer, output_batch, positive, whole_number
 
 Dimension = Annotated[int | None, lambda name, value: None if value is None else whole_number(name, value, 1)]
@@ -75,10 +75,7 @@ class Gaussian(Checked):
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density at each output, shape (size,); -inf where an output is not finite."""
         centre = answer(data, self.dimension)
-        deviations = (output_batch(outputs, centre.shape) - centre) / self.sigma
-        constant = math.log(self.sigma) + 0.5 * math.log(2.0 * math.pi)
-        each = np.where(np.isnan(deviations), -np.inf, -0.5 * deviations**2 - constant)
-        return each if self.dimension is None else each.sum(axis=1)  # (size, coordinates) -> (size,)
+        return log_noise(output_batch(outputs, centre.shape) - centre, self.sigma, order=2)
 
     def mu(self, x: Any, x_prime: Any) -> float:
         """l2 distance of two inputs in units of sigma: their output laws are N(0, 1) and N(mu, 1) up to a rotation."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, log_noise, sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, answer, fixed, output_batch, positive, table
 from dpaudit_mechanisms.protocol import Pair, UtilityBound
 from dpaudit_mechanisms.pure import Pure
@@ -78,9 +78,7 @@ class Laplace(Pure):
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density at each output, shape (size,); -inf where an output is not finite."""
         centre = answer(data, self.dimension)
-        deviations = np.abs(output_batch(outputs, centre.shape) - centre) / self.scale
-        each = np.where(np.isnan(deviations), -np.inf, -deviations - math.log(2.0 * self.scale))
-        return each if self.dimension is None else each.sum(axis=1)  # (size, coordinates) -> (size,)
+        return log_noise(output_batch(outputs, centre.shape) - centre, self.scale)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the l1 distance of the inputs over the scale (attained outside of both)."""

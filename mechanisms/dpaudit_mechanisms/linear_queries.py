@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
+from dpaudit_mechanisms.dx_exponential import ROUNDING, query_gaps, smallest_scale
 from dpaudit_mechanisms.histograms import HistogramMetric, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import ArrayLike, Checked, Count, FloatArray, IntArray, Positive, fixed, table
@@ -54,14 +54,6 @@ class AnswersQueries(Checked, ABC):
 
     def _input(self, data: Any) -> IntArray:
         return histogram_of(data, self.queries.shape[1], self.records)
-
-
-def query_gaps(queries: FloatArray) -> FloatArray:
-    """The largest |q'_i - q'_j| of a query, shape (N, N)."""
-    gaps = np.zeros((queries.shape[1],) * 2)
-    for row in queries:  # one query at a time: (N, N) memory
-        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
-    return gaps
 
 
 def check_queries(queries: FloatArray, metric: FloatArray) -> None:

@@ -24,9 +24,10 @@ import numpy as np
 from scipy import special
 
 from dpaudit_mechanisms import histograms
-from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, positive, table
-from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
-from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
+from dpaudit_mechanisms.dx_exponential import query_gaps
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
+from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]
@@ -221,16 +222,3 @@ class MWEM(AnswersQueries):
                 f"got {values[0].tolist()} first."
             )
         return values
-
-
-def balanced_rounds(elements: int, queries: int, c: float, records: int) -> float:
-    """The T at which both terms of DX-T8.1 are equal: (n sqrt(log N) / (5 c log K))^(2/3); rarely an integer."""
-    positive("c", c)
-    count = number("queries", queries, "at least 2", lambda v: v >= 2)
-    return float((records * math.sqrt(math.log(elements)) / (5.0 * c * math.log(count))) ** (2.0 / 3.0))
-
-
-def balanced_bound(elements: int, queries: int, c: float, records: int) -> float:
-    """The two terms at `balanced_rounds` together: 20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3) (DX-T8.2)."""
-    product = records**2 * math.log(elements) * math.log(queries) * c
-    return float(20.0 / 5.0 ** (2.0 / 3.0) * np.cbrt(product))

@@ -138,7 +138,10 @@ def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatAr
             slope = t * gradient + u.T @ inverse
             scaled = u * inverse[:, None]
             hessian = scaled.T @ scaled + np.diag(t * curvature)
-            step = np.linalg.lstsq(hessian, -slope)[0]  # weights may be so uneven that it is singular in rounding
+            # Weights may be so uneven that the curvature of some unknowns is rounding of that of others. In units of
+            # its own curvature each unknown counts, and what is singular then is flat.
+            units = 1.0 / np.sqrt(np.diag(hessian))
+            step = units * np.linalg.lstsq(hessian * units * units[:, None], -slope * units)[0]
             decrement = float(-slope @ step)
             if decrement < NEAR:
                 # The barrier is so large here that its rounding hides a descent, which a line search would wait for,

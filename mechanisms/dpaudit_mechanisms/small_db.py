@@ -20,27 +20,22 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
-from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.histograms import (
-    MAX_COMPARED,
-    all_histograms,
-    histogram_count,
-    spread_pairs,
-)
+from dpaudit_mechanisms.accuracy import SHARE
+from dpaudit_mechanisms.dx_exponential import Statement, query_gaps, tightest_pairs
+from dpaudit_mechanisms.finite_choice import ChoiceByScores
+from dpaudit_mechanisms.histograms import MAX_COMPARED, all_histograms, histogram_count, spread_pairs
 from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
-from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
+from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds
 from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
 MAX_NATS = 64.0  # that a record of y may count for
 CELLS = 4_000_000  # numbers of one step of all chains: memory
-SHARE = 0.05  # of draws that may miss the stated error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SmallDB(AnswersQueries, FiniteChoice):
+class SmallDB(AnswersQueries, ChoiceByScores):
     """Algorithm 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[y] proportional to exp(-max over q' of |q'(x) - s q'(y)| / 2), y a histogram of m records.
@@ -95,11 +90,6 @@ class SmallDB(AnswersQueries, FiniteChoice):
         return self.records / self.size if self.rescaled else 1.0
 
     @property
-    def divisor(self) -> float:
-        """Divisor of the scores in the exponent, as it is drawn: 2 c."""
-        return 2.0 * self.c
-
-    @property
     def is_enumerated(self) -> bool:
         """Tell whether the range is small enough for the exact law."""
         return histogram_count(self.queries.shape[1], self.size) <= MAX_ENUMERATED
@@ -124,6 +114,9 @@ class SmallDB(AnswersQueries, FiniteChoice):
     def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
         """Natural log of the probability of every outcome, shape (batch, outcomes)."""
         return special.log_softmax(self.scores(histograms, self.outcomes) / self.divisor, axis=1)
+
+    def scores_on(self, data: Any) -> FloatArray:
+        return np.asarray(self.scores(self._input(data)[None], self.outcomes)[0])
 
     def log_law(self, data: Any) -> FloatArray:
         return np.asarray(self.log_probabilities(self._input(data)[None])[0])
@@ -224,13 +217,6 @@ class SmallDB(AnswersQueries, FiniteChoice):
             return tightest_pairs(self.log_probabilities, self.metric, self.records)
         return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
 
-    def error_probability(self, data: Any, queries: ArrayLike, bound: float) -> float:
-        """Exact probability that max |q(x) - c s q'(y)| exceeds `bound`, for queries Q of shape (K, N)."""
-        x = self._input(data)
-        truth = table("queries", queries, self.queries.shape) @ x
-        errors = np.abs(self.answers(self.outcomes) - truth).max(axis=1)
-        return float(self.distribution(x)[errors > bound].sum())
-
     def error_bound(self, queries: ArrayLike, beta: float) -> float:
         """The bound of DX-P1 on max |q(x) - c s q'(y)| that is to hold with probability 1 - beta.
 
@@ -270,22 +256,6 @@ def database_size(queries: ArrayLike, c: float, alpha: float, statement: Stateme
         return max(1, math.ceil(math.log(len(rows)) / alpha**2))
     width = c * float((rows.max(axis=1) - rows.min(axis=1)).max())
     return math.floor(width**2 * math.log(2 * len(rows)) / (2.0 * alpha**2)) + 1
-
-
-def gamma(elements: int, queries: int, beta: float, statement: Statement) -> float:
-    """gamma of DX-T6, for queries of range at most 1: 16 log N log K + 4 log(1 / beta) as printed.
-
-    Corrected: 4 (2 log(2 K) + 1) log N + 4 log(1 / beta), for the rescaled mechanism at alpha / 2 with alpha <= 1.
-    """
-    n, k, last = math.log(elements), math.log(queries), -math.log(_share(beta))
-    if statement == "printed":
-        return 16.0 * n * k + 4.0 * last
-    return 4.0 * (2.0 * math.log(2 * queries) + 1.0) * n + 4.0 * last
-
-
-def cube_root_bound(records: int, c: float, gamma_value: float) -> float:
-    """(c n^2 gamma)^(1/3), the second term of DX-T6.1: alpha n at alpha = (c gamma / n)^(1/3)."""
-    return float(np.cbrt(c * records**2 * gamma_value))
 
 
 def _share(beta: float) -> float:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpaudit_mechanisms.accuracy import SHARE, largest_error, squared_error
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, log_noise, squared_error
 from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
@@ -96,10 +96,7 @@ class StatisticalLaplace(Checked):
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density at each output, shape (size,); -inf where it is impossible."""
-        values = output_batch(outputs, self.c.shape)
-        scales = self.noise_scales
-        each = -np.abs(values - self.means(data)) / scales - np.log(2.0 * scales)
-        return np.where(np.isfinite(values), each, -np.inf).sum(axis=1)
+        return log_noise(output_batch(outputs, self.c.shape) - self.means(data), self.noise_scales)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""

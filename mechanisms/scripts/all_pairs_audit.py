@@ -16,7 +16,7 @@ from rich.console import Console
 import dpaudit
 from dpaudit.reports import brief, terminal
 from dpaudit.reports.progress import live_progress
-from dpaudit.results.model import write_whole
+from dpaudit.results.saving import write_whole
 from dpaudit_mechanisms import planar_laplace
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
 from dpaudit_mechanisms.measurements import figures, is_as_expected

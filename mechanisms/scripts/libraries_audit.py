@@ -26,7 +26,8 @@ from rich.console import Console
 import dpaudit
 from dpaudit.environment import environment
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.results.model import to_json, write_whole
+from dpaudit.results.codec import to_json
+from dpaudit.results.saving import write_whole
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import resolve_target
 

@@ -1,9 +1,5 @@
 """The band of a trade-off function: what it costs, that it holds, and when there is none."""
 
-import json
-from pathlib import Path
-
-import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,7 +11,6 @@ from dpaudit.audits import band as stage
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 
-SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False}
 
 
@@ -80,11 +75,8 @@ def test_a_loss_above_the_claim_shows_in_the_band_and_the_draws_are_those_that_w
     assert upper == sorted(upper, reverse=True) and all(p.thresholds_lower <= p.upper for p in band.points)
 
 
-def test_the_result_is_saved_and_reported(tmp_path):
+def test_the_result_is_reported():
     result = dpaudit.audit(laplace, **QUICK, band=True)
-    jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
-    result.save(tmp_path / "audit.json")
-    assert dpaudit.load(tmp_path / "audit.json").trade_off == result.trade_off
     page = render(result, "html")
     assert "Trade-off between the errors of an attack" in page and "450 further draws" in page
     assert "Trade-off between the errors of an attack" not in render(dpaudit.audit(laplace, **QUICK), "html")
@@ -102,7 +94,6 @@ def test_there_is_no_band_where_draws_say_nothing_of_a_law(mechanism, reason):
 def test_a_pair_without_an_answer_has_a_reason_that_the_report_says():
     result = dpaudit.audit(lambda data, size, rng: data + np.full(size, rng.laplace()), **QUICK, band=True)
     assert result.trade_off.points == () and result.trade_off.reason
-    jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
     assert result.trade_off.reason in render(result, "html")
 
 

@@ -1,7 +1,5 @@
 """Two samplers are one law up to a tolerance, or they are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The floating-point check: what leaks is found, what keeps its claim on the doubles is not, at the promised rate."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

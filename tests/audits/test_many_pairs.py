@@ -3,14 +3,12 @@
 Most audits here are made small by a lower limit of cost, so that a few pairs are an all-pairs table.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
 import numpy as np
 import pytest
-from support.samplers import laplace
+from support.samplers import KeepsItsNoise, laplace, one_at_a_time, one_by_one
 
 import dpaudit
 from dpaudit.audits import many_pairs
@@ -168,15 +166,7 @@ def test_a_store_a_band_and_pools_play_games(cheap, tmp_path):
 
 
 def test_isolated_calls_play_games_and_isolated_batches_that_raise_too(cheap):
-    def batches(data, size, rng):
-        if size > 1:
-            raise ValueError("one at a time")
-        return data + rng.laplace(size=size)
-
-    def calls(data, rng):
-        return data + rng.laplace()
-
-    for subject in (calls, batches):
+    for subject in (one_by_one, one_at_a_time):
         result = audited(subject, pairs=dpaudit.all_pairs(POINTS[:4]), samples=200, isolation="seconds=60,timing=0")
         assert result.universe is None and len(result.findings) == 6
         assert result.verdict in ("not_refuted", "inconclusive")
@@ -188,16 +178,7 @@ def test_isolated_calls_play_games_and_isolated_batches_that_raise_too(cheap):
 
 
 def test_a_mechanism_that_keeps_its_noise_is_not_called_violated(cheap):
-    class Keeps:
-        def __init__(self):
-            self.known = {}
-
-        def sample(self, data, size, rng):
-            if data not in self.known:
-                self.known[data] = float(data + rng.laplace())
-            return np.full(size, self.known[data])
-
-    result = audited(Keeps())
+    result = audited(KeepsItsNoise())
     assert result.universe is not None and result.verdict == "inconclusive"
     assert len(result.findings) == 15 and not result.universe.epsilon_lower.any()
     for one in result.findings:

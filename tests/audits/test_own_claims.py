@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from implementations import Bits, Centinats, Slack
 from scipy import stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import many_pairs
@@ -155,10 +156,7 @@ def test_epsilon_of_a_users_claim_is_above_the_truth_no_more_often_than_the_erro
 
 
 def test_a_sound_mechanism_is_not_refuted_by_a_total_variation_of_its_own():
-    def release(data, size, rng):
-        return data + rng.laplace(size=size)
-
-    result = dpaudit.audit(release, Slack(0.45), [(0.0, 1.0)], samples=4_000, mode="fixed", seed=1)
+    result = dpaudit.audit(laplace, Slack(0.45), [(0.0, 1.0)], samples=4_000, mode="fixed", seed=1)
     (finding,) = result.findings
     assert result.verdict == "not_refuted" and finding.power.event_mass == 1.0
     assert finding.power.at_budget == pytest.approx(np.log(1.45 / 0.55))

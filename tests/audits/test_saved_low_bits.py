@@ -1,7 +1,5 @@
 """Rules on low bits as data: read back, they are the same function of any double; what is no rule is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 

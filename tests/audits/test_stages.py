@@ -1,7 +1,5 @@
 """The list of stages behind a verdict: streams, levels, words where a stage cannot run. No statistical assertion."""
 
-from __future__ import annotations
-
 import dataclasses
 import types
 

@@ -1,7 +1,5 @@
 """`dpaudit bench` as a user meets it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ Naive Laplace noise leaks at its size with a probability of a miss below 1e-30; 
 at most 1e-3 an audit, here in at most six, with fixed seeds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.bench import optimum, problem
 from dpaudit.bench.laws import (
     bits_law,
     exact_or_laplace_law,
@@ -22,11 +20,6 @@ from dpaudit.bench.laws import (
 from dpaudit.bench.optimum import Guess, LineTest, bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import finite_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP
-
-
-@pytest.mark.parametrize("module", [optimum, problem], ids=["optimum", "problem"])
-def test_examples(module):
-    assert doctest.testmod(module).failed == 0
 
 
 def tails(loss: float) -> Guess:

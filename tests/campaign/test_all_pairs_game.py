@@ -1,7 +1,5 @@
 """The table of all pairs: valid on mechanisms exactly on their budgets, and strong enough to find what is not."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

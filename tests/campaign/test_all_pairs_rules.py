@@ -3,14 +3,13 @@
 Rules are chosen on the pilot alone, so nothing here has an error rate. Seeds are fixed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
 import numpy as np
 import pytest
 from scipy import special
+from support.samplers import laplace as noise
 
 from dpaudit.campaign import all_pairs
 from dpaudit.campaign.all_pairs import SIZES, AllPairsGame
@@ -61,10 +60,6 @@ def marked(data, size, rng):
 def telling(data, size, rng):
     """Says which input it is in 19 of 20 calls: ratios of several hundred, beyond the last threshold of 6 nats."""
     return np.where(rng.random(size) < 0.95, data, rng.integers(0, 6, size=size) + 10)
-
-
-def noise(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def with_halves(game):

@@ -20,7 +20,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import learning_state
 from dpaudit.inference.order import LATER
 from dpaudit.inference.tasks import TaskResult
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
 
 
@@ -248,6 +248,9 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
     game.round()
     round_ = max(deck.rounds)
     assert [k for k, *_ in counted] == [0, 1, 2]
+    for i in range(3):  # chunks follow each other
+        tasks = [task for task in deck.tasks if (task.input, task.round) == (i, round_)]
+        assert [task.start for task in tasks] == np.cumsum([0, *(task.size for task in tasks)]).tolist()[:-1]
     for k, statistic, *sides in counted:
         for i, quota, counts in zip(game.pairs[k].inputs, coins.quotas[round_, k], sides, strict=True):
             read = read_outputs(deck.handed[i, round_], deck.drawn(i, round_)).rows(slice(0, quota))
@@ -408,11 +411,11 @@ def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
     assert found[10_000_000] <= 1.3 * found[1_000]
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
-@pytest.mark.parametrize("outputs", [noise, leaking_third])
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)])
 @MODES
-def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
-    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=100, mode=mode)
+def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, mode):
+    """Of a leak and of none, and of one use of a pair and of two; other claims keep to the contract of tests."""
+    game, _, _ = played(leaking_third, [claim] * 3, TRIANGLE, samples=100, mode=mode)
     for pair in game.pairs:
         assert pair.is_violated == (pair.main.lower > claim.value)
         assert pair.ratio_lower == pair.main.lower / claim.value

@@ -1,7 +1,5 @@
 """What is kept of outcomes is bounded in bytes, however large an output is; what has no end is cut."""
 
-from __future__ import annotations
-
 import collections
 import types
 

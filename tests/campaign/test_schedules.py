@@ -1,7 +1,5 @@
 """What every schedule keeps: pilots of even size within the plan, and rounds that are a function of what is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -20,27 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "ci" / "github" / "dpaudit.yml"
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 CONFIG = ROOT / "ci" / "pre-commit-config.yaml"
-SUITE = """
-import dpaudit
-
-def release(data, rng):
-    return data
-
-def sound(data, size, rng):
-    return data + rng.laplace(size=size)
-
-import pytest
-
-@pytest.mark.dp_audit(confidence=0.99, calls=1)
-def test_release(dp_audit):
-    dp_audit(release, claim="eps=1", pairs=[(0.0, 1.0)], samples=300)
-
-def test_sound(dp_audit):
-    dp_audit(sound, claim="eps=1", pairs=[(0.0, 1.0)], samples=3000, floating_point=False, inconclusive_factor=100)
-
-def test_something_else():
-    assert False, "not a test of a mechanism"
-"""
 
 
 def load(path):
@@ -70,15 +49,6 @@ def run(command, folder, summary=None, **more):
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
     )
-
-
-@pytest.fixture
-def repository(tmp_path):
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text("")
-    (folder / "test_it.py").write_text(SUITE)
-    return folder
 
 
 def test_the_workflow_follows_githubs_schema():
@@ -176,7 +146,8 @@ def test_the_hook_runs_in_a_repository(repository):
     found = run(hook["entry"], repository)
     assert found.returncode == 1, found.stdout + found.stderr
     assert "dpaudit: 2 audits: 1 violated, 1 not refuted" in found.stdout
-    (repository / "test_it.py").write_text(SUITE.replace("return data\n", "return data + rng.laplace()\n"))
+    suite = repository / "test_it.py"
+    suite.write_text(suite.read_text().replace("return data\n", "return data + rng.laplace()\n"))
     assert run(hook["entry"] + " -W ignore", repository).returncode == 0
 
 

@@ -1,7 +1,5 @@
 """`.ci/collected_session.py`: faults that are put into a session of pytest which has collected everything once."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess
@@ -162,3 +160,12 @@ def test_the_fastest_tests_come_first_and_a_few_whatever_they_take():
     assert [test.item for test in session.covering(tests, 9, 9)] == [1, 0, 2]
     assert [test.item for test in session.covering(tests, 3, 4)] == [3, 4]
     assert session.covering(tests, 6, 8) == []
+
+
+def test_each_known_fault_can_be_put_in():
+    faults = json.loads((SOURCE.parents[1] / ".ci" / "known_faults.json").read_text(encoding="utf-8"))
+    assert len(faults) >= 60
+    for fault in faults:
+        found = (SOURCE.parents[1] / fault["module"]).read_text(encoding="utf-8").count(fault["old"])
+        file = fault["tests"].partition(" ")[0].partition("::")[0]
+        assert found == 1 and fault["old"] != fault["new"] and (SOURCE.parents[1] / file).is_file(), fault

@@ -1,14 +1,12 @@
 """What services read of this repository: valid by their own schemas, and commands that run where they would."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from test_ci_files import ROOT, SUITE, load, run
+from test_ci_files import ROOT, load, run
 
 ACTION = ROOT / "action.yml"
 RECIPE = ROOT / "conda" / "meta.yaml"
@@ -46,15 +44,6 @@ def defaults(**stated):
     inputs = {name: one["default"] for name, one in load(ACTION)["inputs"].items()} | stated
     names = {f"DPAUDIT_{name.upper()}": str(value) for name, value in inputs.items()}
     return names | {"DPAUDIT_ACTION": str(ROOT)}
-
-
-@pytest.fixture
-def repository(tmp_path):
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text("")
-    (folder / "test_it.py").write_text(SUITE)
-    return folder
 
 
 def test_a_step_reads_inputs_from_its_environment_alone():

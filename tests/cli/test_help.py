@@ -1,7 +1,5 @@
 """`dpaudit audit --help`: groups, of which the first has the ten options that people need first."""
 
-from __future__ import annotations
-
 import re
 
 from click.testing import CliRunner

@@ -1,7 +1,5 @@
 """`dpaudit init`: what it writes works as it stands, and nothing that is there is overwritten."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

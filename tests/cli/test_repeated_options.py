@@ -1,7 +1,5 @@
 """No option that is given twice loses a value in silence: lists are put together, everything else is refused."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

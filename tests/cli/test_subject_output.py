@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from click.testing import CliRunner
+from test_repeated_options import commands
 
 from dpaudit.cli import main, subject_output
 from dpaudit.errors import DpauditNoteWarning
@@ -74,16 +75,8 @@ def test_a_mechanism_that_prints_and_warns_each_time_does_not_flood_the_terminal
     assert quiet.exit_code == shown.exit_code and "Note: " not in quiet.stderr
 
 
-def commands(group, names=()):
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*names, name))
-        else:
-            yield (*names, name), command
-
-
-@pytest.mark.parametrize(("names", "command"), [pytest.param(*one, id=" ".join(one[0])) for one in commands(main)])
-def test_every_command_can_be_quiet(names, command):
+@pytest.mark.parametrize(("words", "command"), [pytest.param(*one, id=one[0]) for one in commands(main)])
+def test_every_command_can_be_quiet(words, command):
     options = {text for parameter in command.params for text in parameter.opts}
     assert {"-q", "--quiet"} <= options
 

@@ -1,7 +1,5 @@
 """Text that commands write to a terminal fits its width; a file or a program gets one message a line."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

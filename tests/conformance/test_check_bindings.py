@@ -4,8 +4,6 @@ What runs inside these tests is decided without chance: exact comparisons, or a 
 seed shows it (the output is the input).
 """
 
-from __future__ import annotations
-
 import textwrap
 
 # Loaded here, because pytester forgets what a run inside a test loads, and numpy cannot be loaded twice in one process.
@@ -45,44 +43,39 @@ CODE = """
     class Weak(Response):
         claim = dpaudit.PureDP(0.001)
         epsilon = 0.0005
-
-    QUICK = "refuses_nan or pickling or input_unchanged or seeded_determinism"
 """
 SELECT = "refuses_nan or pickling or input_unchanged or seeded_determinism"
 
 
-def write(pytester, text):
-    pytester.makepyfile(textwrap.dedent(CODE) + textwrap.dedent(text))
+@pytest.fixture
+def run(pytester):
+    """Run the checks that tests on these mechanisms ask for, with options of pytest."""
+
+    def run(text, *options):
+        pytester.makepyfile(textwrap.dedent(CODE) + textwrap.dedent(text))
+        return pytester.runpytest(*options, "-p", "no:cacheprovider")
+
+    return run
 
 
-def test_checks_have_ids_of_mechanism_and_check_and_skip_with_a_reason(pytester):
-    write(
-        pytester,
-        """
-        @dpaudit.parametrize_with_checks([Response(), Response(), Careless])
-        def test_conformance(check):
-            check()
-        """,
-    )
-    listed = pytester.runpytest("--collect-only", "-q", "-p", "no:cacheprovider")
+def of(mechanisms, more=""):
+    """A test of these mechanisms."""
+    return f"@dpaudit.parametrize_with_checks([{mechanisms}]{more})\ndef test_conformance(check):\n    check()\n"
+
+
+def test_checks_have_ids_of_mechanism_and_check_and_skip_with_a_reason(run):
+    text = of("Response(), Response(), Careless")
+    listed = run(text, "--collect-only", "-q")
     ids = [line.split("[")[1].rstrip("]") for line in listed.outlines if "[" in line]
     expected = [f"{name}-{check}" for name in ("Response", "Response#2", "Careless") for check in check_names()]
     assert ids == expected
-    result = pytester.runpytest("-k", f"({SELECT}) and not Careless", "-rs", "-p", "no:cacheprovider")
+    result = run(text, "-k", f"({SELECT}) and not Careless", "-rs")
     result.assert_outcomes(passed=6, skipped=2, deselected=3 * len(check_names()) - 8)
     result.stdout.fnmatch_lines(["*the inputs cannot be changed*"])
 
 
-def test_a_failure_fails_its_test_with_one_line(pytester):
-    write(
-        pytester,
-        """
-        @dpaudit.parametrize_with_checks([Careless()])
-        def test_conformance(check):
-            check()
-        """,
-    )
-    result = pytester.runpytest("-k", SELECT, "-p", "no:cacheprovider", "--junitxml", "junit.xml")
+def test_a_failure_fails_its_test_with_one_line(run, pytester):
+    result = run(of("Careless()"), "-k", SELECT, "--junitxml", "junit.xml")
     result.assert_outcomes(passed=3, failed=1, deselected=len(check_names()) - 4)
     result.stdout.fnmatch_lines(
         [
@@ -97,52 +90,27 @@ def test_a_failure_fails_its_test_with_one_line(pytester):
     assert "CheckFailed: Careless fails refuses_nan: " in (pytester.path / "junit.xml").read_text()
 
 
-def test_a_mechanism_that_cannot_be_checked_fails_with_one_line(pytester):
-    write(
-        pytester,
-        """
-        class Odd(Response):
-            claim = "epsi=1"
-
-        @dpaudit.parametrize_with_checks([Odd()])
-        def test_conformance(check):
-            check()
-        """,
-    )
-    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
+def test_a_mechanism_that_cannot_be_checked_fails_with_one_line(run):
+    result = run('class Odd(Response):\n    claim = "epsi=1"\n\n' + of("Odd()"), "-k", "claim_audit")
     result.assert_outcomes(failed=1, deselected=len(check_names()) - 1)
     wanted = "Odd cannot be checked: claim must be *, got 'epsi=1'. Did you mean 'eps=1'? This is what Odd *"
     result.stdout.fnmatch_lines([wanted])
     result.stdout.no_fnmatch_line("*dpaudit/conformance*")
 
 
-def test_a_known_failure_is_a_strict_xfail(pytester):
-    write(
-        pytester,
-        """
+def test_a_known_failure_is_a_strict_xfail(run):
+    known = """
         def known(mechanism):
             return {"refuses_nan": "asks nothing"} if isinstance(mechanism, Careless) else {"pickling": "never tried"}
-
-        @dpaudit.parametrize_with_checks([Careless(), Response()], expected_failures=known)
-        def test_conformance(check):
-            check()
-        """,
-    )
-    result = pytester.runpytest("-k", SELECT, "-rxX", "-p", "no:cacheprovider")
+    """
+    text = textwrap.dedent(known) + of("Careless(), Response()", ", expected_failures=known")
+    result = run(text, "-k", SELECT, "-rxX")
     result.assert_outcomes(passed=5, skipped=1, xfailed=1, failed=1, deselected=2 * len(check_names()) - 8)
     result.stdout.fnmatch_lines(["*XPASS(strict)*never tried*"])
 
 
-def test_too_little_power_warns(pytester):
-    write(
-        pytester,
-        """
-        @dpaudit.parametrize_with_checks([Weak()], samples=1_000)
-        def test_conformance(check):
-            check()
-        """,
-    )
-    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
+def test_too_little_power_warns(run):
+    result = run(of("Weak()", ", samples=1_000"), "-k", "claim_audit")
     result.assert_outcomes(passed=1, warnings=1, deselected=len(check_names()) - 1)
     result.stdout.fnmatch_lines(["*DpauditInconclusiveWarning: Weak: claim_audit is inconclusive: 1 of 1 pairs*"])
 

@@ -1,7 +1,5 @@
 """`dpaudit check` on the command line: the table, strict JSON, exit statuses, and one message for each mistake."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

@@ -1,7 +1,5 @@
 """The pages of the manual: every example does what it says, and every page stays short enough to read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -15,7 +13,7 @@ PAGES = sorted(
     for path in [*DOCS.rglob("*.md"), ROOT / "README.md", *ROOT.glob("[A-Z]*.md")]
     if not {"_build", "generated"} & set(path.parts)
 )
-NOT_RUN = ("docs/pytest.md", "README.md")  # tests of their own: tests/plugin/test_plugin_manual.py, test_readme.py
+NOT_RUN = ("docs/pytest.md", "README.md")  # tests of their own: tests/plugin/test_plugin_manual.py, and below
 NEEDS = {  # a page: the module without which its examples cannot run
     "docs/tutorials/somebody-elses-library.md": "diffprivlib",
     "docs/howto/libraries.md": "opendp",
@@ -133,3 +131,21 @@ def test_the_walk_of_a_claim_names_every_module_that_asks_for_its_class():
     ]
     missing = [path for path in asking if f"`{path}`" not in text and path not in OWN_BUSINESS]
     assert len(asking) > 10 and not missing, f"two-walks.md, on a claim family, must name {', '.join(missing)}."
+
+
+README = ROOT / "README.md"
+
+
+def test_the_readme_has_at_most_700_words():
+    assert len(README.read_text(encoding="utf-8").split()) <= 700
+
+
+def test_it_says_what_it_is_and_then_how_to_install_it():
+    _, what, how, *_ = README.read_text(encoding="utf-8").split("\n\n")
+    assert what.startswith("**dpaudit is the test suite for differential privacy.**")
+    assert "'.[pytest]'" in how and "`make dist`" in how and "'dpaudit[pytest]'" in how
+
+
+@pytest.mark.slow
+def test_every_example_of_the_readme_does_what_it_says(tmp_path, monkeypatch):
+    assert run_page(README, tmp_path, monkeypatch) == 6

@@ -1,7 +1,5 @@
 """The pages of the reference that are made from the code are what the code says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import dpaudit
 from dpaudit import errors
 from dpaudit.cli.group import BROKEN_PIPE
 from dpaudit.cli.terminating import INTERRUPTED
-from dpaudit.results.model import EXIT_STATUS
+from dpaudit.results.verdicts import EXIT_STATUS
 
 
 @pytest.mark.parametrize("name", reference_pages.PAGES)

@@ -45,6 +45,7 @@ def events(outcomes):
     return itertools.chain.from_iterable(itertools.combinations(range(outcomes), n) for n in range(outcomes + 1))
 
 
+@pytest.mark.claim("CD-D2.4", "MQ-D1")
 @FIXED
 @given(laws(), st.floats(-3.0, 5.0))
 def test_the_hockey_stick_divergence_is_the_largest_excess_over_events(pair, epsilon):
@@ -57,6 +58,7 @@ def test_the_hockey_stick_divergence_is_the_largest_excess_over_events(pair, eps
     )
 
 
+@pytest.mark.claim("DX-D1")
 @FIXED
 @given(laws())
 def test_the_loss_is_the_largest_log_ratio_over_events(pair):

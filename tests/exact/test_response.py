@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import special
@@ -62,6 +63,32 @@ def test_a_gaussian_claim_agrees_with_the_profile_of_the_finite_law(mass):
 def test_a_renyi_claim_agrees_with_the_divergence_of_the_finite_law(mass):
     p, q = laws(mass, loss_on_claim(RenyiDP(2.0, 0.3), mass))
     assert float(renyi_divergence(p, q, 2.0)) == pytest.approx(0.3, rel=1e-6)
+
+
+def rho_of_all_orders(mass, loss):
+    """The supremum of D_r / r over r > 1 in closed form: the best of a grid, closed in on by thirds."""
+    loss, mass = mp.mpf(loss), mp.mpf(mass)
+
+    def of_order(r):
+        ratio = mp.cosh((r - mp.mpf(1) / 2) * loss) / mp.cosh(loss / 2)
+        return mp.log1p(mass * (ratio - 1)) / (r * (r - 1))
+
+    grid = [1 + mp.mpf(10) ** (mp.mpf(k) / 10) for k in range(-60, 61)]
+    best = max(range(1, len(grid) - 1), key=lambda k: of_order(grid[k]))
+    low, high = grid[best - 1], grid[best + 1]
+    for _ in range(80):
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (first, high) if of_order(first) < of_order(second) else (low, second)
+    return float(max(of_order(low), mass * loss * mp.tanh(loss / 2)))  # the limit as the order falls to 1
+
+
+@pytest.mark.parametrize("mass", [1.0, 0.1, 0.01, 1e-4])
+def test_the_rho_of_a_loss_is_that_of_all_orders(mass):
+    # Of the orders that are bet against it was up to 6% too small, and by 25% at 1e-4. The gap of the search is 1e-6.
+    for loss in (0.1, 1.0, 3.0):
+        rho = rho_of_all_orders(mass, loss)
+        assert value_of_loss(ZeroConcentratedDP(1.0), mass, loss) == pytest.approx(rho, rel=2e-6)
+        assert loss_on_claim(ZeroConcentratedDP(rho), mass) == pytest.approx(loss, rel=2e-6)
 
 
 def test_a_delta_as_large_as_the_event_allows_any_loss():

@@ -1,7 +1,5 @@
 """Features of doubles: what their bits say, checked against exact arithmetic with fractions and float.hex."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

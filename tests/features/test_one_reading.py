@@ -75,6 +75,8 @@ GROUPS = {
                 [1, "a", None], [1, "a", None, 2**60], ["a", "b", "a"], [["a"], [1]]],
 }  # fmt: skip
 ALL = [output for group in GROUPS.values() for output in group]
+for shape in [(42,), (20, 3), (2, 4, 3), (5, 2)]:  # sequences that go together have columns of their own
+    GROUPS[f"arrays of {shape}"] = [np.full(shape, np.nan), *RNG.normal(size=(8, *shape))]
 
 
 def bits(matrix):

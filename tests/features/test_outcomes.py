@@ -22,7 +22,6 @@ from dpaudit.features.outcomes import (
     MAXIMUM_TOKEN,
     canonical,
     from_objects,
-    join,
     number_of,
     read_outputs,
     shortened,
@@ -91,13 +90,6 @@ def test_an_array_is_read_as_the_list_of_its_rows_is(array):
     whole, rows = read_outputs(array, 3), read_outputs([*array], 3)
     for row in range(3):
         assert reading(whole, row) == reading(rows, row)
-
-
-def test_the_outcomes_of_several_batches_are_those_of_one():
-    batches = [[1.0, 2.0], [None, 3.0], [(1.0, 2.0), np.ones((2, 2))]]
-    joined = join([read_outputs(batch, 2) for batch in batches])
-    whole = read_outputs([output for batch in batches for output in batch], 6)
-    assert [reading(joined, row) for row in range(6)] == [reading(whole, row) for row in range(6)]
 
 
 # --- tokens are equal exactly for equal values ---

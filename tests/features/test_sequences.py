@@ -46,21 +46,6 @@ def test_what_goes_together_is_found(draw):
     assert verdicts[0] == "violated" and verdicts[1] != "violated"
 
 
-@pytest.mark.parametrize("shape", [(42,), (20, 3), (2, 4, 3), (5, 2)])
-def test_a_row_alone_is_read_as_it_is_among_others(shape):
-    """Validity: worked-out columns are a function of one output; there is a name for each, also after saving."""
-    rows = np.random.default_rng(2).normal(size=(50, *shape))
-    rows[::7].flat[:3] = np.nan
-    outcomes = read_outputs(rows, len(rows))
-    reader = Reader.learn((outcomes,))
-    matrix = reader(outcomes)
-    assert matrix.shape[1] == reader.n_columns == len(reader.names)
-    alone = np.concatenate([reader(outcomes.rows(slice(k, k + 1))) for k in range(len(rows))])
-    np.testing.assert_array_equal(matrix, alone)
-    restored = Reader.from_dict(reader.to_dict())
-    assert restored == reader and np.array_equal(restored(outcomes), matrix, equal_nan=True)
-
-
 @pytest.mark.parametrize("shape", [(4, 5), (12, 3), (31, 2), (100,)])
 def test_outputs_of_few_numbers_are_asked_for_their_decimals(shape):
     """Views of single numbers are proposed up to so many columns: sequences that go together do not use these up."""

@@ -4,8 +4,6 @@ The default set tries a few damages of each format; the nightly one (`-m long`) 
 values of a JSON or TOML file that are replaced, removed or doubled, and bytes that are changed, cut off or put in.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import sqlite3

@@ -32,20 +32,19 @@ def test_the_upper_tail_is_the_binomial_sum(trials, probability):
 
 @pytest.mark.parametrize("trials", [1, 7, 40])
 @pytest.mark.parametrize("level", [1e-6, 0.05, 0.5])
-def test_the_lower_limit_is_the_probability_whose_tail_is_the_level(trials, level):
+def test_a_limit_is_the_probability_whose_tail_is_the_level(trials, level):
     for successes in range(1, trials + 1):
         limit = binomial.binomial_lower(successes, trials, level)
         assert float(tail(successes, trials, limit)) == pytest.approx(level, rel=1e-9)  # inversion by scipy
+        assert binomial.binomial_lower_each(np.array([successes]), np.array([trials]), np.array([level]))[0] == limit
+        upper = binomial.binomial_upper(trials - successes, trials, level)
+        assert float(tail(successes, trials, 1.0 - Fraction(upper))) == pytest.approx(level, rel=1e-7)
 
 
-def test_nothing_seen_or_nothing_spent_gives_the_limit_zero():
+def test_limits_where_nothing_was_seen_all_was_seen_or_nothing_is_spent():
+    assert binomial.binomial_upper(10.0, 10, 0.05) == binomial.binomial_upper(1e5, 100_000, 0.05) == 1.0
     assert binomial.binomial_lower(0, 10, 0.05) == 0.0
     assert binomial.binomial_lower(10, 10, 0.0) == 0.0
-
-
-def test_where_all_were_seen_the_upper_limit_is_one():
-    for trials in (1, 10, 100_000):
-        assert binomial.binomial_upper(float(trials), trials, 0.05) == 1.0
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
@@ -127,23 +126,6 @@ def test_a_p_value_is_at_most_one_and_one_without_a_guess():
 def test_a_p_value_with_delta_is_never_below_what_is_spent_on_the_mass():
     p = binomial.p_value(10_000, 10_000, 10_000, 0.0, 1e-6, LEVEL, MASS_SHARE)
     assert LEVEL * MASS_SHARE <= p <= LEVEL * MASS_SHARE + 1e-12
-
-
-@pytest.mark.parametrize("level", [0.05, 1e-6])
-def test_the_limits_are_those_of_statsmodels(level):
-    """Its `proportion_confint(method="beta")` splits alpha in two halves; both call the inverse of the beta law."""
-    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is an extra")
-    for trials in (1, 10, 1_000, 100_000):
-        for successes in {0, 1, trials // 3, trials - 1, trials}:
-            low, high = proportion.proportion_confint(successes, trials, alpha=2.0 * level, method="beta")
-            lower, upper = (
-                binomial.binomial_lower(successes, trials, level),
-                binomial.binomial_upper(successes, trials, level),
-            )
-            assert lower == pytest.approx(low, rel=1e-9, abs=1e-300)  # two routines of the same function
-            assert 1.0 - upper == pytest.approx(1.0 - high, rel=1e-7, abs=1e-12)
-            each = binomial.binomial_lower_each(np.array([successes]), np.array([trials]), np.array([level]))
-            assert each[0] == lower
 
 
 @pytest.mark.parametrize("correct, guesses, draws", [(60, 70, 1_000), (9, 10, 400), (30, 60, 60), (0, 5, 50)])

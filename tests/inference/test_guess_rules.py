@@ -1,13 +1,13 @@
 """Guessing rules: the choice among candidates, against one that asks every candidate at every value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special
 
+from dpaudit.inference.exact import CellTest
 from dpaudit.inference.guess_rules import _best
 from dpaudit.inference.payoffs import Inequalities
+from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 
 SIDES = [(True, False), (False, True), (True, True)]
@@ -35,3 +35,12 @@ def test_the_rule_is_that_of_the_largest_value_and_then_of_the_largest_margin(cl
         bound, margin, at = _best(accuracy, mass, sides, lines, values)
         assert (bound, margin) == pytest.approx(max(own), abs=1e-12)
         assert own[at] == pytest.approx(max(own), abs=1e-12)
+
+
+@pytest.mark.parametrize(("plus", "minus"), [((1,), ()), ((), (2,)), ((1,), (2,))])
+def test_the_counts_and_the_p_value_are_those_of_the_record(plus, minus):
+    test = CellTest(PureDP(1.0), 400, CellScore(None, plus, minus), 0.0)
+    test.start(0.05)
+    test.take(90, 2, 2.5)
+    assert test.counts == (90, 2, 308) and test.lower == 2.5
+    assert test.p_value < 1e-6  # 90 of 92 right where 73% are allowed

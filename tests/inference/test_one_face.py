@@ -5,17 +5,29 @@ that keep the claim and reach it, so nothing here is left to chance unless a doc
 break the contract, each in one place, and the check that is named beside a twin must fail it.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import inspect
 import itertools
 import json
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from faulty_tests import (
+    BetsAgain,
+    BetterOfTwo,
+    DoublesItsLevel,
+    FollowsTheCounts,
+    Forgets,
+    Hasty,
+    LeavesOutItsCharge,
+    NeverSays,
+    RaisesItsBound,
+    Sinks,
+    Twin,
+)
 from implementations import CLAIMS, FITS, TESTS, Law, Prepared, laws_on, learn_once, prepared, records
 
 from dpaudit.features.outcomes import join, read_outputs
@@ -89,25 +101,6 @@ def on_claim(claim):
     return next(iter(laws_on(claim).values()))
 
 
-def large(claim):
-    """A loss in nats that is far beyond the claim, of all claims here: a shift of Laplace noise."""
-    del claim
-    return 6.0
-
-
-# --- evidence ---
-
-
-def it_bets(make, claim):
-    test = counted(trained(make, claim, 3.0), 3.0, 100)
-    assert test.log_wealth is not None and test.p_value is None
-
-
-def it_has_a_p_value(make, claim):
-    test = counted(trained(make, claim, 3.0), 3.0, 100)
-    assert test.log_wealth is None and 0.0 <= test.p_value <= 1.0
-
-
 # --- predictable ---
 
 
@@ -121,13 +114,13 @@ def what_is_counted_is_fixed_before_it_is_counted(make, claim):
 
 
 def equal_draws_and_coins_give_an_equal_test(make, claim):
-    first = anew(make, claim, 3.0)
-    FITS.clear()
-    second = anew(make, claim, 3.0)
+    first = kept(make, claim, 3.0)
+    with patch.dict(FITS, clear=True):
+        second = anew(make, claim, 3.0)
     fresh = outputs(1.0, 100, 9)
     np.testing.assert_array_equal(first.statistic.count(fresh), second.statistic.count(fresh))
-    counted(first, 3.0, 200), counted(second, 3.0, 200)
-    known = standing(first)
+    known = standing(counted(trained(make, claim, 3.0), 3.0, 200))
+    counted(second, 3.0, 200)
     assert [second.log_wealth if bets(second) else second.p_value, second.lower, *second.counts] == known
 
 
@@ -194,26 +187,29 @@ def the_law_of_an_exact_p_value_is_at_most_its_level(make, claim):
 
 
 def a_bound_is_above_the_truth_with_a_chance_of_at_most_the_level(make, claim):
-    """The truth is the budget, or half of it: then the bound is asked where it is no verdict.
+    """The truth is half of the budget, where the bound is no verdict; at the budget it is one, and has its level.
 
     At a level of 1/2 a few draws are enough for bounds that err.
     """
-    for share in (1.0, 0.5):
-        truth = share * claim.value
-        for law in [*laws_on(claim.with_value(truth)).values()][: None if share == 1.0 else 1]:
-            training = TRAININGS["of a large leak"](law)
-            asked = Prepared(prepared(make, claim, training, 0.5, FEW), law)
-            looked = [(chance, asked.after(record).lower) for chance, record in records(law, FEW)]
-            assert sum(chance for chance, lower in looked if lower > truth * (1.0 + 1e-8)) <= 0.5
+    truth = 0.5 * claim.value
+    for law in [*laws_on(claim.with_value(truth)).values()][:1]:
+        asked = Prepared(prepared(make, claim, TRAININGS["of a large leak"](law), 0.5, FEW), law)
+        looked = [(chance, asked.after(record).lower) for chance, record in records(law, FEW)]
+        assert sum(chance for chance, lower in looked if lower > truth * (1.0 + 1e-8)) <= 0.5
 
 
 def a_bound_is_above_the_truth_at_some_look_with_a_chance_of_at_most_the_level(make, claim):
     """Two looks, at three draws and at one more, of a test that bets: the bound keeps what it was at the first."""
     law = on_claim(claim)
     asked = Prepared(prepared(make, claim, TRAININGS["of a large leak"](law), 0.4, FEW), law)
-    total = 0.0
-    for (chance, record), (other, last) in itertools.product(list(records(law, FEW - 1)), list(records(law, 1))):
-        total += chance * other * (asked.after(record, last).lower > claim.value)
+    then, total = copy.copy(asked), 0.0
+    for chance, record in records(law, FEW - 1):
+        then.test = asked.after(record)
+        known = then.test.lower
+        for other, last in records(law, 1):
+            lower = then.after(last).lower
+            assert lower >= known
+            total += chance * other * (lower > claim.value)
     assert total <= 0.4
 
 
@@ -247,9 +243,10 @@ def the_level_is_what_decides(make, claim):
         test.start(asked)  # nothing is counted yet
         assert test.level == asked
         counted(test, 2.5, size)
-        assert test.is_rejected == (reached(test) <= asked)
-        lower = test.lower  # may look closer
-        assert test.is_rejected == (lower > claim.value)
+        at_first = test.is_rejected
+        assert at_first == (reached(test) <= asked)
+        lower = test.lower  # may look closer, but not so far
+        assert test.is_rejected == (lower > claim.value) and (factor > 0.9 or test.is_rejected == at_first)
         assert test.level == asked
 
 
@@ -266,7 +263,7 @@ def the_verdict_is_the_bound_above_the_budget(make, claim):
         asked = Prepared(prepared(make, claim, TRAININGS["of a large leak"](law), 0.5, 500), law)
         longer = [[np.round(size * side).astype(int) for side in (one.p, one.q)]
                   for one, sizes in ((law.beyond(), (8, 16, 32)), (law, (64, 256))) for size in sizes]  # fmt: skip
-        for record in [*(record for _, record in records(law, FEW)), *longer]:
+        for record in [*(record for _, record in records(law, FEW - 1)), *longer]:
             test = asked.after(record)
             early, lower = test.is_rejected, test.lower
             assert test.is_rejected or not early
@@ -290,18 +287,6 @@ def a_bound_never_falls(make, claim):
         verdicts.append(test.is_rejected)
     assert bounds == sorted(bounds) and verdicts == sorted(verdicts)
     assert bounds[-1] > 0.0
-
-
-# --- counts add up ---
-
-
-def counts_add_up_over_batches(make, claim):
-    test = trained(make, claim, 3.0)
-    first = outputs(3.0, 300, 5)
-    parts = [test.statistic.count(first.rows(part)) for part in (slice(0, 100), slice(100, None))]
-    assert parts[0].dtype.kind == "i" and test.statistic.zeros().dtype.kind == "i"
-    np.testing.assert_array_equal(parts[0] + parts[1], test.statistic.count(first))
-    np.testing.assert_array_equal(test.statistic.zeros() + parts[0], parts[0])
 
 
 def parts_may_be_added_in_any_order(make, claim):
@@ -329,7 +314,7 @@ def parts_may_be_added_in_any_order(make, claim):
 
 
 def the_witness_is_told_and_its_counts_are_the_draws(make, claim):
-    test = counted(trained(make, claim, large(claim)), large(claim))
+    test = counted(trained(make, claim, 6.0), 6.0)  # nats, far beyond every claim here
     assert sum(test.counts) == DRAWS
     assert test.describe("x", "x'")
     assert test.rule_record()["game"]
@@ -356,10 +341,11 @@ def the_power_is_a_loss_above_the_budget(make, claim):
 
 
 def nothing_of_the_contract_is_left_out(make, claim):
-    test = make(claim, DRAWS)
+    test = counted(trained(make, claim, 3.0), 3.0, 100)
     assert not inspect.isabstract(type(test))
     assert isinstance(test, TestOfAClaim)
     assert test.can_be_sure or not test.is_sure
+    assert (test.log_wealth is None) != (test.p_value is None)
 
 
 OF_ALL = [
@@ -370,14 +356,12 @@ OF_ALL = [
     a_law_beyond_the_claim_is_told,
     the_level_is_what_decides,
     the_verdict_is_the_bound_above_the_budget,
-    counts_add_up_over_batches,
     parts_may_be_added_in_any_order,
     the_witness_is_told_and_its_counts_are_the_draws,
     the_power_is_a_loss_above_the_budget,
     nothing_of_the_contract_is_left_out,
 ]
 OF_BETS = [
-    it_bets,
     a_later_fit_leaves_what_was_won,
     one_draw_more_does_not_raise_the_expected_wealth,
     the_mean_of_the_wealth_of_a_law_on_the_claim_is_at_most_1,
@@ -385,7 +369,7 @@ OF_BETS = [
     a_bound_never_falls,
     evidence_goes_on,
 ]
-OF_EXACT = [it_has_a_p_value, the_law_of_an_exact_p_value_is_at_most_its_level]
+OF_EXACT = [the_law_of_an_exact_p_value_is_at_most_its_level]
 
 
 def table():
@@ -418,175 +402,7 @@ def test_claims_at_the_ends_have_figures_and_no_alarm_where_nothing_leaks(row, c
     assert 0.0 <= test.lower <= claim.value and not test.is_rejected
 
 
-# --- twins: what each does is said, and who has to catch it ---
-
-
-class Twin:
-    """A test that passes on all it is asked, but for what a subclass does in another way."""
-
-    def __init__(self, make, claim, draws):
-        self.inner, self.own = make(claim, draws), {}
-
-    def __getattr__(self, name):
-        if name in ("inner", "own"):  # while it is copied
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-
-class Both:
-    """Two statistics, one after the other."""
-
-    def __init__(self, first, second):
-        self.parts = first, second
-
-    def zeros(self):
-        return np.concatenate([part.zeros() for part in self.parts])
-
-    def count(self, outcomes):
-        return np.concatenate([part.count(outcomes) for part in self.parts])
-
-
-class BetterOfTwo(Twin):
-    """Looks at what it has counted, and then says which of two sets of bets it had made."""
-
-    def __init__(self, make, claim, draws):
-        super().__init__(make, claim, draws)
-        self.other = make(claim, draws)
-
-    def prepare(self, training, level):
-        self.inner.prepare(training, level)
-        self.other.prepare(Training(training.second, training.first), level)
-
-    def start(self, level):
-        self.inner.start(level)
-        self.other.start(level)
-
-    @property
-    def statistic(self):
-        return Both(self.inner.statistic, self.other.statistic)
-
-    def add(self, counts_x, counts_x_prime):
-        size = len(self.inner.statistic.zeros())
-        self.inner.add(counts_x[:size], counts_x_prime[:size])
-        self.other.add(counts_x[size:], counts_x_prime[size:])
-
-    def update(self):
-        self.inner.update()
-        self.other.update()
-
-    @property
-    def p_value(self):
-        return None if self.inner.p_value is None else min(self.inner.p_value, self.other.p_value)
-
-    @property
-    def log_wealth(self):
-        return None if self.inner.log_wealth is None else max(self.inner.log_wealth, self.other.log_wealth)
-
-
-class BetsAgain(Twin):
-    """At a later fit it makes the bets on what was counted before again."""
-
-    def prepare(self, training, level):
-        self.own["fits"] = self.own.get("fits", 0) + 1
-        self.inner.prepare(training, level)
-
-    @property
-    def log_wealth(self):
-        return self.inner.log_wealth + 0.1 * (self.own["fits"] - 1)
-
-
-class FollowsTheCounts(Twin):
-    """Counts otherwise once it has counted."""
-
-    def add(self, counts_x, counts_x_prime):
-        self.own["turned"] = 1
-        self.inner.add(counts_x, counts_x_prime)
-
-    @property
-    def statistic(self):
-        turned, own = self.own.get("turned", 0), self.inner.statistic
-
-        class Turned:
-            zeros = own.zeros
-
-            def count(self, outcomes):
-                return np.roll(own.count(outcomes), turned)
-
-        return Turned()
-
-
-class DoublesItsLevel(Twin):
-    """Spends twice what it was given."""
-
-    def start(self, level):
-        self.own["level"] = level
-        self.inner.start(min(2.0 * level, 0.9999))
-
-    @property
-    def level(self):
-        return self.own["level"]
-
-
-class LeavesOutItsCharge(Twin):
-    """Is paid a tenth more for each draw than it may be, and halves a p-value."""
-
-    def add(self, counts_x, counts_x_prime):
-        self.own["rounds"] = self.own.get("rounds", 0) + 1
-        self.inner.add(counts_x, counts_x_prime)
-
-    @property
-    def log_wealth(self):
-        return None if self.inner.log_wealth is None else self.inner.log_wealth + 0.1 * self.own.get("rounds", 0)
-
-    @property
-    def p_value(self):
-        return None if self.inner.p_value is None else 0.5 * self.inner.p_value
-
-
-class RaisesItsBound(Twin):
-    """Has a bound that is no verdict."""
-
-    @property
-    def lower(self):
-        return self.inner.lower + 2.0 * self.inner.claim.value
-
-
-class Forgets(Twin):
-    """Keeps the last of several counts alone."""
-
-    def add(self, counts_x, counts_x_prime):
-        self.own.setdefault("fresh", copy.deepcopy(self.inner))
-        self.inner = copy.deepcopy(self.own["fresh"])
-        self.inner.add(counts_x, counts_x_prime)
-
-
-class Sinks(Twin):
-    """Takes back some of its bound at every look."""
-
-    def update(self):
-        self.own["looks"] = self.own.get("looks", 0) + 1
-        self.inner.update()
-
-    @property
-    def lower(self):
-        return self.inner.lower * 0.9 ** self.own.get("looks", 0)
-
-
-class NeverSays(Twin):
-    """Rejects nothing: no false alarms."""
-
-    log_wealth, p_value, lower, is_rejected = 0.0, 1.0, 0.0, False
-
-
-class Hasty(Twin):
-    """Counts by what another fit on the same draws may have found."""
-
-    made = 0
-
-    def prepare(self, training, level):
-        Hasty.made += 1
-        rows = slice(0, 100 + 50 * (Hasty.made % 2))
-        self.inner.prepare(Training(training.first.rows(rows), training.second.rows(rows)), level)
+# --- twins: what each does is said where it stands, and here who has to catch it ---
 
 
 OF_ANY = [

@@ -3,8 +3,6 @@
 The uses are stand-ins that note what they are asked, so each number is known beforehand and nothing is drawn.
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The lines of all pairs of a table: bounds that are valid for the claim's own parameter, and as strong as said."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

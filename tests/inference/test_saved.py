@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -56,8 +57,14 @@ def played(mechanism, claim, seed=1, samples=200):
     return game
 
 
-def state_of(claim="eps=1", seed=1, samples=100, mechanism=normal):
-    return through_text(pair_state(played(mechanism, claim, seed, samples).pairs[0], str(seed)))
+@functools.cache
+def text_of(claim, seed, samples):
+    return json.dumps(pair_state(played(normal, claim, seed, samples).pairs[0], str(seed)))
+
+
+def state_of(claim="eps=1", seed=1, samples=60):
+    """A state of its own of a game that is played once."""
+    return json.loads(text_of(claim, seed, samples))
 
 
 def gone_on(mechanism, claim, state, kept, seed=2, samples=200):
@@ -102,7 +109,7 @@ def test_what_goes_on_from_a_saved_state_multiplies_its_wealth_which_is_the_same
 
 
 def test_a_state_that_is_read_and_written_again_is_the_same():
-    state = state_of("mu=0.9", samples=40)
+    state = state_of("mu=0.9")
     assert through_text(pair_state(read(state, "mu=0.9"), "2")) == state
 
 
@@ -116,7 +123,7 @@ def test_every_draw_that_was_counted_is_in_the_state():
 
 @pytest.mark.parametrize("claim", ["eps=1", "mu=0.9", "rho=0.4"])
 def test_joined_states_of_disjoint_draws_multiply(claim):
-    first, second = (state_of(claim, seed, 60) for seed in (1, 2))
+    first, second = (state_of(claim, seed) for seed in (1, 2))
     both = joined(first, second)
     assert both["labelled"] == first["labelled"] + second["labelled"] == counted(both)
     for use, a, b in zip(both["uses"], first["uses"], second["uses"], strict=True):
@@ -162,9 +169,16 @@ def test_a_later_session_goes_on_learning_where_no_more_outputs_are_kept(monkeyp
     assert before and set(after) == {before[0] + game.pairs[0].labelled - state["labelled"]}
 
 
-def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said(monkeypatch):
-    monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
-    state = state_of("eps=8", samples=400)
+@pytest.fixture(scope="module")
+def with_views():
+    """A state with counted views, which few draws have otherwise not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
+        return state_of("eps=8", samples=400)
+
+
+def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said(with_views):
+    state = copy.deepcopy(with_views)
     views = state["uses"][0]["table"]["views"]
     for view in views:
         del view["said"]
@@ -177,10 +191,8 @@ def test_counted_views_of_earlier_versions_go_on_without_what_learned_views_said
     {"counts": [[1], [1]]}, {"edges": 3.0}, {"view": 99}, {"cost": "x"}, {"said": [1.0]}, {"said": [math.nan]},
     {"said": 1e308},
 ])  # fmt: skip
-def test_a_counted_view_that_is_damaged_is_refused(damage, monkeypatch):
-    monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
-    state = state_of("eps=8", samples=400)
-    assert read(state, "eps=8").labelled == state["labelled"]
+def test_a_counted_view_that_is_damaged_is_refused(damage, with_views):
+    state = copy.deepcopy(with_views)
     view = state["uses"][0]["table"]["views"][0]
     view |= damage if damage != {"said": 1e308} else {"said": [1e308] * (len(view["edges"]) + 1)}
     with pytest.raises(StateError, match="must be one that was saved"):
@@ -310,7 +322,7 @@ def test_sound_trees_are_read():
 
 @pytest.fixture(scope="module")
 def small():
-    return state_of(samples=40)
+    return state_of()
 
 
 def test_states_of_two_claims_or_formats_are_not_joined(small):

@@ -1,7 +1,7 @@
 """The laws in black-box form: what they derive is audited as any subject is, and so is a planted fault of each.
 
 Error rates. Every audit here has confidence 1 - 1e-9, for all its pairs and bounds together. Sound subjects: a false
-alarm has probability at most 1e-9 an audit; with some 130 audits that is 1.3e-7 for the file. Faults: the comments give
+alarm has probability at most 1e-9 an audit; with some 50 audits that is 5e-8 for the file. Faults: the comments give
 their exact losses. The closest call is convexity with the epsilons averaged: of some 1,000 guesses 0.88 are right, 0.73
 are allowed, and 1e-9 needs 0.82: 6 standard deviations, so a fixed test that knows the event misses it with probability
 below 1e-8. The seeds are fixed.
@@ -14,16 +14,14 @@ import pytest
 
 import dpaudit
 from dpaudit import laws
-from dpaudit.exact import FiniteMechanism, tempered
+from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import MetricDP, PureDP
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit_mechanisms.laplace import Laplace
-from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 1.0 - 1e-9
 NO_DOUBLES = {"floating_point": False, "confidence": CONFIDENCE}
-BY_NAME = {law.name: law for law in LAWS}
 
 
 def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
@@ -33,54 +31,13 @@ def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
 # ---- every law on subjects of its own -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-@pytest.mark.parametrize("mechanism", [RandomisedResponse(1.0, 3), Laplace(1.0)], ids=["response", "laplace"])
-def test_what_a_law_derives_keeps_its_claim(law, mechanism):
-    subject, claim = law.derive(mechanism, mechanism.claim)
+def test_what_a_law_derives_keeps_its_claim(law):
+    """Of outputs that cannot be listed; where they can, `test_derived_densities.py` has both sides exactly."""
+    subject, claim = law.derive(Laplace(1.0), PureDP(1.0))
     result = audited(subject, claim, samples=1_000)
     assert result.verdict != "violated" and result.findings
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("claim", "mechanism"),
-    [
-        (ApproxDP(0.5, 0.2), None),
-        (ZeroConcentratedDP(0.5), None),
-        (RenyiDP(2.0, 0.5), None),
-        (GaussianDP(1.0), None),
-        (MetricDP(AbsoluteMetric(1.0)), Laplace(1.0)),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "name",
-    [
-        "sequential composition",
-        "adaptive composition",
-        "post-processing by flipping",
-        "mixture",
-        "disjoint union",
-        "conditioning",
-        "group privacy",
-        "parallel composition",
-        "convexity",
-    ],
-)
-def test_what_a_law_derives_keeps_its_claim_in_every_family(claim, mechanism, name):
-    # A finite mechanism on its claim for each family: three inputs, so that the group law has a chain.
-    rows = np.array([[0.8, 0.0, 0.2], [0.2, 0.6, 0.2], [0.0, 0.3, 0.7]])
-    if mechanism is None:
-        pairs = [(0, 1), (1, 2)]
-        mechanism = FiniteMechanism(tempered(rows, claim, pairs))
-    else:
-        pairs = [(0.0, 1.0), (1.0, 1.5)]
-    law = BY_NAME[name]
-    renyi_group = isinstance(claim, RenyiDP) and name == "group privacy"
-    assert law.applies(mechanism, claim, pairs) is not renyi_group  # order 2 is too small for two steps
-    if not renyi_group:
-        subject, derived = law.derive(mechanism, claim, pairs)
-        assert audited(subject, derived, samples=300).verdict != "violated"
 
 
 # ---- a fault of each law, planted ------------------------------------------------------------------------------------

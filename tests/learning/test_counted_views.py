@@ -1,7 +1,5 @@
 """Counted views: each value, and what is no number, falls into the cell that the trees on counts know it by."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The shared partition: atoms, NaN, any output, and cells that depend on one output alone."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

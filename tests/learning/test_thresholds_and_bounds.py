@@ -3,19 +3,14 @@
 They are worked out again from published records with scipy.stats.
 """
 
-from __future__ import annotations
-
-import math
-
 import numpy as np
 import pytest
-from scipy import stats
+from support.bounds import line_bound
 
 import dpaudit
 from dpaudit.audits import low_bits
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.features.outcomes import canonical, read_outputs
-from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.pair_lines import WAYS, PairLines
 from dpaudit.privacy.claims import ApproxDP
@@ -25,21 +20,6 @@ from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 # --- bounds from their records ---
-
-
-def by_hand(correct, wrong, labelled, delta, sides, level, mass_share):
-    """The lower bound on epsilon of a guessing record, by scipy.stats and the inequality as it is printed.
-
-    P(correct | a guess) <= (e^eps + a) / (1 + e^eps), a = (delta sides / 2) / P(a guess).
-    """
-    guesses = correct + wrong
-    if correct == 0:
-        return 0.0
-    spent = level * mass_share if delta > 0.0 else 0.0
-    accuracy = stats.beta.ppf(level - spent, correct, wrong + 1)
-    mass = stats.beta.ppf(spent, guesses, labelled - guesses + 1) if delta > 0.0 else 1.0
-    odds = (accuracy - delta * sides / 2.0 / mass) / (1.0 - accuracy)
-    return max(0.0, math.log(max(odds, 1.0)))
 
 
 def own_lines(pairs, delta):
@@ -71,7 +51,7 @@ def test_the_bounds_of_a_table_are_those_of_its_records(mechanism, delta):
     sides = [1.0 + (len(rule.plus) > 0 and len(rule.minus) > 0) for rule in map(game.rule, range(15))]
     stated_sides = WAYS.sum(axis=1)[game.way].astype(float)
     expected = [
-        by_hand(int(c), int(w), game.labelled, delta, s, level, RULE_SIZES.mass_share)
+        line_bound(int(c), int(w), game.labelled, delta * s / 2.0, level)
         for c, w, s, level in zip(game.correct, game.wrong, stated_sides, game.level, strict=True)
     ]
     # Bounds are rounded down by 1e-9 for the special functions.
@@ -98,8 +78,7 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     for pair in leaks:
         labelled = pair.correct + pair.wrong + pair.abstained
         sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.directions)
-        share = RULE_SIZES.mass_share
-        expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
+        expected = line_bound(pair.correct, pair.wrong, labelled, delta * sides / 2.0, pair.error_share)
         assert pair.epsilon_lower == pytest.approx(expected, rel=2e-7, abs=1e-8)  # rounded down to 1e-7
 
 

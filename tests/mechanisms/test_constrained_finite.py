@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.refusals import refusals
 
-from dpaudit_mechanisms.constrained.finite import FiniteLaw, conditioned, gamma, imaged, nearest_worlds
+from dpaudit_mechanisms.constrained.finite import FiniteLaw, conditioned, imaged
 
 LAW = [[0.75, 0.25], [0.25, 0.75]]
 
@@ -18,8 +18,6 @@ test_what_makes_no_sense_is_refused = refusals(
     (lambda: conditioned(LAW, [True]), "event must"),
     (lambda: imaged(LAW, [0, 2]), "nearest must"),
     (lambda: imaged(LAW, [0.0, 0.5]), "nearest must"),
-    (lambda: nearest_worlds([[0.0], [1.0]], [False, False]), "event must"),
-    (lambda: gamma(LAW, [True, False], 0.0), "epsilon must"),
     (lambda: FiniteLaw(LAW).sample(2, 1, np.random.default_rng(0)), "data must"),
 )
 

@@ -73,9 +73,13 @@ def test_consistent_answers_are_the_nearest_ones_that_a_data_vector_has(workload
         assert consistent(workload, truth, order) == pytest.approx(truth, abs=1e-6)
 
 
+@pytest.mark.claim("DC-S9")
 def test_consistency_of_many_answers_is_that_of_each():
     rng = np.random.default_rng(1)
+    independent = Workload(FIGURE_1.domain, [(0, 1)])
     for order in NORMS:
+        answers = rng.normal(size=4)
+        assert consistent(independent, answers, order) == pytest.approx(answers)
         batch = rng.normal(size=(3, FIGURE_1.queries)) * 5.0
         each = [consistent(FIGURE_1, answers, order) for answers in batch]
         assert consistent(FIGURE_1, batch, order) == pytest.approx(np.array(each))
@@ -99,7 +103,7 @@ def test_large_counts_do_not_blur_what_is_nearest(order):
         assert found == pytest.approx(least, rel=1e-6)
 
 
-@pytest.mark.claim("DC-L3.5")
+@pytest.mark.claim("DC-L3.5", "DC-F2", "DC-F3")
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
 def test_releases_are_unbiased_and_have_the_variances_that_they_state(claim):
     # 20,000 draws, 12 cases of 12 answers. Means: 6 standard errors, two-sided 2e-9 each (normal limit); variances:

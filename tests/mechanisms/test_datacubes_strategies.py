@@ -184,7 +184,7 @@ def test_marginals_are_made_of_the_coefficients_with_support_in_them(workload, s
 # ---- strategies -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-D0", "DC-EQ0")
+@pytest.mark.claim("DC-D0", "DC-EQ0", "DC-S1")
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workload, seed):
     rng = np.random.default_rng(seed)
@@ -202,7 +202,7 @@ def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workl
         assert strategy.initial(batch, workload) == pytest.approx(batch @ recovery.T, abs=1e-8)
 
 
-@pytest.mark.claim("DC-EQ7", "DC-L3.5")
+@pytest.mark.claim("DC-EQ7", "DC-L3.5", "DC-S8")
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_least_squares_is_the_pseudo_inverse_written_out_and_consistent(workload, seed):
     rng, wanted = np.random.default_rng(seed), workload.matrix()

@@ -61,7 +61,6 @@ def test_hypotheses_of_many_runs_are_the_largest_of_their_lines():
         at = rng.uniform(size=(5, 2)) * widths
         expected = [np.max([np.zeros(2), *(v + a * (y - x) for x, v, a in lines[j])], axis=0) for j, y in enumerate(at)]
         assert many.predict(at) == pytest.approx(np.array(expected), abs=1e-12)
-        assert many.predict_many(at[[3]], run=3)[0] == pytest.approx(expected[3], abs=1e-12)
 
 
 def test_a_gap_and_its_number_of_updates_belong_together():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from support.refusals import refusals
 
-from dpaudit_mechanisms.dx_exponential import DxExponential, score_sensitivities, score_threshold
+from dpaudit_mechanisms.dx_exponential import DxExponential, score_sensitivities
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialTooFlat
 from dpaudit_mechanisms.histograms import all_histograms, neighbours
@@ -45,7 +45,7 @@ def instances(draw):
     return random_utility(seed, outcomes, draw(st.sampled_from(["linear", "table"]))), budgets, records
 
 
-@pytest.mark.claim("DX-D5")
+@pytest.mark.claim("DX-D5", "UP-D2")
 @given(instances())
 def test_sensitivities_are_the_maxima_of_the_definition(instance):
     utility, budgets, records = instance
@@ -102,6 +102,17 @@ def test_equal_budgets_give_the_ordinary_exponential_mechanism(instance, epsilon
     )
     for pair in mechanism.pairs():  # DX-C4, first half: the definition with Delta u / epsilon keeps epsilon
         assert mechanism.privacy_loss(pair.x, pair.x_prime) <= epsilon * (1.0 + ROUNDING)
+
+
+def score_threshold(scores, c, t, *, discrepancy=0.0, statement="corrected", counts_ties=True):
+    """Bound that the true score of the choice exceeds with probability at least 1 - e^-t, by DX-T4 on one input.
+
+    `discrepancy` is max |u - u'| for the score u that counts: printed it is added, which is false (DX-T4.1), corrected
+    subtracted. DX-T4.1 counts the best outcomes, DX-T4.2 does not.
+    """
+    ties = int((scores == scores.max()).sum()) if counts_ties else 1
+    sign = {"printed": 1.0, "corrected": -1.0}[statement]
+    return sign * discrepancy + scores.max() - 2.0 * c * (math.log(len(scores) / ties) + t)
 
 
 @pytest.mark.claim("DX-T4.1", "DX-T4.2", "DX-T4")

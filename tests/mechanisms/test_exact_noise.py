@@ -7,12 +7,10 @@ import pytest
 from sampler_checks import DRAWS, are_independent
 from scipy import stats
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, PureDP
 from dpaudit_mechanisms.datacubes import Domain, StrategyRelease, Workload, workload_itself
 from dpaudit_mechanisms.distances import Calibration, FixedQueries, InteractiveDistances
 from dpaudit_mechanisms.dx_laplace import DxLaplace
-from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.mwem import MWEM
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
@@ -95,12 +93,3 @@ def test_every_coordinate_of_every_output_has_noise_of_its_own(name):
     mechanism, data, truth, scales, law = NOISY[name]
     outputs = mechanism.sample(data, DRAWS, np.random.default_rng(20_261_128))[:, -len(scales) :]
     assert are_independent(law((outputs - truth) / scales)[:, :5])
-
-
-@pytest.mark.parametrize("below", [1e-6, 0.01, 0.05])
-def test_a_c_that_is_smaller_than_the_theorem_allows_is_refused(below):
-    scores = np.array([[0.0, 1.0, 3.0], [2.0, 1.0, 0.0]])
-    smallest = 3.0 / 0.7  # the largest gap of scores over the budget
-    assert Exponential(scores, metric=0.7, c=smallest).privacy_loss(0, 1) <= 0.7 * (1.0 + 1e-12)
-    with pytest.raises(UsageError, match="c must"):
-        Exponential(scores, metric=0.7, c=smallest * (1.0 - below))

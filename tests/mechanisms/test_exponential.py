@@ -96,6 +96,7 @@ def test_a_budget_of_zero_is_kept_where_the_scores_are_equal():
 
 test_what_makes_no_sense_is_refused = refusals(
     (lambda: Exponential(SCORES, 1.0, c=0.5), "c must"),
+    (lambda: Exponential(SCORES, 1.0, c=1.0 - 1e-6), "c must"),
     (lambda: Exponential(SCORES, 0.0), "metric must"),
     (lambda: Exponential(SCORES, [[0.0, math.inf], [math.inf, 0.0]]), "c must"),
     (lambda: Exponential(SCORES, [[0.0]]), "metric must"),

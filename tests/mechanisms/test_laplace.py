@@ -41,7 +41,7 @@ def test_the_density_is_scipys_and_a_sum_over_coordinates():
     assert (logs[2:] == -np.inf).all()
 
 
-@pytest.mark.claim("DX-C3")
+@pytest.mark.claim("CD-P2.7.1", "DX-C3")
 @given(EPSILONS, SENSITIVITIES)
 def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivities):
     for given_as in (sensitivities, sensitivities[0]):

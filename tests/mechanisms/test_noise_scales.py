@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rational_psa import psa_exact
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy import check_metric
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.noise_scales import RULES, improvement_factor, noise_scales
 from dpaudit_mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
-from dpaudit_mechanisms.psa import psa, psa_exact
+from dpaudit_mechanisms.psa import psa
 
 FIXED = settings(max_examples=80)
 ROUNDING = 1e-11  # relative: at most 4 passes of sums of 4 ratios each

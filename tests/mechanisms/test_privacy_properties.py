@@ -93,6 +93,9 @@ def test_the_offline_mechanism_asks_all_of_its_grid_and_spends_its_budget_over_t
     x = rng.uniform(0.0, 1.0, size=(records, dimension)) * widths
     x_prime = x.copy()
     x_prime[0] = widths
+    assert mechanism.queries == dimension * (intervals + 1)
+    unit_updates = mechanism.unit_calibration.updates
+    assert sum(mechanism.calibration(i).updates for i in range(dimension)) == dimension * unit_updates
     total = 0.0
     for i in range(dimension):
         grid = mechanism.grid(i)

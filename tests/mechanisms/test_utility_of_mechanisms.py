@@ -6,7 +6,6 @@ shares are such that a twin's error is far above its bound at the number of draw
 """
 
 import itertools
-import math
 
 import pytest
 from support.reference_mechanisms import EVERY, SUM
@@ -51,28 +50,9 @@ def test_an_imaged_mechanism_of_other_noise_states_no_bound():
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_twin_keeps_the_claim(name):
-    mechanism, share, _ = EVERY[name]
-    if not hasattr(mechanism, "privacy_loss"):
-        pytest.skip("no exact loss: it follows from the mechanism inside")
-    poorer = with_budget(mechanism, share)
-    for pair in list(mechanism.pairs())[:5]:
-        promised = mechanism.privacy_loss(pair.x, pair.x_prime)
-        assert poorer.privacy_loss(pair.x, pair.x_prime) <= promised * (1.0 + 1e-9) or math.isinf(promised)
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_another_budget_promises_that_many_times_as_much(name):
     mechanism = EVERY[name][0]
     for factor, pair in itertools.product((0.3, 2.5), list(mechanism.pairs())[:3]):
         claims = (one.claim.for_pair(pair.x, pair.x_prime) for one in (mechanism, with_budget(mechanism, factor)))
         before, after = (claim.value for claim in claims)
         assert after == pytest.approx(factor * before, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith(("datacube, consistent", "metric"))])
-def test_the_checks_of_errors_run_on_every_mechanism(name):
-    checks = ["utility_bounds", "more_budget_less_error"]
-    result = dpaudit.check(EVERY[name][0], only=checks, samples=1_000, error_rate=1e-9, seed=1)
-    assert {record.status for record in result.records} <= {"not_refuted", "inconclusive"}, result.records
-    assert "says nothing" not in "".join(record.message for record in result.records)

@@ -53,6 +53,7 @@ from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
+Draw = Callable[[int, np.random.Generator], Any]  # so many losses
 CONFIDENCE = 0.95
 AUDITS = 2_000
 FEW = 20  # runs of each input
@@ -199,20 +200,26 @@ def _of_other_calls() -> Iterator[OnBudget]:
 
 
 def _of_bounds() -> Iterator[OnBudget]:
-    """Bounds on losses that hold with equality."""
+    """Bounds on losses of mean 1 that hold with equality: 100 with probability 0.01, and of several laws."""
     tail = dpaudit.UtilityBound("tail", the_loss, 2.0, failure_probability=math.exp(-2.0))
-    yield OnBudget("exponential losses, a bound on the tail", exponential_losses, tail, [0.0],
+    exponential: Draw = lambda size, rng: rng.exponential(size=size)  # noqa: E731
+    yield OnBudget("exponential losses, a bound on the tail", _losses(exponential), tail, [0.0],
                    _constant(math.exp(-2.0)), _constant(math.inf), play=one_bound)  # fmt: skip
-    means: list[tuple[str, Any, dict[str, float]]] = [
-        ("rare losses, a bound on the mean", rare_losses, {"standard_deviation": math.sqrt(99.0)}),
-        ("exponential losses, a bound on the mean", exponential_losses, {"standard_deviation": 1.0}),
-        ("uniform losses, a bound on the mean", uniform_losses, {"largest_loss": 2.0}),
-        ("losses without a variance, a bound on the mean", heavy_losses, {}),
-        ("nearly constant losses, a bound on the mean", nearly_constant_losses, {"largest_loss": 1.01}),
+    means: list[tuple[str, Draw, dict[str, float]]] = [
+        ("rare losses", lambda size, rng: 100.0 * (rng.random(size) < 0.01), {"standard_deviation": math.sqrt(99.0)}),
+        ("exponential losses", exponential, {"standard_deviation": 1.0}),
+        ("uniform losses", lambda size, rng: 2.0 * rng.random(size), {"largest_loss": 2.0}),
+        ("losses without a variance", lambda size, rng: rng.pareto(1.5, size) * 0.5, {}),  # of index 1.5
+        ("nearly constant losses", lambda size, rng: 1.0 + 0.01 * rng.uniform(-1.0, 1.0, size), {"largest_loss": 1.01}),
     ]
-    for name, losses, known in means:
+    for name, draw, known in means:
         mean = dpaudit.UtilityBound("mean", the_loss, 1.0, **known)
-        yield OnBudget(name, losses, mean, [0.0], _constant(1.0), _constant(math.inf), play=one_bound)
+        yield OnBudget(f"{name}, a bound on the mean", _losses(draw), mean, [0.0], _constant(1.0), _constant(math.inf),
+                       play=one_bound)  # fmt: skip
+
+
+def _losses(draw: Draw) -> Callable[[float, int, np.random.Generator], Any]:
+    return lambda data, size, rng: draw(size, rng)
 
 
 def seed_of(name: str, number: int) -> int:
@@ -328,31 +335,6 @@ def bit_of_double(data: float, size: int, rng: np.random.Generator) -> NDArray[n
     """Uniform doubles of 41 binary places, the last of which is randomised response at epsilon = 1 on `data`."""
     told = np.where(rng.random(size) < special.expit(1.0), data, 1.0 - data)
     return (2.0 * rng.integers(0, 1 << 40, size) + told) / (1 << 41)
-
-
-def rare_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """100 with probability 0.01, else 0: mean 1, variance 99."""
-    return 100.0 * (rng.random(size) < 0.01)
-
-
-def exponential_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Exponential losses of mean 1."""
-    return rng.exponential(size=size)
-
-
-def uniform_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Uniform losses in [0, 2]."""
-    return 2.0 * rng.random(size)
-
-
-def heavy_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Pareto losses of index 1.5 and mean 1: no variance."""
-    return rng.pareto(1.5, size) * 0.5
-
-
-def nearly_constant_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Losses of mean 1, uniform in [0.99, 1.01]."""
-    return 1.0 + 0.01 * rng.uniform(-1.0, 1.0, size)
 
 
 def the_loss(data: float, outputs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ properties are in every file, unless a list here says otherwise; what no type sa
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import inspect
 import re
@@ -23,10 +24,19 @@ import numpy as np
 
 from dpaudit.conformance.result import STATUSES, CheckResult
 from dpaudit.judgements.judgement import Judgement
+from dpaudit.reports.cases import STATUSES as CASES
+from dpaudit.reports.deployment import PARAMETERS, Deployment
+from dpaudit.reports.dossier import Line, SignOff
+from dpaudit.reports.dossier_json import SCHEMA as COMPLIANCE
+from dpaudit.reports.dossier_json import UNSAID, UNSAID_ITEM
+from dpaudit.reports.items import Item
+from dpaudit.reports.rows import KINDS as PROMISES
+from dpaudit.reports.sign_off import DECISIONS
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.results.saving import json_text
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.results.verdicts import Verdict
 from dpaudit.scores.result import ScoresResult
 from dpaudit.symbolic.certificate import Certificate
 
@@ -40,8 +50,8 @@ CONVENTIONS = (
 # where they could not be computed.
 SHARES = {
     "error_rate", "error_share", "verdict_share", "p_value", "delta", "report_delta", "probability", "event_mass",
-    "mass_left", "share", "rounding", "LossLimit.mass", "TradeOffPoint.type_one", "TradeOffPoint.upper",
-    "TradeOffPoint.thresholds_lower", "TradeOffPoint.claimed",
+    "false_alarm_rate", "mass_left", "share", "rounding", "LossLimit.mass", "TradeOffPoint.type_one",
+    "TradeOffPoint.upper", "TradeOffPoint.thresholds_lower", "TradeOffPoint.claimed",
 }  # fmt: skip
 MEASURED = {  # of the errors of a mechanism, which its owner's loss may let be negative
     f"UtilityFinding.{name}" for name in ("limit", "allowed", "measured", "lower", "upper", "detectable", "ratio",
@@ -50,7 +60,7 @@ MEASURED = {  # of the errors of a mechanism, which its owner's loss may let be 
 SIGNED = MEASURED | {
     "log_wealth", "line", "edges", "Sketch.guesses", "log10_p_value", "EventEstimate.loss",
     "CertifiedPair.epsilon_lower", "CertifiedPair.epsilon_upper", "CertifiedPair.value_lower",
-    "CertifiedPair.value_upper", "profile",
+    "CertifiedPair.value_upper", "profile", "Line.low", "Line.high", "Deployment.coordinates",
 }  # fmt: skip
 UNKNOWN = MEASURED | {
     "Finding.epsilon_lower", "Finding.parameter_lower", "Power.detectable", "Power.at_budget", "LearnedLoss.loss",
@@ -61,7 +71,9 @@ OPTIONAL = {
     "floating_point", "side_findings", "pool", "Finding.notes", "keys", "severity", "printed", "types", "verdict_share",
     "Power.learned", "sketch", "FloatingPointPair.rule", "AllPairsTable.parameter", "AllPairsTable.parameter_lower",
     "real_runs", "CheckResult.options", "pools", "samples_wanted", "time_limit", "by_form", "textbook", "assume",
-    "independent", "says_nothing",
+    "independent", "says_nothing", "harm", "learned_with", "tried", "settles", "SignOff.mechanisms",
+    *(f"Deployment.{name}" for name in ("budget", "owner", "approver", "description", "purpose", "region",
+                                        "data_source", "retention", "published", "registry")),
 }  # fmt: skip
 NUMBERS = {"share": SHARES, "number": SIGNED}
 LOOK = ("number", "bound")  # log wealth and a lower bound, beside draws
@@ -123,6 +135,21 @@ def or_null(form: dict[str, Any]) -> dict[str, Any]:
 INPUTS = ("x_id", "x_prime_id", "x", "x_prime")
 STATED: Mapping[str, Mapping[str, Any]] = {
     "SideFinding": {"kind": {"type": "string", "pattern": "^[a-z][a-z_]*$"}},
+    "Line": {
+        **dict.fromkeys(UNSAID),
+        "kind": {"enum": list(PROMISES)},
+        "learned_with": {
+            "type": ["number", "null"],
+            "description": "In older files, in the place of `tried`: the probability with which leaks are found.",
+        },
+    },
+    "Item": dict.fromkeys(UNSAID_ITEM),
+    "SignOff": {
+        "date": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+        "decision": {"enum": [*DECISIONS, ""]},
+    },
+    "Decision": {"decision": {"enum": list(DECISIONS)}},
+    "Ledger": {"parameter": {"enum": list(PARAMETERS)}},
     "Finding": {
         "looks": {
             "type": "array",
@@ -201,17 +228,54 @@ PROPERTIES = {"Certificate": ("verdict",), "Judgement": ("exit_status",)}  # of 
 def schema_of(kind: Any) -> dict[str, Any]:
     """The schema of the file of a result."""
     definitions: dict[str, Any] = {}
-    whole = Maker(definitions).object(kind)
-    name, version = kind.schema.removeprefix("dpaudit.").split("/")
+    return _file(kind.schema, Maker(definitions).object(kind), definitions)
+
+
+def _file(schema: str, whole: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a file from that of what it holds."""
+    name, version = schema.removeprefix("dpaudit.").split("/")
     whole["required"] = ["schema", *whole["required"]]
-    whole["properties"] = {"schema": {"const": kind.schema}, **whole["properties"]}
+    whole["properties"] = {"schema": {"const": schema}, **whole["properties"]}
     whole["description"] = f"{whole['description']} {CONVENTIONS}"
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:dpaudit:{name}:{version}",
-        "title": kind.schema,
+        "title": schema,
     }
     return {**head, **whole, "$defs": dict(sorted(definitions.items()))}
+
+
+def compliance() -> dict[str, Any]:
+    """The schema of a compliance report: its parts by their types, and what `dossier_json` puts beside them."""
+    definitions: dict[str, Any] = {}
+    made = {
+        name: Maker(definitions).value(kind, f"Dossier.{name}")
+        for name, kind in {
+            "dpaudit": str, "verdict": Verdict, "headline": str, "sections_of": str, "is_redacted": bool,
+            "false_alarm_rate": float | None, "promises": list[Line], "items": list[Item],
+            "deployment": Deployment | None, "sign_off": SignOff | None, "results": list[Any], "attachments": list[Any],
+            "summary": list[Any],
+        }.items()
+    }  # fmt: skip
+    made["items"]["minItems"] = 14
+    made["cases"] = STATED["CheckResult"]["counts"] | {"propertyNames": {"enum": list(CASES)}}
+    made["summary"]["items"] = _closed({"question": TEXT, "answer": {"type": "array", "items": TEXT}})
+    for name, kinds in (("results", ("audit", "check", "utility")), ("attachments", ("certificate", "scores"))):
+        about = f"As its own schema says: {' or '.join(f'dpaudit.{kind}/1' for kind in kinds)}."
+        result = {"type": "object", "required": ["schema"], "description": about}
+        digest = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of the saved file, or keyed."}
+        file = {"name": TEXT, "kind": {"enum": list(kinds)}, "digest": digest, "digest_is_keyed": {"type": "boolean"}}
+        made[name]["items"] = _closed({**file, "result": result})
+    late = ("promises", "false_alarm_rate", "sign_off", "attachments")
+    about = "A compliance report: items of an evaluation, what was declared, and the results that it was made from."
+    whole = {**_closed(made), "required": [name for name in made if name not in late], "description": about}
+    return _file(COMPLIANCE, whole, definitions)
+
+
+def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    names = {"required": list(properties), "properties": dict(properties)}
+    return {"type": "object", "additionalProperties": False, **names}
 
 
 class Maker:
@@ -274,7 +338,7 @@ class Maker:
         """The schema of a type; `place` is the class and the field that has it."""
         origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
         name = place.rpartition(".")[2]
-        if name in ("subject", "seed", "confidence", "environment"):
+        if name in ("subject", "seed", "confidence", "environment") and hint is not str:
             return self.named(name)
         if origin is typing.Annotated:
             return self.value(parts[0], place)
@@ -293,7 +357,7 @@ class Maker:
             if origin is not tuple or ... in parts:
                 return {"type": "array", "items": items[0]}
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
-        if origin is dict:
+        if origin in (dict, collections.abc.Mapping):
             entry = self.value(parts[1], place)
             return {"type": "object", **({"additionalProperties": entry} if entry else {})}
         if origin is int:
@@ -327,6 +391,7 @@ def said_of(kind: Any) -> tuple[str, dict[str, tuple[list[str], str]]]:
 def written() -> dict[str, str]:
     """The files by their names."""
     found = {kind.schema.removeprefix("dpaudit.").replace("/", "-"): schema_of(kind) for kind in KINDS}
+    found["compliance-1"] = compliance()
     return {f"{name}.json": json_text(schema) for name, schema in found.items()}
 
 

@@ -1,7 +1,5 @@
 """The pages of constants are what the code has, and every constant has a reason."""
 
-from __future__ import annotations
-
 import constants as engine
 import pytest
 

@@ -1,7 +1,5 @@
 """Draws that a fit sees are never counted: spies note what is fitted, what is counted, and the streams of both."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

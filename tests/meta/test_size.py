@@ -1,7 +1,5 @@
 """The page of sizes is what the code has, and every room keeps its ceiling."""
 
-from __future__ import annotations
-
 import pytest
 import size
 

@@ -1,15 +1,12 @@
-"""One test for each thing that goes wrong in auditors: ours does not, and the faulty way is caught by the same check.
+"""One test for each thing that goes wrong in auditors: ours does not.
 
-The list is that of what was measured in other tools (the project's notes on its peers). Each test says how the faulty
-way fails it; where that is cheap the faulty way stands beside ours and the same check is shown to catch it.
+The list is that of what was measured in other tools (the project's notes on its peers). Each test says what the faulty
+way does, and how it would fail.
 
 Error rates. Rates are compared with 5% by an exact binomial test that fails at a p-value below LEVEL: an auditor that
-keeps its promise fails such a check with probability at most LEVEL; there are nine of them. A faulty way has a rate of
-0.0975 over 4,000 runs at least, or of 0.3 over 300: one goes unseen with a probability below 1e-8, and the seeds are
-fixed. All other assertions are of leaks so plain that a miss has a probability below 1e-9, stated with each.
+keeps its promise fails such a check with probability at most LEVEL; there are six of them, with fixed seeds. All other
+assertions are of leaks so plain that a miss has a probability below 1e-9, stated with each.
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -20,8 +17,6 @@ import pytest
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.exact.finite import hockey_stick_divergence
-from dpaudit.privacy.claims import epsilon_of_profile
 
 NOMINAL = 0.05
 LEVEL = 1e-8
@@ -61,35 +56,15 @@ def clopper_pearson(successes, trials, level):
 # --- a fixed event mass caps the bound ---
 
 
-def bound_at_fixed_mass(p, q, draws, mass=0.01):
-    """The faulty way: the outcomes of the largest ratio, filled up to a mass of 1% under x', counted on both sides.
-
-    `p` and `q` are the laws of x and x' on finitely many outcomes. It is told them, and gets the counts it expects.
-    """
-    order = np.argsort(-p / q)
-    taken, left = 0.0, mass
-    for k in order:
-        part = min(1.0, left / q[k])
-        taken, left = taken + part * p[k], left - part * q[k]
-    lower = clopper_pearson(round(taken * draws), draws, NOMINAL / 2)[0]
-    upper = clopper_pearson(round(mass * draws), draws, NOMINAL / 2)[1]
-    return math.log(lower / upper)
-
-
 def test_the_bound_is_not_capped_by_an_event_of_fixed_mass():
-    # With 1% under x' no ratio exceeds 100, so the faulty bound stays below ln(100) = 4.6 whatever the loss. Ours, at a
-    # loss of 8: 100,000 labelled draws give 34 wrong guesses, +- 6; a bound above 4.7 fails only at 900 or more.
-    loss, draws = 8.0, 50_000
-    q, p = np.array([special.expit(loss), special.expit(-loss)]), np.array([special.expit(-loss), special.expit(loss)])
-    assert bound_at_fixed_mass(p, q, draws) < math.log(100.0)
-    assert audit(response(loss), samples=draws, mode="fixed").epsilon_lower > 4.7
+    # The faulty way counts an event of 1% under x': no ratio exceeds 100, so its bound stays below ln(100) = 4.6. Ours,
+    # at a loss of 8: 100,000 labelled draws give 34 wrong guesses, +- 6; a bound above 4.7 fails only at 900 or more.
+    assert audit(response(8.0), samples=50_000, mode="fixed").epsilon_lower > 4.7
 
 
 def test_the_event_is_chosen_for_the_bound_so_that_no_draws_are_wasted():
     # A loss of 1 that every output shows: all of 20,000 draws can be guessed on, and the standard error of the bound is
     # 0.016; the faulty way counts 1% of them, and has one of 0.09. Six standard errors lie between 0.8 and our median.
-    p, q = np.array([special.expit(1.0), special.expit(-1.0)]), np.array([special.expit(-1.0), special.expit(1.0)])
-    assert bound_at_fixed_mass(p, q, 10_000) < 0.8
     assert audit(response(1.0), "eps=2", samples=10_000, mode="fixed").epsilon_lower > 0.8
 
 
@@ -111,11 +86,6 @@ def test_one_test_on_labels_is_stronger_than_two_intervals_at_half_the_error():
 
 def test_one_error_rate_holds_over_all_looks():
     # The faulty way looks at its 5% test after every tenth draw of a mechanism exactly on its budget.
-    runs, draws, rng = 400, 400, np.random.default_rng(20_261_121)
-    correct = np.cumsum(rng.random((runs, draws)) < special.expit(1.0), axis=1)
-    looks = np.arange(10, draws + 1, 10)
-    p_values = stats.binom.sf(correct[:, looks - 1] - 1, looks, special.expit(1.0))
-    assert exceeds_nominal(int(np.sum(np.any(p_values <= NOMINAL, axis=1))), runs)
     alarms = [audit(response(1.0), seed=seed).verdict == "violated" for seed in range(100)]
     assert not exceeds_nominal(sum(alarms), len(alarms))
 
@@ -126,15 +96,7 @@ def test_one_error_rate_holds_over_all_looks():
 def test_what_chooses_a_rule_does_not_test_it():
     # Two faulty ways. One lets the same counts choose the direction and test it. The other chooses on one half of the
     # draws and tests on the other, then swaps the halves and keeps the better result: 1 - 0.95^2 = 0.0975.
-    runs, draws, rng = 4_000, 400, np.random.default_rng(20_261_122)
-    level = special.expit(1.0)
-    halves = rng.binomial(draws // 2, level, size=(runs, 2))
-    swapped = np.min(stats.binom.sf(halves - 1, draws // 2, level), axis=1) <= NOMINAL
-    # Four outcomes in two pairs, each pair exactly on the budget: the better of the two is chosen and tested at once.
-    pairs = rng.binomial(draws, level, size=(runs, 2))
-    reused = np.min(stats.binom.sf(pairs - 1, draws, level), axis=1) <= NOMINAL
-    assert exceeds_nominal(int(swapped.sum()), runs) and exceeds_nominal(int(reused.sum()), runs)
-
+    # Four outcomes in two pairs, each pair exactly on the budget.
     def two_pairs(data, size, rng):
         return response(1.0)(data, size, rng) + 2 * rng.integers(2, size=size)
 
@@ -146,14 +108,6 @@ def test_what_chooses_a_rule_does_not_test_it():
 def test_a_band_is_as_wide_as_the_smaller_sample_asks():
     # The faulty way: a Dvoretzky-Kiefer-Wolfowitz band for two samples of different sizes with the smaller of the two
     # widths where it takes the larger. Ours takes different numbers of draws from both sides too (coins decide).
-    runs, small, large, rng = 300, 50, 1_000, np.random.default_rng(20_261_123)
-    widths = [math.sqrt(math.log(4.0 / NOMINAL) / (2.0 * n)) for n in (small, large)]
-    distances = np.array(
-        [stats.ks_2samp(rng.random(small), rng.random(large), method="asymp").statistic for _ in range(runs)]
-    )
-    assert exceeds_nominal(int(np.sum(distances > 2.0 * min(widths))), runs)
-    assert not exceeds_nominal(int(np.sum(distances > 2.0 * max(widths))), runs)
-
     def same(data, size, rng):
         return rng.random(size)
 
@@ -173,14 +127,7 @@ def nan_of_one(data, size, rng):
 def test_a_nan_is_an_output_that_can_give_the_input_away():
     # The faulty way compares outputs with thresholds: NaN is above none and below none, so its counts are of half as
     # many draws of x' at each threshold, the ratio of which is 2 at most and never above e.
-    rng = np.random.default_rng(20_261_124)
-    x, x_prime = nan_of_one(0, 20_000, rng), nan_of_one(1, 20_000, rng)
-    thresholds = np.linspace(0.1, 0.9, 9)
-    above = np.array([[np.sum(side > t) for t in thresholds] for side in (x, x_prime)])
-    below = np.array([[np.sum(side < t) for t in thresholds] for side in (x, x_prime)])
-    ratios = [counts[i] / counts[1 - i] for counts in (above, below) for i in (0, 1)]
-    assert np.max(np.log(ratios)) < 1.0
-    # ours: of 200 draws of x', about 100 are NaN and none of x: found but with probability 2^-100
+    # Ours: of 200 draws of x', about 100 are NaN and none of x: found but with probability 2^-100
     for mode in ("fixed", "sequential"):
         assert audit(nan_of_one, samples=2_000, mode=mode).verdict == "violated"
 
@@ -188,7 +135,6 @@ def test_a_nan_is_an_output_that_can_give_the_input_away():
 def test_a_bound_that_is_not_a_number_is_never_within_the_budget():
     # The faulty way: `nan > budget` is False, so the violation "passes". A result with a bound that cannot be read is
     # not refuted only if its verdict was saved as such; a verdict is derived from numbers that are compared once.
-    assert not math.nan > 1.0
     record = audit(response(3.0), samples=2_000).to_dict()
     assert record["verdict"] == "violated"
     record["pairs"][0]["parameter_lower"] = record["pairs"][0]["epsilon_lower"] = None
@@ -199,14 +145,8 @@ def test_a_bound_that_is_not_a_number_is_never_within_the_budget():
 def test_a_lower_bound_keeps_its_sign():
     # The faulty way takes the absolute value of a signed estimate: where the loss is 0, an estimate less its error is
     # below 0 in 95% of runs, and its absolute value is a "lower bound" above the truth.
-    runs, draws, rng = 300, 1_000, np.random.default_rng(20_261_125)
-    p, q = (rng.binomial(draws, 0.5, size=runs) / draws for _ in range(2))
-    error = np.sqrt((1.0 - p) / (p * draws) + (1.0 - q) / (q * draws))
-    signed = np.log(p / q) - stats.norm.ppf(1.0 - NOMINAL) * error
-    assert exceeds_nominal(int(np.sum(np.abs(signed) > 0.0)), runs)
-    assert not exceeds_nominal(int(np.sum(signed > 0.0)), runs)
-    bounds = [audit(response(0.0), "eps=0.1", mode="fixed", seed=seed).epsilon_lower for seed in range(runs)]
-    assert not exceeds_nominal(sum(bound > 0.0 for bound in bounds), runs)
+    bounds = [audit(response(0.0), "eps=0.1", mode="fixed", seed=seed).epsilon_lower for seed in range(300)]
+    assert not exceeds_nominal(sum(bound > 0.0 for bound in bounds), len(bounds))
 
 
 # --- conditions that are not stated ---
@@ -215,18 +155,9 @@ def test_a_lower_bound_keeps_its_sign():
 def test_bounds_do_not_suppose_that_the_noise_is_gaussian():
     # The faulty way turns two error rates into a mu, as if the trade-off were Gaussian, and mu into an epsilon at a
     # small delta. On Laplace noise of loss 1 that is far above 1.
-    delta, draws, runs = 1e-5, 20_000, 20
-    rng = np.random.default_rng(20_261_126)
-    faulty, ours = [], []
-    for seed in range(runs):
-        false_positives = clopper_pearson(int(np.sum(laplace(0.0, draws, rng) > 0.5)), draws, NOMINAL / 2)[1]
-        false_negatives = clopper_pearson(int(np.sum(laplace(1.0, draws, rng) <= 0.5)), draws, NOMINAL / 2)[1]
-        mu = float(special.ndtri(1.0 - false_positives) - special.ndtri(false_negatives))
-        faulty.append(epsilon_of_profile(dpaudit.GaussianDP(mu).profile, delta))
-        ours.append(audit(laplace, "mu=1", [(0.0, 1.0)], samples=5_000, mode="fixed", seed=seed).findings[0])
-    truth = _mu_of_laplace()
-    assert exceeds_nominal(sum(bound > 1.0 for bound in faulty), runs)
-    assert not exceeds_nominal(sum(f.epsilon_lower > 1.0 or f.parameter_lower > truth for f in ours), runs)
+    options = {"pairs": [(0.0, 1.0)], "samples": 5_000, "mode": "fixed"}
+    ours, truth = [audit(laplace, "mu=1", seed=seed, **options).findings[0] for seed in range(20)], _mu_of_laplace()
+    assert not exceeds_nominal(sum(f.epsilon_lower > 1.0 or f.parameter_lower > truth for f in ours), len(ours))
 
 
 def _mu_of_laplace():
@@ -245,10 +176,6 @@ def _mu_of_laplace():
 def test_there_is_no_epsilon_from_which_on_nothing_can_be_refuted(epsilon):
     # The faulty way: a kernel test with kernel values in [0, 1]. The distance of two laws is at most sqrt(2), and it
     # rejects above e^epsilon - 1, so from epsilon = ln(1 + sqrt(2)) = 0.881 on it cannot, at any size of sample.
-    largest_distance = math.sqrt(2.0)  # of two outputs that share nothing, under the narrowest kernel
-    assert largest_distance < math.expm1(epsilon)
-    assert largest_distance > math.expm1(0.88)
-
     def gives_away(data, size, rng):
         return np.full(size, data)
 
@@ -299,17 +226,7 @@ def test_both_directions_are_asked_and_neither_is_asked_twice():
     def sometimes(data, size, rng):
         return np.where(rng.random(size) < 0.3 * bool(data), 1, 0)
 
-    def one_side_twice(x, x_prime, draws, seed):
-        rng = np.random.default_rng(seed)
-        counts = [int(np.sum(sometimes(data, draws, rng) == 1)) for data in (x, x_prime)]
-        lower, upper = clopper_pearson(counts[0], draws, 0.0125)[0], clopper_pearson(counts[1], draws, 0.0125)[1]
-        return max(math.log(max(lower, 1e-300) / upper), math.log(max(lower, 1e-300) / upper)) > 1.0
-
-    assert one_side_twice(1, 0, 4_000, seed=1) and not one_side_twice(0, 1, 4_000, seed=1)
-    # exact: the leak is one of one direction only
-    p, q = [0.7, 0.3], [1.0, 0.0]
-    assert hockey_stick_divergence(p, q, 1.0) > 0.0 == hockey_stick_divergence(q, p, 1.0)
-    # ours, in both orders; 4,000 draws of x' without one have probability 1e-600
+    # Ours, in both orders; 4,000 draws of x' without one have probability 1e-600.
     for pair in ((0, 1), (1, 0)):
         for mode in ("fixed", "sequential"):
             assert audit(sometimes, pairs=[pair], samples=4_000, mode=mode).verdict == "violated", (pair, mode)
@@ -318,15 +235,6 @@ def test_both_directions_are_asked_and_neither_is_asked_twice():
 def test_the_controls_of_this_file_stand_on_both_sides():
     # The check of rates sees a rate that is too high and lets the nominal one pass; the two are not the same call.
     assert exceeds_nominal(30, 150) and not exceeds_nominal(8, 150)
-
-
-def test_a_failure_stays_a_failure_when_it_is_tried_again():
-    # The faulty way: a check that a sound mechanism fails on 1% of seeds, tried up to five times until it is green. A
-    # broken mechanism that it catches with probability 0.6 a try is then green with probability 1 - 0.6^5 = 0.92.
-    assert 1.0 - 0.6**5 > 0.9
-    # Ours: the same seed gives the same verdict, bound and bits, so another try says the same thing.
-    first, second = (audit(response(3.0), samples=2_000) for _ in range(2))
-    assert first.verdict == second.verdict == "violated" and first.findings == second.findings
 
 
 def test_no_test_of_this_repository_is_retried():

@@ -1,7 +1,5 @@
 """The sdist and the wheel, built once, and an environment outside the checkout that has the wheel."""
 
-from __future__ import annotations
-
 import pytest
 from environments import built, new_environment
 

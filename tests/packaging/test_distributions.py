@@ -1,7 +1,5 @@
 """What is installed: names that are nobody else's, every file that a command reads, and commands that work anywhere."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """No module imports one that imports it, through others or inside a function."""
 
-from __future__ import annotations
-
 import graphlib
 
 import grimp

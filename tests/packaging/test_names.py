@@ -1,7 +1,5 @@
 """No file imports the reference mechanisms by the name of their folder: a module has one name and one identity."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,10 +1,10 @@
 """The same files give the same bits: an sdist and a wheel that are built twice, and what the lock file says."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -63,3 +63,10 @@ def test_the_lock_file_names_no_host_and_no_place():
     assert not re.search(r"https?://|file:|--(index|extra-index|find-links|trusted-host)", text)
     assert " @ " not in text and "/" not in re.sub(r"(?m)^\s*#.*$", "", text)
     assert "--hash=sha256:" in text
+
+
+def test_the_pins_are_the_least_versions_of_the_project():
+    command = [sys.executable, ROOT / ".ci" / "oldest.py", "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert listed == (ROOT / "requirements" / "oldest.txt").read_text() and "numpy==1.26\n" in listed
+    assert "make oldest" in (ROOT / ".ci" / "run").read_text()

@@ -1,7 +1,5 @@
 """The step "Install" of the workflow, with dpaudit from an index, from a wheel, and from a checkout."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -36,30 +36,6 @@ def identity(n):
     return [[int(i == j) for j in range(n)] for i in range(n)]
 
 
-def diagonal(values):
-    return [[v if i == j else 0 for j in range(len(values))] for i, v in enumerate(values)]
-
-
-def inverse(matrix):
-    """Gauss-Jordan in fractions; None if singular."""
-    n = len(matrix)
-    rows = [[Fraction(v) for v in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)]
-    for k in range(n):
-        pivot = next((i for i in range(k, n) if rows[i][k]), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [v / rows[k][k] for v in rows[k]]
-        for i in range(n):
-            if i != k and rows[i][k]:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[n:] for row in rows]
-
-
-def rank(matrix):
-    return int(np.linalg.matrix_rank(np.array(matrix, dtype=float)))
-
-
 # ---- marginals and the Fourier basis (Section 4) --------------------------------------------------------------------
 
 
@@ -109,49 +85,6 @@ def fourier_recovery(alphas, bits):
     ]  # fmt: skip
 
 
-# ---- strategies (Section 3.1) ---------------------------------------------------------------------------------------
-
-
-def tree(n, root=True, keep=False):
-    """Levels of the binary tree over n cells: halves, the larger first, down to single cells.
-
-    A cell that is alone before the last level stays on every further one, or on none with `keep`.
-    """
-    levels, current = [], [list(range(n))]
-    while True:
-        levels.append(current)
-        if all(len(node) == 1 for node in current):
-            break
-        nodes = []
-        for node in current:
-            if len(node) == 1:
-                nodes += [] if keep else [node]
-            else:
-                half = (len(node) + 1) // 2
-                nodes += [node[:half], node[half:]]
-        current = nodes
-    return [[[int(j in node) for j in range(n)] for node in level] for level in (levels if root else levels[1:])]
-
-
-def haar(n):
-    """Levels of the unnormalised Haar wavelet over n = 2^k cells: the total first."""
-    levels, width = [[[1] * n]], n
-    while width > 1:
-        half = width // 2
-        levels.append([[0] * s + [1] * half + [-1] * half + [0] * (n - s - width) for s in range(0, n, width)])
-        width = half
-    return levels
-
-
-def sketch(rng, n, buckets, repetitions):
-    """Groups of a sketch: random buckets and signs."""
-    groups = []
-    for _ in range(repetitions):
-        places, signs = rng.integers(buckets, size=n), rng.choice([-1, 1], size=n)
-        groups.append([[int(signs[j]) if places[j] == b else 0 for j in range(n)] for b in range(buckets)])
-    return groups
-
-
 def stacked(groups):
     """The rows of all groups, and the group of each."""
     return [row for group in groups for row in group], [g for g, group in enumerate(groups) for _ in group]
@@ -193,19 +126,6 @@ def groupings(strategy):
 
 def grouping_number(strategy):
     return min((max(found) + 1 for found in groupings(strategy)), default=None)
-
-
-def greedy(strategy):
-    """The first group whose rows are disjoint from the new row; else a new group."""
-    groups = []
-    for i, row in enumerate(strategy):
-        for group in groups:
-            if not any(a * b for k in group for a, b in zip(row, strategy[k], strict=True)):
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-    return [next(g for g, group in enumerate(groups) if i in group) for i in range(len(strategy))]
 
 
 # ---- privacy and error ----------------------------------------------------------------------------------------------
@@ -270,13 +190,6 @@ def dual_bound(strategy, weights, prices, epsilon=1.0):
         for b, row in zip(weights, strategy, strict=True)
     )
     return total**3 / float(sum(prices)) ** 2 / epsilon**2
-
-
-def least_squares(strategy, variances):
-    """G of DC-EQ7, in fractions."""
-    scaled = [[Fraction(v) / Fraction(s) for v in row] for row, s in zip(strategy, variances, strict=True)]
-    weighted = transposed(scaled)
-    return product(inverse(product(weighted, strategy)), weighted)
 
 
 def binomial_sum(d, k, power):

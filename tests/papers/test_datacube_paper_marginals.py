@@ -17,7 +17,6 @@ from datacube_literal import (
     fourier_recovery,
     fourier_rows,
     marginal,
-    nearest,
     product,
     recovery_weights,
     sign,
@@ -315,15 +314,3 @@ def test_the_operations_of_marginals_directly_and_through_the_transform(d, k):
         per = len(small) ** 2
         assert found == {g: 2**k * v for g, v in direct.items()}
     assert per == 4**k and len(ways(d, k)) <= d**k
-
-
-@pytest.mark.claim("DC-S17")
-def test_the_gap_between_the_bounds_and_non_negative_integers_from_base_counts():
-    """What can be checked of the outlook: the ratio of the bounds grows; rounded base counts are consistent."""
-    ratios = [printed_bounds(d, 3)["Fourier, non-uniform"] / math.sqrt(math.comb(d, 3)) for d in range(7, 21)]
-    assert all(b > a for a, b in itertools.pairwise(ratios))
-    rng = np.random.default_rng(2)
-    rounded = np.maximum(np.rint(np.array(X) + rng.laplace(size=8)), 0).astype(int).tolist()
-    answers = applied(workload((6, 3), 3), rounded)
-    assert all(isinstance(v, int) and v >= 0 for v in answers)
-    assert nearest(workload((6, 3), 3), answers, 2)[0] < 1e-9

@@ -21,7 +21,6 @@ from dpaudit_mechanisms.distances.embeddings import (
     expansion_and_contraction,
     largest_stretch,
     net_stretch,
-    printed_sets,
     scales,
     sufficient_images,
 )
@@ -33,6 +32,11 @@ from dpaudit_mechanisms.ledger import entry
 SEEDS = st.integers(0, 2**32)
 ROUNDING = 1e-9
 MISS = 1e-9  # false alarm rate of each statistical assertion
+
+
+def printed_sets(queries, records):
+    """K = ceil(512 (log2 k + log2 n)), at least 1."""
+    return max(1, math.ceil(512.0 * (math.log2(queries) + math.log2(records))))
 
 
 def random_metric(rng, points):
@@ -378,9 +382,9 @@ def test_sets_are_drawn_with_halving_probabilities():
 
 
 @pytest.mark.claim("MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17")
-@pytest.mark.parametrize("claim_id", ["MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17"])
-def test_as_printed_two_query_points_have_one_image(claim_id):
-    data = entry(claim_id).counterexample
+def test_as_printed_two_query_points_have_one_image():
+    (data, *others) = (entry(one).counterexample for one in ("MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17"))
+    assert others == [data] * 5
     k, n = len(data["queries"]), data["records"]
     for seed in range(20):  # whatever is drawn: the one scale has probability 1
         embedding = SubsetDistances(on_the_line, data["queries"], printed_sets(k, n), seed, "printed")
@@ -551,7 +555,7 @@ def test_dimension_and_error_grow_with_the_number_of_queries():
 
 @pytest.mark.claim("MQ-N1")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("factor", [0.25, 3.0, 100.0])
+@pytest.mark.parametrize("factor", [0.25, 100.0])
 def test_errors_are_linear_in_the_diameter(delta, factor):
     widths = np.array([0.6, 0.4])
     found = [practical(10**5, s * widths, 1.0, delta, queries=50, beta=0.05).alpha for s in (1.0, factor)]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions.up_linear_sets import SETS
 from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     OnTheLine,
@@ -19,14 +20,7 @@ from dpaudit_mechanisms.two_metrics import (
     staircase_profile,
 )
 from dpaudit_mechanisms.two_metrics.intervals import difference, length, union
-from dpaudit_mechanisms.two_metrics.profiles import best_offset, is_convergent, query_shells
-
-SETS = {
-    "V_1": [[0.0, 1.0], [1000.0, 1001.0]],
-    "V_2": [[0.0, 100.0], [1000.0, 1001.0]],
-    "V_3": [[0.0, 500.0], [1000.0, 1001.0]],
-    "V_4": [[0.0, 1001.0]],
-}
+from dpaudit_mechanisms.two_metrics.profiles import best_offset, query_shells
 
 
 def optimal_staircase_error(top, epsilon):
@@ -113,6 +107,18 @@ def first_shells(neighbouring_set, count, *, symmetric=True):
     """I_0 .. I_count, as unions of intervals."""
     reached = list(itertools.islice(query_shells(neighbouring_set, symmetric=symmetric), count + 1))
     return [reached[0], *(difference(after, before) for before, after in itertools.pairwise(reached))]
+
+
+def is_convergent(shell, next_shell, top):
+    """Definition 13, up to ends: two shells +-[a, a + Delta f] and +-[a + Delta f, a + 2 Delta f] for some a >= 0."""
+    a = float(shell.max(initial=-top)) - top
+    if a < -1e-9 * top:
+        return False
+    for low, found in ((a, shell), (a + top, next_shell)):
+        expected = union([[-low - top, -max(low, 0.0)], [max(low, 0.0), low + top]])
+        if expected.shape != found.shape or np.abs(expected - found).max() > 1e-9 * (low + top):
+            return False
+    return True
 
 
 def starts_converging(neighbouring_set, top, count):

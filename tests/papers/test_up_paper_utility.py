@@ -68,9 +68,9 @@ def test_the_identities_hold_for_sets_that_are_a_partition(seed, limit, epsilon)
 
 
 @pytest.mark.claim("UP-U1", "UP-U2", "UP-U4")
-@pytest.mark.parametrize("claim_id", ["UP-U1", "UP-U2", "UP-U4"])
-def test_with_the_printed_sets_the_totals_are_counted_twice(claim_id):
-    data = entry(claim_id).counterexample
+def test_with_the_printed_sets_the_totals_are_counted_twice():
+    data = entry("UP-U1").counterexample
+    assert data == entry("UP-U2").counterexample == entry("UP-U4").counterexample
     space, x = space_of(data), data["x"]
     sets = widened_sets(space, x, [Fraction(v) for v in data["delta"]])
     assert sum(mass(space, one) for one in sets) == data["sum_of_masses"] != mass(space, space.outcomes)
@@ -151,16 +151,6 @@ def test_the_derivative_of_the_expected_error_is_the_quotient_rule_by_levels(eps
 def test_the_sign_of_the_derivative_is_undetermined():
     errors = [query_mechanism(V_2, 6.0, width).expected_error() for width in (1.0, 5.0, 50.0)]
     assert errors[0] > errors[1] < errors[2]
-
-
-@pytest.mark.claim("UP-S13")
-@given(SEEDS)
-def test_the_expected_error_of_a_count_is_a_sum_over_its_values(seed):
-    space = random_space(seed, kind="integer")
-    mechanism = PrivacyFirst(space.spaces(), 0.5)
-    for x in space.datasets:
-        total = sum(p * float(space.kept[space.f[x]][r]) for r, p in enumerate(mechanism.distribution(x)))
-        assert mechanism.expected_error()[x] == pytest.approx(total)
 
 
 @pytest.mark.claim("UP-S14")

@@ -1,7 +1,5 @@
 """Tests that pytest runs inside these tests: a file below these mechanisms, in a project of its own."""
 
-from __future__ import annotations
-
 import textwrap
 
 # Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process,

@@ -1,7 +1,5 @@
 """No fact of a dataset (here its sum) is in any file that an audit, a report, a session or a replay writes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,11 +1,14 @@
-"""Shares of a session's error rate: sums that are known exactly, without any audit."""
+"""Shares of a session's error rate: sums that are known exactly, and what of a call's share reaches whom."""
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
+from support.spies import Reached, spied
 
 from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin import calls
 from dpaudit.pytest_plugin.budget import (
     AUDIT,
     LOW_BITS,
@@ -105,10 +108,6 @@ def test_a_confidence_never_stands_for_more_than_its_error_rate(error):
     assert 1.0 - confidence_of(error) == pytest.approx(error, abs=2.3e-16)  # a unit in the last place below 1
 
 
-def test_the_parts_of_a_call_are_the_whole():
-    assert math.isclose(AUDIT + REPLAY + LOW_BITS, 1.0, abs_tol=1e-15)
-
-
 def test_the_smallest_share_is_given_and_no_smaller_one() -> None:
     assert TestBudget(MIN_SHARE, calls=1).next() == MIN_SHARE
 
@@ -129,3 +128,55 @@ def test_only_tests_that_take_too_much_are_refused() -> None:
     assert split(0.05, [], [("a", 0.025)], 2).refused == {}
     assert set(split(0.05, [], [("a", 0.025), ("b", 1e-6)], 2).refused) == {"a", "b"}
     assert set(split(0.05, [], [("a", 0.06)], 0).refused) == {"a"}
+
+
+# --- what a call does with its share ---
+
+
+def test_a_saved_witness_is_replayed_at_its_part_of_the_calls_share(monkeypatch):
+    asked = spied(monkeypatch, calls.witnesses, "replay_saved")
+    monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(asked_of=lambda *_: "a pair", result=None))
+    one = SimpleNamespace(
+        settings=SimpleNamespace(cache="folder"),
+        repeats=False,
+        number=0,
+        claim="eps=1",
+        state=SimpleNamespace(known=None, runs=1),
+        item=SimpleNamespace(nodeid="test"),
+        spent=SimpleNamespace(share=0.01),
+        options={"seed": 1},
+        subject=None,
+        pairs=(),
+        samples=9,
+    )
+    one._saved = lambda: calls._Call._saved(one)  # fmt: skip
+    with pytest.raises(Reached):
+        calls._Call.replay(one)
+    assert 1.0 - asked[0]["confidence"] == pytest.approx(0.001, rel=1e-9)
+
+
+def test_low_bits_fail_a_test_at_their_part_divided_over_the_pairs_as_the_check_does():
+    def leaks(p_value, verdict="leaks"):
+        pair = SimpleNamespace(verdict=verdict, p_value=p_value, error_share=1e-3 / 4.0)
+        return calls._leak_at(SimpleNamespace(floating_point=SimpleNamespace(error_rate=1e-3, pairs=(pair,))), 1e-4)
+
+    assert leaks(0.999e-4 / 4.0) and not leaks(1.001e-4 / 4.0) and not leaks(0.0, "nothing_found")
+
+
+def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
+    asked = spied(monkeypatch, calls, "_leak_at")
+    low_bits = SimpleNamespace(verdict="leaks", error_rate=1e-3, pairs=())
+    result = SimpleNamespace(floating_point=low_bits, side_findings=(), seed=1, confidence=0.95, epsilon_lower=0.0,
+                             ratio_lower=0.0, verdict="not_refuted")  # fmt: skip
+    monkeypatch.setattr("dpaudit.audits.auditing.audit", lambda *_, **__: result)
+    monkeypatch.setattr(calls, "notes_text", lambda result: "")
+    monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
+    settings, spent = SimpleNamespace(cache=None, strict=True, formats=()), SimpleNamespace(share=0.01)
+    long = SimpleNamespace(begin=lambda *_: None, run=lambda call, options: call(**options))
+    one = SimpleNamespace(settings=settings, spent=spent, options={"seed": 1}, subject=None, claim=None, pairs=(),
+                          record={}, confirmed=None, samples=1, long=long, _reports=False,
+                          _check_repeated=lambda result: None, _report=lambda verdict: None,
+                          _settle=lambda result: None)  # fmt: skip
+    with pytest.raises(Reached):
+        calls._Call.audit(one)
+    assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)

@@ -1,47 +1,35 @@
 """A mechanism that ends pytest's process fails the session, whatever status it chose."""
 
-from __future__ import annotations
-
 import pytest
 
 SUITE = """
-import os
-import dpaudit
+    import os
 
-def ends(data, rng):
-    os._exit({status})
+    def ends(data, rng):
+        os._exit({status})
 
 {test}
 
-def test_something_else():
-    assert False
+    def test_something_else():
+        assert False
 """
 TESTS = {
-    "an audit": """
-def test_it(dp_audit):
-    dp_audit(ends, claim="eps=1", pairs=[(0.0, 1.0)], samples=100)
-""",
-    "a check": """
-@dpaudit.parametrize_with_checks([ends], claim="eps=1", pairs=[(0.0, 1.0)])
-def test_it(check):
-    check()
-""",
+    "an audit": "    def test_it(dp_audit): dp_audit(ends, samples=100, **PLAIN)",
+    "a check": "    @dpaudit.parametrize_with_checks([ends], **PLAIN)\n    def test_it(check): check()",
 }
 
 
 @pytest.mark.parametrize("kind", TESTS)
 @pytest.mark.parametrize("status", [0, 7])
-def test_a_mechanism_that_ends_the_process_fails_the_session_and_is_named(pytester, kind, status):
-    pytester.makepyprojecttoml("")
-    pytester.makepyfile(SUITE.format(status=status, test=TESTS[kind]))
+def test_a_mechanism_that_ends_the_process_fails_the_session_and_is_named(pytester, write, kind, status):
+    write(SUITE.format(status=status, test=TESTS[kind]))
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert done.ret == (status or int(pytest.ExitCode.INTERNAL_ERROR))
     done.stderr.fnmatch_lines([f"dpaudit: FAILED: *::test_it* ended the process of pytest with os._exit({status}).*"])
 
 
-def test_a_child_that_ends_itself_is_left_alone_and_nothing_stays_changed(pytester):
-    pytester.makepyprojecttoml("")
-    pytester.makepyfile("""
+def test_a_child_that_ends_itself_is_left_alone_and_nothing_stays_changed(pytester, write):
+    write("""
         import os
 
         def test_it(dp_audit):
@@ -81,17 +69,13 @@ def test_a_session_can_isolate_its_mechanisms(pytester, write):
 @pytest.mark.parametrize(
     "then", ["pass", "pytest.skip('no')", "pytest.xfail('known')", "pytest.exit('done', returncode=0)"]
 )
-def test_a_test_that_swallows_a_failure_and_leaves_fails_all_the_same(pytester, then):
-    pytester.makepyprojecttoml("")
-    pytester.makepyfile(f"""
-        import contextlib, pytest
-
-        def broken(data, rng):
-            return data + rng.laplace(scale=0.2)
+def test_a_test_that_swallows_a_failure_and_leaves_fails_all_the_same(pytester, write, then):
+    write(f"""
+        import contextlib
 
         def test_swallows(dp_audit):
             with contextlib.suppress(BaseException):
-                dp_audit(broken, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, floating_point=False)
+                dp_audit(leaky, samples=200, **PLAIN)
             {then}
     """)
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
@@ -100,16 +84,10 @@ def test_a_test_that_swallows_a_failure_and_leaves_fails_all_the_same(pytester, 
         done.stdout.fnmatch_lines(["*dp_audit failed this test, which went on and passed.*"])
 
 
-def test_a_mark_that_expects_a_failure_lets_it_through(pytester):
-    pytester.makepyprojecttoml("")
-    pytester.makepyfile("""
-        import pytest
-
-        def broken(data, rng):
-            return data + rng.laplace(scale=0.2)
-
+def test_a_mark_that_expects_a_failure_lets_it_through(pytester, write):
+    write("""
         @pytest.mark.xfail
         def test_known(dp_audit):
-            dp_audit(broken, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, floating_point=False)
+            dp_audit(leaky, samples=200, **PLAIN)
     """)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(xfailed=1)
+    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(xfailed=1)

@@ -6,8 +6,6 @@ rule that was fitted on both labels is always right: 100 right guesses in a row 
 0.7311**100 < 1e-13 under eps = 1, and 200 samples a side leave more than that after any pilot.
 """
 
-from __future__ import annotations
-
 import pytest
 
 

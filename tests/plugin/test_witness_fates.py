@@ -1,7 +1,5 @@
 """Fates of a saved witness that was not confirmed: the table of cases, on objects; sessions around it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

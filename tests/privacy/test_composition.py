@@ -35,10 +35,6 @@ def product(laws):
     return joint
 
 
-def renyi_divergence(p, q, order):
-    return math.log(float(np.sum(p**order * q ** (1.0 - order)))) / (order - 1.0)
-
-
 # --- compose ---
 
 

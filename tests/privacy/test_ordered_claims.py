@@ -3,8 +3,6 @@
 Nothing here is drawn at random but laws by hypothesis; every comparison is exact up to the rounding that it states.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """`FDP`: its profile is that of the function, never below it; audits, the command line, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

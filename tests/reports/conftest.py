@@ -1,7 +1,5 @@
 """Synthetic results for the tests of the reports: no mechanism runs, every number is made by a formula."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import itertools
@@ -16,7 +14,9 @@ from rich.console import Console
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports import terminal
+from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.reading import read_dossier
+from dpaudit.reports.redaction import redacted
 from dpaudit.results.all_pairs_table import NOT_ASKED, AllPairsTable
 from dpaudit.results.model import (
     INTERVALS,
@@ -391,6 +391,16 @@ def make_judged(folder):
     return read_dossier([f"judged/{name}.json" for name in made])
 
 
+def make_dossier(name="single"):
+    """An audit, a run of the conformance suite and error bounds."""
+    return Dossier.of(MAKERS[name](), make_check(), make_utility())
+
+
+def make_attacked():
+    """The same of which every text is an attack on some format."""
+    return Dossier.of(make_hostile(), make_check(HOSTILE, HOSTILE), make_utility(HOSTILE, HOSTILE))
+
+
 MAKERS = {
     "violated": make_cities,
     "not_refuted": lambda: make_cities(violated=False),
@@ -443,6 +453,8 @@ def synthetic():
         scores=make_scores,
         judged=make_judged,
         certificate=make_certificate,
+        dossier=make_dossier,
+        attacked=make_attacked,
         page=terminal_page,
     )
 
@@ -451,6 +463,14 @@ def synthetic():
 def any_result(request):
     """Each synthetic result in turn."""
     return MAKERS[request.param]()
+
+
+@pytest.fixture(params=[*sorted(MAKERS), "attacked", "redacted"])
+def any_dossier(request):
+    """A report on each synthetic result in turn, one that is attacked, and one that is redacted."""
+    if request.param in MAKERS:
+        return Dossier.of(MAKERS[request.param]())
+    return make_attacked() if request.param == "attacked" else redacted(make_dossier("single"))
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ over those that were found and whose loss is finite, the largest ratio, how many
 bounds of those whose loss is infinite, the grades, the losses that were missed, and the runs of a seed.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 
@@ -87,7 +85,7 @@ def main():
             if graded is None:
                 missed[truth] += 1
                 continue
-            grades[graded.words] += 1
+            grades[graded.place] += 1
             (ratios if np.isfinite(truth) else infinite).append(result.findings[0].parameter_lower)
             if np.isfinite(truth):
                 ratios[-1] /= truth

@@ -1,7 +1,5 @@
 """An all-pairs table in the reports: counts, images and worst pairs, all of the table and not of the findings alone."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import re
@@ -10,9 +8,10 @@ import numpy as np
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports import all_pairs
+from dpaudit.reports import all_pairs, rows
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.drawing import Figure
+from dpaudit.reports.items import items
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import missed_sentence
 
@@ -70,3 +69,31 @@ def test_a_redacted_table_has_no_names(result):
     assert all_pairs_table.partition is None and all(name.startswith("input-") for name in all_pairs_table.ids)
     assert not re.search(r"city \d|city1", reports.render(hidden, "html", "compliance"))
     assert hidden.audits[0].verdict == "violated"
+
+
+def without_findings(synthetic):
+    """A table in which nothing was found, whose result has no pair in full."""
+    table = synthetic.make("all pairs").universe
+    lower, verdict = np.minimum(table.lower, table.budget), np.where(table.verdict == 0, 3, table.verdict)
+    quiet = dataclasses.replace(table, epsilon_lower=lower, verdict=verdict.astype(np.int8))
+    return synthetic.result([], claim="eps=1", universe=quiet)
+
+
+def test_a_table_without_findings_was_assessed_and_says_what_it_could_have_missed(synthetic):
+    """Before, its loss was "not assessed", nothing measured and everything missed."""
+    result = without_findings(synthetic)
+    (line,) = rows.ranked(Dossier.alone(result))
+    assert (
+        line.measured == "ε at least 0.9 nats for the pair nearest its limit, 1.0 × its limit of 0.9; 434 pairs tested"
+    )
+    assert line.missed == "losses near the limits of 349 pairs and losses of any size of 85 pairs"
+    item = items(Dossier.alone(result))[0]
+    assert item.key == "epsilon" and item.status == "tested in part" and line.measured in item.evidence
+    assert "85 of them gave no full answer" in item.evidence and line.missed in item.evidence
+    broken = dataclasses.replace(result.universe, verdict=np.full(435, 1, dtype=np.int8))
+    assert items(Dossier.alone(dataclasses.replace(result, universe=broken)))[0].status == "not assessed"
+
+
+def test_the_limits_of_a_table_are_those_of_all_its_pairs(synthetic):
+    """Before, they were those of the pairs that were examined in depth: one limit, where there were thirty."""
+    assert rows.line_of(synthetic.make("all pairs")).promised.endswith("ε ≤ 0 to 3, a limit for each pair")

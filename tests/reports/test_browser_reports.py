@@ -1,78 +1,26 @@
 """Reports in a browser: accessible, quick, as wide as a phone, one page of summary on paper, and nothing that runs.
 
-Run by `make long`, where there is a Chromium. axe-core is looked for in `node_modules` of this project and in the
-folder that DPAUDIT_AXE names; the test that needs it is skipped where it is not.
+Run by `make long`, where there is a Chromium.
 """
 
-from __future__ import annotations
-
-import html
 import io
 import itertools
 import json
-import os
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from support.browser import chromium, found_by, serious_faults, with_script
 
 from dpaudit import reports
-from dpaudit.reports.dossier import Dossier
 
-CHROMIUM = shutil.which("chromium")
 ROOT = Path(__file__).parents[2]
-POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to lay the pages out"),
-]
-
-
-def chromium(tmp_path, *arguments):
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=180, check=True, text=True).stdout
-
-
-def with_script(page, script, tmp_path, name="page.html"):
-    """A copy of the page without its policy and with a script at its end; what the script writes to #found is read."""
-    place = tmp_path / name
-    body = f'<pre id="found"></pre><script>{script}</script></body>'
-    place.write_text(POLICY.sub("", page).replace("</body>", body), encoding="utf-8")
-    return place.as_uri()
-
-
-def found_in(dom):
-    return json.loads(html.unescape(re.search(r'<pre id="found"[^>]*>(.*?)</pre>', dom, flags=re.DOTALL)[1]))
-
-
-def axe_source():
-    places = [Path(os.environ.get("DPAUDIT_AXE", "")), ROOT / "node_modules" / "axe-core"]
-    files = [place / "axe.min.js" for place in places if (place / "axe.min.js").is_file()]
-    if not files:
-        pytest.skip("no axe-core: npm install --no-save axe-core, or set DPAUDIT_AXE to its folder")
-    return files[0].read_text(encoding="utf-8").replace("</script", "<\\/script")
-
-
-AXE = """
-axe.run(document).then(result => {
-  document.getElementById("found").textContent = JSON.stringify(result.violations.map(
-    one => [one.impact, one.id, one.nodes[0].html.slice(0, 200)]));
-});"""
+pytestmark = pytest.mark.long
 
 
 def pages(synthetic):
-    hostile = synthetic.hostile
-    everything = Dossier.of(synthetic.make("violated"), synthetic.check(), synthetic.utility())
-    attacked = Dossier.of(
-        synthetic.make("hostile"), synthetic.check(hostile, hostile), synthetic.utility(hostile, hostile)
-    )
     return {
-        "compliance": reports.render(everything, "html", "compliance"),
-        "hostile": reports.render(attacked, "html", "compliance"),
+        "compliance": reports.render(synthetic.dossier("violated"), "html", "compliance"),
+        "hostile": reports.render(synthetic.attacked(), "html", "compliance"),
         "plain": reports.render(synthetic.make("sides"), "html"),
         "large": reports.render(synthetic.cities(46), "html"),
         "reference": (ROOT / "reports" / "compliance" / "compliance.html").read_text(encoding="utf-8"),
@@ -85,15 +33,13 @@ def test_axe_finds_nothing_serious(synthetic, tmp_path, name, dark):
     page = pages(synthetic)[name]
     if dark:  # a headless browser prefers light: the rules for dark are made the only ones
         page = page.replace("(prefers-color-scheme:dark)", "(min-width:1px)")
-    uri = with_script(page, axe_source() + AXE, tmp_path)
-    found = found_in(chromium(tmp_path, "--virtual-time-budget=60000", "--window-size=1100,900", "--dump-dom", uri))
-    assert [one for one in found if one[0] in ("serious", "critical")] == []
+    assert serious_faults(tmp_path, page, tmp_path / "page.html") == []
 
 
 LOADED = """
 addEventListener("load", () => {
   const height = document.documentElement.getBoundingClientRect().height;  // laid out as a whole
-  document.getElementById("found").textContent = JSON.stringify([performance.now(), height]);
+  say([performance.now(), height]);
 });"""
 
 
@@ -104,44 +50,43 @@ def test_a_thousand_pairs_are_below_five_megabytes_and_open_within_a_second(synt
     for profile in reports.PROFILES:
         page = reports.render(result, "html", profile)
         assert len(page.encode()) < 5_000_000
-        uri = with_script(page, LOADED, tmp_path)
+        uri = with_script(page, LOADED, tmp_path / "page.html")
         # From the start of the navigation to a finished layout; the best of three, as other things run beside it.
-        times = [found_in(chromium(tmp_path, "--dump-dom", uri)) for _ in range(3)]
+        times = [found_by(tmp_path, uri) for _ in range(3)]
         assert all(height > 2000.0 for _, height in times)
         # On a machine that is busy with other things, a page of one pair takes longer too.
-        blank = with_script(reports.render(synthetic.make("single"), "html", profile), LOADED, tmp_path, "single.html")
-        least = min(found_in(chromium(tmp_path, "--dump-dom", blank))[0] for _ in range(3))
+        single = reports.render(synthetic.make("single"), "html", profile)
+        blank = with_script(single, LOADED, tmp_path / "single.html")
+        least = min(found_by(tmp_path, blank)[0] for _ in range(3))
         assert min(milliseconds for milliseconds, _ in times) < max(1000.0, 15.0 * least)
 
 
-WIDTH = """<!DOCTYPE html><body><iframe id="page" style="border:0;width:390px;height:3000px"></iframe>
-<pre id="found"></pre><script>
-const frame = document.getElementById("page");
+WIDTH = """
+const frame = document.querySelector("iframe");
 frame.onload = () => {
   const page = frame.contentDocument.documentElement;
-  document.getElementById("found").textContent = JSON.stringify([page.scrollWidth, page.clientWidth]);
+  say([page.scrollWidth, page.clientWidth]);
 };
-frame.srcdoc = SOURCE;
-</script></body>"""
+frame.srcdoc = SOURCE;"""
 
 
 @pytest.mark.parametrize("name", ["compliance", "hostile", "reference", "large"])
 def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
     text = json.dumps(pages(synthetic)[name]).replace("</", "<\\/").replace("<!--", "<\\!--")
-    (tmp_path / "frame.html").write_text(WIDTH.replace("SOURCE", text), encoding="utf-8")
-    uri = (tmp_path / "frame.html").as_uri()
-    assert found_in(chromium(tmp_path, "--virtual-time-budget=5000", "--dump-dom", uri)) == [390, 390]
+    frame = '<!DOCTYPE html><body><iframe style="border:0;width:390px;height:3000px"></iframe></body>'
+    uri = with_script(frame, WIDTH.replace("SOURCE", text), tmp_path / "frame.html")
+    assert found_by(tmp_path, uri, "--hide-scrollbars", "--virtual-time-budget=5000") == [390, 390]
 
 
 def test_nothing_in_a_hostile_report_runs(synthetic, tmp_path):
     """Even without its policy: a script, an event handler or a frame in a name would show in the list."""
     script = """
-document.getElementById("found").textContent = JSON.stringify([
+say([
   document.querySelectorAll("script,iframe,object,embed,form,link,base,img").length,
   [...document.querySelectorAll("*")].filter(one => [...one.attributes].some(
     a => a.name.startsWith("on") || (/^(href|src|action)$/.test(a.name) && !a.value.startsWith("#")))).length]);"""
-    uri = with_script(pages(synthetic)["hostile"], script, tmp_path)
-    assert found_in(chromium(tmp_path, "--dump-dom", uri)) == [2, 0]  # that of the page, and that of this test
+    uri = with_script(pages(synthetic)["hostile"], script, tmp_path / "page.html")
+    assert found_by(tmp_path, uri) == [2, 0]  # that of the page, and that of this test
 
 
 def test_the_summary_is_one_page_on_paper(tmp_path):
@@ -179,9 +124,9 @@ const column = place(table);
 const heads = table.tHead.rows[0].cells;
 heads[column].querySelector(".sort").click();
 const values = [...table.tBodies[0].rows].map(row => parseFloat(row.cells[column].textContent));
-document.getElementById("found").textContent = JSON.stringify([first, second, document.activeElement === marks[1],
+say([first, second, document.activeElement === marks[1],
   heads[column].getAttribute("aria-sort"), values.every((one, k) => !k || values[k - 1] <= one)]);"""
-    dom = chromium(tmp_path, "--dump-dom", with_script(page, script, tmp_path))
-    first, second, moved, direction, sorted_up = found_in(dom)
+    uri = with_script(page, script, tmp_path / "page.html")
+    first, second, moved, direction, sorted_up = found_by(tmp_path, uri)
     assert "times what was promised" in first and second and first != second
     assert moved and direction == "ascending" and sorted_up

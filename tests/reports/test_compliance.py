@@ -1,7 +1,5 @@
 """The compliance report: every item with its status, what was declared, redaction, differences, and the command."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -369,7 +367,7 @@ def test_a_difference_names_what_the_names_hide(synthetic):
     found = {section.id: section.blocks[-1] for section in difference(*sides).sections}
     assert [row[0] for row in found["inputs"].rows] == ["a|b"] and [row[0] for row in found["bounds"].rows] == ["a|b"]
     assert found["bounds"].rows[0][1:] == ("0.5 of 1, ratio 0.5", "0.5 of 1 (δ = 1e-5), ratio 0.5")
-    assert found["settings"].rows[0][0] == "options.inputs" and "differs further on" in found["settings"].rows[0][2]
+    assert found["settings"].rows[0][0] == "inputs" and "differs further on" in found["settings"].rows[0][2]
 
 
 def test_a_name_makes_no_link_in_sarif(synthetic):
@@ -392,7 +390,8 @@ def check_of(synthetic, **statuses):
     [
         (
             {"refuses_nan": "violated", "floating_point": "violated", "claim_audit": "not_refuted"},
-            "Checks failed: 2 of 3 checks (refuses_nan, floating_point); the privacy claim itself was not refuted",
+            "Checks failed: 2 of 3 checks (refuses_nan, floating_point); the privacy claim itself was not refuted; as "
+            "doubles, low bits of “city release” break the promise",
         ),
         (
             {"refuses_nan": "violated"},
@@ -422,7 +421,23 @@ def test_the_same_seed_is_said_to_repeat_a_result_on_its_condition_and_empty_set
     result = dataclasses.replace(result, subject={**result.subject, "states": []})
     text = reports.render(result, "md")
     assert "the same seed gives the same result, if the subject draws from the generator that it is given alone" in text
-    assert "subject.target" in text and "subject.states" not in text
+    assert "| subject target |" in text and "subject states" not in text
+
+
+def test_settings_have_names_of_words_and_the_meaning_that_their_docstrings_state(synthetic):
+    """Before, they were the dotted names of a file: options.event_mass."""
+    result = synthetic.result([synthetic.finding()], options={"event_mass": 0.1, "night": 2, "pool": True})
+    (table,) = (
+        block for section in compliance.document_of(result).sections for block in section.blocks
+        if isinstance(block, Table) and block.title.startswith("Settings")
+    )  # fmt: skip
+    rows = {name: (value, meaning) for name, value, meaning in table.rows}
+    assert (
+        rows["event mass"] == ("0.1", rows["event mass"][1])
+        and "for which the power is stated" in rows["event mass"][1]
+    )
+    assert rows["confidence"][1].startswith("In (0, 1), for the whole call") and rows["session"][0] == "2"
+    assert rows["pool"][0] == "yes" and not any("." in name or "_" in name for name in rows)
 
 
 def test_a_claim_on_which_nothing_gave_an_answer_is_named_beside_one_that_was_tested(synthetic):

@@ -1,7 +1,5 @@
 """The curves of the worst pair: what is promised, what is measured, and where confidence is claimed."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -82,6 +80,13 @@ def test_a_rule_on_the_promise_touches_the_trade_off(synthetic):
     assert float(middle[3]) > float(middle[2])  # the limit with confidence is further from the corner
 
 
+def test_a_budget_whose_factor_is_no_double_has_a_picture_too(synthetic):
+    result = witnessed(synthetic, 7311, 2689, 0)
+    far = dataclasses.replace(result.findings[0], budget=Budget(989.0, 0.0), parameter_budget=989.0)
+    figure = curves.trade_off(dataclasses.replace(result, findings=(far,)))
+    assert {float(row[1]) for row in figure.data.rows if float(row[0]) > 0.0} == {0.0}
+
+
 def test_a_run_whose_end_the_draws_decided_has_no_limits(synthetic):
     result = witnessed(synthetic, 7311, 0, 2689)
     finding = result.findings[0]
@@ -116,12 +121,6 @@ def test_errors_are_drawn_with_their_intervals(synthetic):
     assert figure.note.endswith("1 test not drawn: less grave, earlier, or without such a ratio.")
 
 
-def test_a_picture_counts_what_its_bars_are(synthetic):
-    """Two pairs are one promise, and so are four releases: bars are not called promises but on page one."""
-    assert figures.bounds(synthetic.make("planted")).description.startswith("2 pairs, each as a bar")
-    assert figures.errors(synthetic.utility()).description.startswith("2 tests, each as a bar")
-
-
 def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
     result = synthetic.cities(8, violated=False)
     names = sorted({name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)})
@@ -141,3 +140,9 @@ def test_no_tick_label_is_cut_at_the_right_edge(synthetic):
         assert len(found) > 2 and (width == NARROW or "2,000,000" in {label for _, _, label in found})
         for x, anchor, label in found:
             assert float(x) + {"end": 0.0, "middle": 3.0 * len(label)}[anchor] <= width
+
+
+def test_a_picture_counts_what_its_bars_are(synthetic):
+    """Two pairs are one promise, and so are four releases: bars are not called promises but on page one."""
+    assert figures.bounds(synthetic.make("planted")).description.startswith("2 pairs, each as a bar")
+    assert figures.errors(synthetic.utility()).description.startswith("2 tests, each as a bar")

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from dpaudit import UsageError, reports
 from dpaudit.cli import main
-from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.wording import date_text
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
@@ -55,7 +54,7 @@ def test_the_same_date_gives_the_same_bytes_and_another_one_others(synthetic, mo
 
 
 def test_what_programs_read_has_no_date(synthetic, monkeypatch):
-    dossier = Dossier.of(synthetic.make("violated"), synthetic.check(), synthetic.utility())
+    dossier = synthetic.dossier("violated")
     before = {name: reports.render(dossier, name) for name in ("json", "junit", "sarif", "in-toto")}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     assert before == {name: reports.render(dossier, name) for name in before}

@@ -10,7 +10,7 @@ from rich.console import Console
 from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import wording
+from dpaudit.reports import rows, wording
 
 
 @pytest.fixture(params=["call_order", "independence"])
@@ -43,3 +43,20 @@ def test_of_independent_draws_nothing_is_said(dependent):
     sound = dataclasses.replace(dependent, side_findings=())
     assert wording.confidence_text(sound) == "95% confidence"
     assert wording.UNRELIABLE not in str(reports.render(sound, "md"))
+
+
+def test_no_loss_is_called_unknown_of_which_a_bound_is_shown(synthetic):
+    """Before, page one said that nobody knows how large the loss is, above a table with its bound."""
+    stands = synthetic.dependent()
+    broken = dataclasses.replace(stands.findings[0], power=None)
+    stands = dataclasses.replace(stands, findings=(broken, stands.findings[1]))
+    doubtful, quiet = synthetic.dependent("independence"), synthetic.result([synthetic.finding("a", "b", 0.3)])
+    quiet = dataclasses.replace(quiet, side_findings=doubtful.side_findings)
+    told = {
+        "not all calls keep ε below 1.5 nats; the loss of one output by itself may be": stands,
+        "a breach, with ε at least 1.5 nats, by a test that supposes independent draws": doubtful,
+        "ε at least 0.3 nats, were draws independent, which these are not": quiet,
+    }
+    assert all(text in rows.line_of(result).measured for text, result in told.items())
+    nothing = dataclasses.replace(quiet, findings=(synthetic.finding("a", "b", 0.0),))
+    assert rows.line_of(nothing).measured == "nothing: its draws depend on each other"

@@ -1,7 +1,5 @@
 """The deployment file: its template, the budget over releases, and what a registry asks for."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

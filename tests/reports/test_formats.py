@@ -1,7 +1,5 @@
 """JUnit, SARIF and in-toto: they follow their schemas, name what was found, and stay the same from run to run."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib
@@ -120,11 +118,7 @@ def test_the_configuration_of_a_statement_can_be_checked(synthetic, tmp_path):
 
 @pytest.mark.parametrize("format", ["sarif", "junit", "in-toto", "md", "json", "html"])
 def test_hostile_names_stay_text_in_every_format(synthetic, format, project):
-    dossier = Dossier.of(
-        synthetic.make("hostile"),
-        synthetic.check(synthetic.hostile, synthetic.hostile),
-        synthetic.utility(synthetic.hostile, synthetic.hostile),
-    )
+    dossier = synthetic.attacked()
     for profile in ("plain", "compliance"):
         content = reports.render(dossier, format, profile)
         text = content.decode("utf-8") if isinstance(content, bytes) else content
@@ -162,24 +156,6 @@ def test_suffixes_name_formats():
 
 def test_every_format_has_a_suffix_and_every_suffix_a_format():
     assert list(reports.FORMATS) == list(reports.SUFFIXES)
-
-
-def test_no_module_of_the_reports_imports_itself_through_others():
-    """An import of another, in a function or for annotations too, is an edge; the package itself only re-exports."""
-    edges = {}
-    for path in Path(reports.__file__).parent.glob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        edges[path.stem] = set(re.findall(r"^\s*from dpaudit\.reports\.(\w+) import", text, re.MULTILINE))
-        for names in re.findall(r"^\s*from dpaudit\.reports import ([\w, ]+)$", text, re.MULTILINE):
-            edges[path.stem] |= {name.strip() for name in names.split(",")}
-    del edges["__init__"]
-    assert edges["compliance"] > {"dossier", "first_page"}  # both forms are seen
-    assert all(others <= edges.keys() for others in edges.values())  # nothing from the package, which imports them
-    left = dict(edges)
-    while free := [name for name, others in left.items() if not others & left.keys()]:
-        for name in free:
-            del left[name]
-    assert not left
 
 
 @pytest.mark.parametrize("format", ["junit", "sarif", "oscal", "md", "json"])

@@ -5,8 +5,6 @@
 writes them anew, to be read before they are committed. Digests, identifiers and versions stand there by their names.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """A history of releases, and differences between mechanisms that are not one."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

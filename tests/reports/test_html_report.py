@@ -1,7 +1,5 @@
 """The HTML report: verdict first, complete, self-contained, deterministic, and unmoved by hostile names."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math
@@ -59,9 +57,18 @@ def drawings(source):
     return [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", source, flags=re.DOTALL)]
 
 
-def test_every_page_is_well_formed_its_ids_are_unique_and_no_coordinate_is_nan_or_infinite(any_result):
+def test_every_page_is_well_formed_asks_for_nothing_from_outside_and_has_finite_coordinates(any_result):
     source = page(any_result)
+    own = f"<script>{script()}</script>"  # the one script that is ours stands there once and to the letter
+    assert source.count(own) == 1
+    source = source.replace(own, "")
     read = Page(source)
+    for tag, attributes in read.elements:
+        assert tag not in ("script", "link", "img", "iframe", "object", "base", "form")
+        assert attributes.get("href", "#").startswith(("#", "data:image/png;base64,"))
+        assert not {name for name in attributes if name.startswith("on") or name in ("src", "action", "srcdoc")}
+    style = re.search(r"<style>(.*?)</style>", source, flags=re.DOTALL).group(1)
+    assert "url(" not in style and "@import" not in style
     ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
     assert read.text and len(ids) == len(set(ids))
     for drawing in drawings(source):
@@ -71,46 +78,12 @@ def test_every_page_is_well_formed_its_ids_are_unique_and_no_coordinate_is_nan_o
             assert not re.search(r"nan|inf", " ".join(places))
 
 
-def without_script(source):
-    """The page without the one script that is ours, which stands there once and to the letter."""
-    own = f"<script>{script()}</script>"
-    assert source.count(own) == 1
-    return source.replace(own, "")
-
-
-def test_the_page_asks_for_nothing_from_outside(any_result):
-    source = without_script(page(any_result))
-    for tag, attributes in Page(source).elements:
-        assert tag not in ("script", "link", "img", "iframe", "object", "base", "form")
-        assert attributes.get("href", "#").startswith(("#", "data:image/png;base64,"))
-        assert not {name for name in attributes if name.startswith("on") or name in ("src", "action", "srcdoc")}
-    style = re.search(r"<style>(.*?)</style>", source, flags=re.DOTALL).group(1)
-    assert "url(" not in style and "@import" not in style
-
-
 def test_a_print_has_the_first_rows_of_a_long_table_and_says_so(synthetic):
     long = synthetic.result([synthetic.finding("a", f"b{k}") for k in range(PRINTED_ROWS + 4)])
     for result, is_cut in ((long, True), (synthetic.make("violated"), False)):
         source = page(result)
         assert (f"Printed are the first {PRINTED_ROWS} of {PRINTED_ROWS + 4} rows" in source) == is_cut
         assert f"tr:nth-child(n+{PRINTED_ROWS + 1}){{display:none}}" in source
-
-
-def test_every_figure_has_title_labels_legend_and_description_and_data_but_those_of_pairs(synthetic):
-    result = synthetic.make("violated")
-    drawn = [
-        figure
-        for figure in (draw(result) for draw in (figures.heatmap, figures.bounds, figures.wealth))
-        if figure is not None
-    ]
-    assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
-    for figure in drawn:
-        assert figure.title and figure.description and figure.legend
-        assert bool(figure.data.rows) == (figure.id == "wealth")  # pairs are listed once
-        for drawing in (figure.wide, figure.narrow):
-            labels = {"matrix": 0, "bounds": 1, "wealth": 2}  # one an axis, but for names of rows
-            assert drawing.count('class="label"') == labels[figure.id]
-            assert str(figure.description) in drawing
 
 
 def test_the_matrix_outlines_exactly_the_violated_cells_and_tells_what_others_are(synthetic):
@@ -196,3 +169,20 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
 def test_an_unknown_format_names_the_known_ones(synthetic):
     with pytest.raises(UsageError, match=r"format must be one of html, json, md, junit, .*, oscal, got 'txt'"):
         reports.render(synthetic.make("single"), "txt")
+
+
+def test_every_figure_has_title_labels_legend_and_description_and_data_but_those_of_pairs(synthetic):
+    result = synthetic.make("violated")
+    drawn = [
+        figure
+        for figure in (draw(result) for draw in (figures.heatmap, figures.bounds, figures.wealth))
+        if figure is not None
+    ]
+    assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
+    for figure in drawn:
+        assert figure.title and figure.description and figure.legend
+        assert bool(figure.data.rows) == (figure.id == "wealth")  # pairs are listed once
+        for drawing in (figure.wide, figure.narrow):
+            labels = {"matrix": 0, "bounds": 1, "wealth": 2}  # one an axis, but for names of rows
+            assert drawing.count('class="label"') == labels[figure.id]
+            assert str(figure.description) in drawing

@@ -1,7 +1,5 @@
 """Certificates and audits of scores in a report: rows on page one, the verdict over all results, and redaction."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

@@ -1,7 +1,5 @@
 """Pairs whose names and inputs share a long beginning are told apart in every format for people."""
 
-from __future__ import annotations
-
 import html
 import math
 

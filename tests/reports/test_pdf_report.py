@@ -1,7 +1,5 @@
 """The PDF: text that can be selected, vector figures, the same bytes for the same result, and nothing that can act."""
 
-from __future__ import annotations
-
 import io
 import re
 
@@ -22,8 +20,7 @@ def pages_of(result, profile="compliance"):
 
 
 def test_the_first_page_is_the_summary_and_its_text_can_be_selected(synthetic):
-    dossier = Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
-    content, pages = pages_of(dossier)
+    content, pages = pages_of(synthetic.dossier())
     first = " ".join(pages[0].split())
     headline = "Violated: a promise is broken in 2 of 3 results; 1 of 6 checks failed"
     asked = "What was promised?", "How sure is that?", "What was not tested?", "promised", "Digest of these results"
@@ -42,11 +39,7 @@ def test_results_of_every_kind_are_drawn(synthetic, name):
 
 
 def test_hostile_names_are_shown_and_do_nothing(synthetic):
-    hostile = synthetic.hostile
-    dossier = Dossier.of(
-        synthetic.make("hostile"), synthetic.check(hostile, hostile), synthetic.utility(hostile, hostile)
-    )
-    content, pages = pages_of(dossier)
+    content, pages = pages_of(synthetic.attacked())
     text = "".join(pages)
     assert "<script>" in text and "\u202e" not in text and "\x1b" not in text
     assert not re.search(rb"/(JavaScript|JS|Launch|OpenAction|AA|URI|EmbeddedFile|AcroForm)\b", content)

@@ -1,7 +1,5 @@
 """Progress of an audit: the live line, plain lines, JSON lines, and the time that is left."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Results that a report takes: sessions of tests, stores of evidence, plans and replays on the same randomness."""
 
-from __future__ import annotations
-
 import json
 import math
 

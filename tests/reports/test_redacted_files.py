@@ -1,7 +1,5 @@
 """Redaction, searched for: no original value in any file of any format, decoded, embedded or in metadata."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """The published schema of audit.json: every result that we write follows it, and what it forbids it refuses."""
 
-from __future__ import annotations
-
 import copy
 import json
 from importlib import resources

@@ -1,7 +1,5 @@
 """One sentence, one number, the verdict first: in every form of a report, of every kind of result."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

@@ -1,7 +1,5 @@
 """What several tests of this folder ask for."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Ends a process by kill -9 at the n-th call that it makes: the moment hangs on no clock. (No tests here.)"""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

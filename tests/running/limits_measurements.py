@@ -4,9 +4,8 @@ All workloads take twenty minutes. Each is saved in `reports/limits`, where a ru
 is made of what is there; with "page" it is written alone.
 """
 
-from __future__ import annotations
-
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -104,61 +103,23 @@ def main(parts):
             print(name, known[name], flush=True)
             SAVED.parent.mkdir(parents=True, exist_ok=True)
             SAVED.write_text(json.dumps(known, indent=1) + "\n")
-    PAGE.write_text(_page(known), encoding="utf-8")
+    PAGE.write_text(_page(known, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def _page(workloads):
-    rows = []
+def _page(workloads, page):
+    """The page with the rows of the workloads between its two marks."""
+    rows = [
+        "| outputs | mode | samples | labelled draws of a pair | verdict | seconds | peak, MiB | of children |",
+        f"|{' --- |' * 8}",
+    ]
     for name, (samples, mode, _) in WORKLOADS.items():
         if (one := workloads.get(name)) is None:
             continue
         verdict = one["verdict"].replace("_", " ") + (", not all kept" if one["memory"] else "")
         cells = (name, mode, f"{samples:,}", f"{one['runs']:,}", verdict, f"{one['seconds']:.0f}", f"{one['peak']:,}")
         rows.append(f"| {' | '.join(cells)} | {one['children']:,} |")
-    return TEXT.format(rows="\n".join(rows))
-
-
-TEXT = """# Limits
-
-What audits and readers take at their limits, and what they took before there were any. Two shared processors, Python
-3.11, numpy 2, one thread, other work beside; peak memory is the largest resident set of the process, interpreter and
-libraries included. `python tests/running/limits_measurements.py` makes this page.
-
-## Twelve workloads
-
-`dpaudit.audit(mechanism, "eps=1", pairs, samples=..., mode=..., seed=1, floating_point=False)`, of noise that
-keeps its claim: of many numbers one has what is secret in it.
-
-| outputs | mode | samples | labelled draws of a pair | verdict | seconds | peak, MiB | of children |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-{rows}
-
-Ten million numbers in sequential mode took 1,845 MiB: tables of log Gamma were as long as the counts of a cell. They
-are no longer than what fits see now; larger counts are worked out, with the same bits. Texts of 1 MB took 1.9 MB for
-each draw, without a bound, and those of 10 kB 3,824 MiB at 20,000 samples: each character that a fit looks at took 40
-bytes, and does now of a million at a time. Five thousand explicit pairs took 3.2 GB at the defaults.
-
-| workload | peak, MiB | before |
-| --- | --- | --- |
-| `range(10**15)` as an output | 79 | no end |
-| `np.broadcast_to(0.0, (10**12,))` as an output | 80 | an unexpected error |
-
-## Files
-
-| file | what happens | before |
-| --- | --- | --- |
-| npy or npz whose header claims 10^10 numbers | usage error | unexpected, status 3 |
-| npz of 90 MB of zeros in 90 kB | usage error | read whole |
-| Parquet of 1 MB with 20 GB of one text | usage error, below 3 GB | 8 to 10 GB were reported |
-| JSON of 24 MB with 6 million lists | usage error | read whole |
-| TOML of 240 kB, one dotted key | usage error at once | 79 seconds with 2 GB, without a bound the end of the process |
-| store whose generated column makes 1.8 GB | usage error | read |
-| store with a claim of 20 MB | usage error | 58 seconds |
-| example table of 300,000 columns | usage error in 2 seconds | no end: the time grew with the cube of the columns |
-| example table of 10,000 columns, and its first pairs | 4 seconds, 180 MiB | over 100 seconds at 1,000 columns |
-
-What `kill -9` at random moments leaves is measured on [another page](reliability.md#kills).
-"""
+    begin, end = "<!-- workloads -->\n", "<!-- end of workloads -->"
+    return re.sub(f"{begin}.*?{end}", lambda _: begin + "\n".join([*rows, end]), page, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,5 @@
 """An audit that is ended by anything goes on from its checkpoint, and comes to the result it would have come to."""
 
-from __future__ import annotations
-
-import dataclasses
 import errno
 import json
 import math
@@ -12,6 +9,7 @@ import shutil
 import numpy as np
 import pytest
 from scale_subjects import labels
+from support.evidence import evidence
 from support.samplers import laplace
 
 import dpaudit
@@ -54,11 +52,6 @@ def chained(data, rng):
 
 class Stop(Exception):
     """Ends an audit where it stands, as a kill would: nothing of the audit handles it."""
-
-
-def evidence(result):
-    """Everything of a result that the seed fixes."""
-    return json.dumps({**dataclasses.replace(result, seconds=0.0).to_dict(), "environment": None}, sort_keys=True)
 
 
 def stopped(path, mechanism, after, claim="eps=1", pairs=PAIRS, noted=None, **options):
@@ -254,35 +247,18 @@ def test_an_audit_that_begins_beside_another_one_does_not_empty_its_checkpoint(t
 # --- trouble ---
 
 
-def full_after(monkeypatch, records):
-    write, count = Journal.append, 0
+def test_on_a_full_disk_the_audit_goes_on_and_says_so(tmp_path, monkeypatch):
+    """What was noted before stays (`test_checkpoint_records.py`), and can be gone on from as after any stop."""
 
-    def limited(self, record):
-        nonlocal count
-        count += 1
-        if count > records:
-            self._stream.seek(self.end)
-            self._stream.write(record[:7])  # a part of it still found room
-            self._stream.truncate(self.end)
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return write(self, record)
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Journal, "append", limited)
-
-
-def test_on_a_full_disk_the_audit_goes_on_and_what_was_noted_stays(tmp_path, monkeypatch):
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
     alone, path = evidence(dpaudit.audit(laplace, **options)), tmp_path / "kept"
-    with monkeypatch.context() as patch:
-        full_after(patch, 20)
-        with pytest.warns(dpaudit.DpauditCheckpointWarning, match="No space left on device.*can be resumed from"):
-            result = dpaudit.audit(laplace, checkpoint=path, **options)
+    monkeypatch.setattr(Journal, "append", full)
+    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="No space left on device.*can be resumed from"):
+        result = dpaudit.audit(laplace, checkpoint=path, **options)
     assert evidence(result) == alone and not path.exists()
-    with monkeypatch.context() as patch:
-        full_after(patch, 20)
-        with pytest.warns(dpaudit.DpauditCheckpointWarning):
-            assert stopped(path, laplace, 40, **options)
-    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, **options)) == alone
 
 
 class Point:

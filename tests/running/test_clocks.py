@@ -1,7 +1,5 @@
 """Clocks that leap, go backwards or stand still change no result."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import random

@@ -1,7 +1,5 @@
 """What isolation contained before an audit was interrupted is known to the one that goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 

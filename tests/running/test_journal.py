@@ -1,7 +1,5 @@
 """A journal is whole up to its last record, whatever ended its writer, and is read by nobody else."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

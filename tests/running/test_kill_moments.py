@@ -4,10 +4,7 @@ A moment is a number of calls that the process has made (of Python and of C), dr
 so it hangs on no clock. Where a database commits, a second process ends it after a random time.
 """
 
-from __future__ import annotations
-
 import contextlib
-import json
 import os
 import random
 import signal
@@ -18,6 +15,7 @@ import time
 import pytest
 from killing import in_child
 from scale_subjects import Slow
+from support.evidence import evidence
 from support.samplers import response
 
 import dpaudit
@@ -30,10 +28,6 @@ PAIRS = [(0, 1), (1, 0)]
 
 def few_or(many):
     return [pytest.param(4, marks=pytest.mark.slow), pytest.param(many, marks=pytest.mark.long)]
-
-
-def evidence(result):
-    return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
 
 
 # --- checkpoints ---

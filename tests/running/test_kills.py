@@ -1,7 +1,5 @@
 """kill -9 and Ctrl-C in the middle of `dpaudit audit`: what was drawn is kept, and the result is the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

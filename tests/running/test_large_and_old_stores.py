@@ -1,6 +1,4 @@
-"""Stores of 10^5 rows, merges that are interrupted, and files of an older release."""
-
-from __future__ import annotations
+"""Merges that are interrupted, and files of an older release."""
 
 import json
 import random

@@ -5,14 +5,14 @@ of them, here, in isolation, or from a journal. Validity asks one thing of both:
 it was begun leaves no trace in what is counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math
 import pickle
 
 import pytest
+from support.samplers import laplace as release
+from support.samplers import one_by_one as one_release
 
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
@@ -227,14 +227,6 @@ def test_a_twin_that_breaks_the_contract_of_workers_is_caught(twin, broken):
 
 
 # --- a worker pool: tasks of an audit, whoever carries them out ---
-
-
-def release(data, size, rng):
-    return data + rng.laplace(size=size)
-
-
-def one_release(data, rng):
-    return float(data + rng.laplace())
 
 
 PLAN = RoundPlan({0: 90, 1: 75}, keeps=1_000)

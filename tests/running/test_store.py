@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from support.samplers import response
+from support.samplers import laplace, response
 
 import dpaudit
 from dpaudit.inference.order import Change
@@ -115,11 +115,8 @@ def test_what_is_shown_was_saved_before(path):
 
 
 def test_the_floating_point_check_is_asked_on_the_first_session_only(path):
-    def noise(data, size, rng):
-        return data + rng.laplace(size=size)
-
     pairs = ([(0.0, 1.0)], [(0.0, 1.0)], [(0.0, 1.5)])
-    found = [dpaudit.audit(noise, "eps=2", pair, samples=1000, seed=1, store=path) for pair in pairs]
+    found = [dpaudit.audit(laplace, "eps=2", pair, samples=1000, seed=1, store=path) for pair in pairs]
     checks = [result.floating_point for result in found]
     assert [check.samples > 0 for check in checks] == [True, False, False]
     assert all("first session" in check.message and check.verdict == "not_applicable" for check in checks[1:])
@@ -235,13 +232,6 @@ def test_a_claim_a_fingerprint_and_a_budget_have_evidence_of_their_own(path):
     assert sorted(pair.budget for pair in pairs) == [1.0, 2.0]
 
 
-def test_every_family_accumulates(path):
-    for claim in ("eps=1,delta=0.01", "mu=2", "rho=1", "order=2,rdp=1"):
-        results = [session_of(path, claim=claim, samples=40) for _ in range(2)]
-        assert results[1].findings[0].samples > results[0].findings[0].samples, claim
-    check_whole(path)
-
-
 def test_what_cannot_accumulate_is_refused(path):
     many = dpaudit.all_pairs([float(value) for value in range(70)])
     for options, words in (
@@ -264,16 +254,6 @@ def test_what_cannot_accumulate_is_refused(path):
 
 
 # --- two writers ---
-
-
-def test_a_session_that_another_one_overtakes_goes_on_from_the_product_of_both(path):
-    session_of(path)
-    outer = session_of(path, seed=3, **once(lambda: session_of(path, seed=2))[0])
-    assert outer.findings[0].samples == only_pair(path).labelled == 176 + 200 + 200
-    assert outer.findings[0].log_wealth == only_pair(path).log_wealth
-    check_whole(path)
-    # What the inner session has won is in the product: it was joined, not overwritten.
-    assert sessions_of(only_pair(path)) == {"1/0", "2/0", "3/0"}
 
 
 def test_a_session_that_another_one_overtakes_has_no_more_runs_than_it_was_asked(path):
@@ -332,16 +312,14 @@ def test_evidence_of_draws_that_depend_on_each_other_stays_without_figures_until
 
 def test_a_change_in_another_session_stays_where_this_one_is_overtaken(path):
     """Nothing of it is seen in the outcomes of the session that goes on."""
-    SPENT[0] = 0
-    inner = []
 
-    def beside(progress):
-        if not inner:
-            SPENT[0] = 0
-            inner.append(session_of(path, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2"))
+    def refuses_later():
+        SPENT[0] = 0
+        return session_of(path, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
 
     SPENT[0] = 10**6
-    outer = session_of(path, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2", on_progress=beside)
+    beside, inner = once(refuses_later)
+    outer = session_of(path, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2", **beside)
     check_withheld(inner[0])
     check_withheld(outer)
     assert "earlier session" in outer.findings[0].notes[0]
@@ -436,10 +414,8 @@ def test_two_processes_lose_nothing_and_a_kill_costs_at_most_what_nobody_has_see
     assert again.wait(timeout=600) == 0
     (subject,) = subjects_of(path)
     assert [session["status"] for session in subject["nights"][-2:]] == ["started", "finished"]
-    assert [session["number"] for session in subject["nights"][-2:]] == [
-        0,
-        1,
-    ]  # another stream, though the seed is the same
+    # Another stream, though the seed is the same.
+    assert [session["number"] for session in subject["nights"][-2:]] == [0, 1]
     assert only_pair(path).labelled >= before + 200
     check_whole(path)
 
@@ -463,7 +439,7 @@ def test_a_full_disk_is_one_message_and_loses_nothing(path):
     assert session_of(path).findings[0].samples >= state["labelled"] + 200
 
 
-def test_what_a_session_that_was_overtaken_saw_alone_does_not_count(path):
+def test_a_session_that_another_one_overtakes_goes_on_from_the_product_of_both(path):
     """Of a leak, what is shown is what the product in the store says, though each session alone saw another wealth."""
     shown, inner = [], []
 
@@ -475,7 +451,10 @@ def test_what_a_session_that_was_overtaken_saw_alone_does_not_count(path):
     outer = session_of(path, leaking, seed=3, samples=50, on_progress=beside)
     assert shown[0][0] != shown[0][1]  # it was overtaken behind its first look
     assert outer.findings[0].log_wealth == only_pair(path).log_wealth
+    assert outer.findings[0].samples == only_pair(path).labelled + 24  # its pilot
     assert sum(use["now"] is None for use in only_pair(path).state["uses"]) == 0
+    # What the inner session has won is in the product: it was joined, not overwritten.
+    assert sessions_of(only_pair(path)) == {"2/0", "3/0"}
     check_whole(path)
 
 

@@ -1,7 +1,5 @@
 """What each transaction of an evidence store does to its rows, with states that are made by hand: nothing is drawn."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sqlite3

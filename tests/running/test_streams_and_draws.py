@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from support.samplers import laplace
 
-import dpaudit
 from dpaudit.errors import SubjectError
 from dpaudit.inference.tasks import Request, Task
 from dpaudit.running import streams, worker_pool
 from dpaudit.running.streams import stream
 from dpaudit.running.worker_pool import DrawJob, WorkerPool
-from dpaudit.subjects.callables import CallError, as_subject
+from dpaudit.subjects.callables import as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +36,6 @@ def unseeded(data):
     return data + np.random.default_rng().laplace()
 
 
-def raising(data, size, rng):
-    raise ValueError("no outputs today")
-
-
 def drawer(mechanism=laplace, **kwargs):
     return WorkerPool(**kwargs).drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS)
 
@@ -50,19 +45,6 @@ def task(input_=0, round_=0, chunk=0, start=0, size=100, quotas=(100,), keep=100
 
 
 # --- streams ---
-
-
-def test_streams_of_different_keys_or_roots_have_different_bits():
-    keys = [
-        (),
-        *itertools.product(range(8)),
-        *itertools.product(range(4), repeat=3),
-        *itertools.product(range(4), repeat=4),
-    ]
-    # keys that differ by trailing zeros only are among them
-    first = {(root, key): int(streams.stream(root, *key).integers(2**63)) for root in (0, 1, 2**70) for key in keys}
-    # two of n streams agree by chance with probability n^2 / 2 / 2^63: below 1e-12 for these 1,000
-    assert len(set(first.values())) == len(first)
 
 
 # --- tasks ---
@@ -79,12 +61,6 @@ def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(qu
     assert (result.kept is None) == (keep == 0)
     if keep:
         assert result.kept.numbers.ravel().tolist() == values[:keep].tolist()
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_call_that_raises_names_itself_from_any_worker(always_sent, jobs):
-    with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
-        drawer(raising, jobs=jobs)([task()])
 
 
 class NoWorkers:
@@ -117,26 +93,6 @@ def test_few_draws_are_not_worth_a_worker(monkeypatch):
 
 
 # --- whole audits ---
-
-
-def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
-
-    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 100)
-    seen = []
-    carry = DrawJob.__call__
-    monkeypatch.setattr(DrawJob, "__call__", lambda self, t: (self.purpose or seen.append(t), carry(self, t))[1])
-    dpaudit.audit(laplace, "eps=3", [(0.0, 1.0)], samples=2_000, seed=3)
-    assert sum(t.size for t in seen) == 4_000
-    keys = [(t.input, t.round, t.chunk) for t in seen]
-    assert len(set(keys)) == len(keys)  # no stream is used twice
-    for _, group in itertools.groupby(
-        sorted(seen, key=lambda t: (t.input, t.round, t.chunk)), lambda t: (t.input, t.round)
-    ):
-        position = 0
-        for t in group:
-            assert t.start == position and 0 < t.size <= 100
-            assert all(0 <= request.quota <= t.size for request in t.requests)
-            position += t.size
 
 
 def calls_of(inputs, size, chunk, mechanism):

@@ -1,8 +1,5 @@
 """Who draws does not matter: processes that die, clusters that lose a worker, any backend give the same bits."""
 
-from __future__ import annotations
-
-import json
 import os
 import threading
 import time
@@ -10,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from scale_subjects import EndsItsProcess, Slow
+from support.evidence import evidence
 
 import dpaudit
 from dpaudit.inference.tasks import Task
@@ -20,10 +18,6 @@ from dpaudit.subjects.callables import as_subject
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0)]
 OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode": "fixed"}
-
-
-def evidence(result):
-    return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
 
 
 # --- processes of this machine ---

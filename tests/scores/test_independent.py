@@ -1,7 +1,6 @@
 """The bound for canaries that are answered independently: its theorem by enumeration, and how often it errs."""
 
 import itertools
-import json
 import math
 
 import independent_audits
@@ -230,13 +229,6 @@ def test_an_audit_has_both_bounds_and_its_verdict_rests_on_the_one_that_was_said
 
     assert " if canaries are answered independently; mu=0.8 was claimed" in headline(second)
     assert all("if canaries are independent" in render(result, "md") for result in found.values())
-
-
-def test_files_of_earlier_versions_have_no_bound_for_independent_canaries(tmp_path):
-    result = dpaudit.audit_scores(*canaries(300, 1.0, 2), claim="mu=1")
-    record = {name: value for name, value in result.to_dict().items() if name not in ("assume", "independent")}
-    (tmp_path / "scores.json").write_text(json.dumps(record))
-    assert dpaudit.load_scores(tmp_path / "scores.json").independent is None
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -1,7 +1,5 @@
 """What calls say beside their outputs, made part of them."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import warnings

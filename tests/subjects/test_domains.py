@@ -1,7 +1,5 @@
 """Domains: every pair that they make is adjacent, and the patterns of the literature are among them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """What other libraries made: read by what it holds, kept as what it holds, and found where it gives the input away."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math
@@ -103,8 +101,7 @@ def test_numbers_inside_tables_are_looked_at_by_the_floating_point_check():
 def test_what_is_kept_reads_as_the_output_did(value):
     read = read_outputs([value, None], 2)
     assert outcomes_from_bytes(outcomes_as_bytes(read)).tokens.tolist() == read.tokens.tolist()
-    back = from_data(json.loads(json.dumps(to_data(value))))
-    assert canonical(back) == canonical(value)
+    assert canonical(from_data(json.loads(json.dumps(to_data(value))))) == canonical(value)
 
 
 def moments(data, size, rng):

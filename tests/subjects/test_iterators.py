@@ -1,7 +1,5 @@
 """Outputs that come piece by piece are read once, to their end, and found where they give the input away."""
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import functools

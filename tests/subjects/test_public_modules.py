@@ -1,7 +1,5 @@
 """Public names: each is there as it is listed, and rooms have the name that users write, as `dpaudit.libraries`."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

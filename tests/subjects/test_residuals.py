@@ -205,26 +205,28 @@ def written(value):
     return f"{type(value).__name__} {value!r}"
 
 
-def read_by_itself(monkeypatch, output):
-    monkeypatch.setattr(TRAVERSAL, "forms", Forms())
-    return written(seen(output))
-
-
-def differences(monkeypatch):
-    """Tables of which something else is read after all others than by themselves."""
+@pytest.fixture(scope="module")
+def alone():
+    """The tables, and what is read of each by itself."""
     outputs = tables()
     for output in outputs:  # pandas keeps what it worked out of types
         seen(output)
-    alone = [read_by_itself(monkeypatch, output) for output in outputs]
-    monkeypatch.setattr(TRAVERSAL, "forms", Forms())
-    several = [outputs, outputs[::-1]]
-    together = [[written(seen(output)) for output in some] for some in several]
-    pairs = zip(alone * 2, together[0] + together[1][::-1], strict=True)
-    return sum(one != other for one, other in pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for output in outputs:
+            patch.setattr(TRAVERSAL, "forms", Forms())
+            found.append((output, written(seen(output))))
+    return found
 
 
-def test_tables_are_read_as_by_themselves_whatever_was_read_before(monkeypatch):
-    assert differences(monkeypatch) == 0
+def differences(monkeypatch, alone, forms=Forms):
+    """Tables of which something else is read after others than by themselves, one after the other."""
+    monkeypatch.setattr(TRAVERSAL, "forms", forms())
+    return (output for output, known in [*alone, *alone[::-1]] if written(seen(output)) != known)
+
+
+def test_tables_are_read_as_by_themselves_whatever_was_read_before(monkeypatch, alone):
+    assert not list(differences(monkeypatch, alone))
 
 
 FORGETFUL = {
@@ -242,7 +244,7 @@ class Everything(residual.Known):
 
 
 @pytest.mark.parametrize("name", FORGETFUL)
-def test_a_form_that_leaves_something_out_is_caught(name, monkeypatch):
+def test_a_form_that_leaves_something_out_is_caught(name, monkeypatch, alone):
     class Forgetful(Forms):
         def residual(self, value, known, where, work_out):
             with pytest.MonkeyPatch.context() as patch:
@@ -256,8 +258,7 @@ def test_a_form_that_leaves_something_out_is_caught(name, monkeypatch):
             patch.setattr(residual, "form_of", whole)
             return chosen(value, known)
 
-    monkeypatch.setitem(globals(), "Forms", Forgetful)
-    assert differences(monkeypatch) > 0
+    assert next(differences(monkeypatch, alone, Forgetful), None) is not None
 
 
 def test_what_is_asked_of_an_output_is_part_of_its_form(monkeypatch):

@@ -1,7 +1,5 @@
 """Targets and pairs that name Python code: what they find, and what every mistake is told."""
 
-from __future__ import annotations
-
 import re
 import sys
 

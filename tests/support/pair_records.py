@@ -1,7 +1,5 @@
 """Lines of pairs and records of their guesses, made by hand, and every record that is possible with its probability."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -3,8 +3,6 @@
 `tests/mechanisms/test_listed.py` names a mechanism of the package that stands in neither list.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP

@@ -154,23 +154,3 @@ class Affine:
         others = [i for i in range(self.coordinates) if i not in free]
         square = self.normals[:, others]
         return free, others, -np.linalg.solve(square, self.normals[:, free]), np.linalg.solve(square, self.levels)
-
-
-def conditional_gaussian(mean: ArrayLike, covariance: ArrayLike, given: Affine) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of a normal vector given that it lies in an affine set.
-
-    mean - S A' (A S A')^-1 (A mean - b) and S - S A' (A S A')^-1 A S, for the covariance S.
-
-    Raises
-    ------
-    UsageError
-        If shapes do not fit, or the covariance of A z is singular.
-    """
-    centre = table("mean", mean, (given.coordinates,))
-    spread = table("covariance", covariance, (given.coordinates, given.coordinates))
-    rows = given.normals
-    inner = rows @ spread @ rows.T
-    if given.rank and np.linalg.cond(inner) > 1.0 / RANK_TOLERANCE:
-        raise UsageError("covariance must give every row of the set a density, got a singular one.")
-    gain = np.linalg.solve(inner, rows @ spread).T  # (coordinates, rank)
-    return centre - gain @ (rows @ centre - given.levels), spread - gain @ rows @ spread

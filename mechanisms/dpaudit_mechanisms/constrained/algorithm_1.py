@@ -62,30 +62,6 @@ class Steps(Checked):
         return np.zeros(len(old))
 
 
-@dataclasses.dataclass(frozen=True)
-class Multiplied(Checked):
-    """Multiplies one coordinate, chosen evenly, by e to a normal number: not symmetric, for positive coordinates.
-
-    Parameters
-    ----------
-    width : float
-        Standard deviation of the logarithm of the factor, in (0, inf).
-    """
-
-    width: Positive
-
-    def draw(self, blocks: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """One coordinate of each block changes."""
-        count, leaves = blocks.shape
-        new = blocks.copy()
-        new[np.arange(count), rng.integers(leaves, size=count)] *= np.exp(self.width * rng.normal(size=count))
-        return new
-
-    def log_ratio(self, old: FloatArray, new: FloatArray) -> FloatArray:
-        """The log of the factor: q(new | old) is a log-normal density, 1 / new times an even function of the log."""
-        return np.asarray(np.log(new / old).sum(axis=1))
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Independent:
     """Draws blocks that do not depend on the old ones.

@@ -7,13 +7,12 @@ the position of the world that it moves to.
 
 import dataclasses
 import itertools
-import math
 from typing import Any
 
 import numpy as np
 
 from dpaudit_mechanisms.finite_choice import FiniteChoice
-from dpaudit_mechanisms.inputs import FloatArray, fixed, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, fixed, position, table
 from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError
 
 
@@ -61,30 +60,6 @@ def imaged(law: Any, nearest: Any) -> Any:
     for world, to in enumerate(goal):
         moved[:, to] = moved[:, to] + rows[:, world]
     return moved
-
-
-def nearest_worlds(points: Any, event: Any) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """The closest world of the event for each world, by L2 distance of points; ties go to the first one."""
-    places = table("points", points, (None, None))
-    inside = np.flatnonzero(np.asarray(event, dtype=bool))
-    if not inside.size:
-        raise UsageError("event must have a world, got none.")
-    distances = np.linalg.norm(places[:, None] - places[inside], axis=2)
-    return inside[distances.argmin(axis=1)]
-
-
-def mixed(laws: Any, weights: Any) -> Any:
-    """The mixture of laws with these weights, which do not depend on the input (CD-T3.9.1)."""
-    return sum(weight * np.asarray(law) for weight, law in zip(weights, laws, strict=True))
-
-
-def gamma(law: Any, event: Any, epsilon: float) -> float:
-    """The printed extra loss of conditioning: max over ordered pairs of log(c_x / c_x') / epsilon (CD-S7).
-
-    At least 0, since every pair is taken in both orders; at most 1 where the mechanism is epsilon-DP.
-    """
-    logs = np.log(np.asarray(masses(law, event), dtype=float))
-    return float((logs.max() - logs.min()) / positive("epsilon", epsilon))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,19 +116,3 @@ class FiniteLaw(FiniteChoice):
     def moved(self, nearest: Any) -> "FiniteLaw":
         """This mechanism after imaging along a closest-world map."""
         return FiniteLaw(imaged(self.law, nearest))
-
-
-def hockey_stick(p: Any, q: Any, factor: Any) -> Any:
-    """The least delta with P(S) <= factor Q(S) + delta for every event S; exact on fractions."""
-    return sum(max(a - factor * b, 0 * a) for a, b in zip(p, q, strict=True))
-
-
-def largest_ratio(p: Any, q: Any) -> Any:
-    """The largest p(w) / q(w) and q(w) / p(w): e to the loss; inf where one is 0 alone; exact on fractions."""
-    found: Any = 1
-    for a, b in zip(p, q, strict=True):
-        if (a == 0) != (b == 0):
-            return math.inf
-        if a:
-            found = max(found, a / b, b / a)
-    return found

@@ -24,27 +24,6 @@ from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table, wh
 FAR = 700.0  # e^-700 is still a normal number
 
 
-def sum_density(count: int, sums: ArrayLike, scale: float = 1.0) -> FloatArray:
-    """Density of the sum of `count` independent Laplace variables, at each of `sums`.
-
-    Parameters
-    ----------
-    count : int
-        At least 1.
-    sums : array_like of float
-        Of any shape, finite.
-    scale : float
-        Of each variable, in (0, inf).
-
-    Examples
-    --------
-    >>> sum_density(1, [0.0, 2.0]).round(6).tolist()  # the Laplace density itself
-    [0.5, 0.067668]
-    """
-    scale = positive("scale", scale)
-    return math.exp(log_density_at_zero(count)) / scale * relative_density(count, np.asarray(sums, float) / scale)
-
-
 def log_density_at_zero(count: int) -> float:
     """Log density at 0 of the sum of `count` variables of scale 1: log of C(2n - 2, n - 1) / 2^(2n - 1)."""
     count = whole_number("count", count, 1)

@@ -28,35 +28,6 @@ ROUNDING = 1e-9  # of a count, in scales and counts: sums of thousands of steps 
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
 
 
-def transition_matrix(target: Any, proposal: Any) -> Any:
-    """The transition matrix of Metropolis-Hastings on finitely many states (CD-S16), shape (states, states).
-
-    Parameters
-    ----------
-    target : array_like, shape (states,)
-        Non-negative weights of the law that is wanted, up to a factor; floats or fractions.
-    proposal : array_like, shape (states, states)
-        Row-stochastic; `proposal[i, j]` is the probability of proposing j at i.
-
-    Examples
-    --------
-    >>> transition_matrix([1.0, 3.0], [[0.5, 0.5], [0.5, 0.5]]).round(4).tolist()
-    [[0.5, 0.5], [0.1667, 0.8333]]
-    """
-    p, q = np.asarray(target), np.asarray(proposal)
-    if p.ndim != 1 or q.shape != (len(p), len(p)):
-        raise UsageError(f"proposal must be of shape {(len(p), len(p))}, got {q.shape}.")
-    moves = 0 * q
-    for i in range(len(p)):
-        for j in range(len(p)):
-            if i != j and q[i, j] != 0:
-                # p(i) = 0 happens at a start only: whatever is proposed is accepted there, as the ratio is infinite
-                ratio = 1 if p[i] == 0 else p[j] * q[j, i] / (p[i] * q[i, j])
-                moves[i, j] = q[i, j] * min(1, ratio)
-        moves[i, i] = 1 - moves[i].sum()
-    return moves
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Inequalities:
     """rows @ nodes >= bounds, of a tree's nodes: what a change of each leaf does to every row.

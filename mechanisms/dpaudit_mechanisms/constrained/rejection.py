@@ -67,7 +67,3 @@ class Rejected(Checked):
         if not found:
             return np.asarray(self.mechanism.sample(data, 0, rng))
         return np.concatenate(found)
-
-    def acceptance(self, data: Any, size: int, rng: np.random.Generator) -> float:
-        """The share of `size` draws of the mechanism that are in the event: an estimate of its probability."""
-        return float(np.mean(self.event(np.asarray(self.mechanism.sample(data, size, rng)))))

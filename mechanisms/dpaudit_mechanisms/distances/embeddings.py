@@ -33,7 +33,6 @@ from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, Checked, Count, Floa
 
 Statement = Literal["printed", "corrected"]
 NET_POINTS, MAX_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face
-PRINTED_FACTOR = 512.0  # K = 512 (log2 k + log2 n)
 
 
 def expansion_and_contraction(distances: ArrayLike, images: ArrayLike) -> tuple[float, float]:
@@ -279,8 +278,3 @@ class SubsetDistances(Checked):
 def scales(queries: int, statement: Statement = "corrected") -> int:
     """The number of sampling probabilities for k query points."""
     return math.floor(math.log2(queries) + 1e-12) + (1 if statement == "corrected" else 0)
-
-
-def printed_sets(queries: int, records: int) -> int:
-    """K = ceil(512 (log2 k + log2 n)), at least 1."""
-    return max(1, math.ceil(PRINTED_FACTOR * (math.log2(queries) + math.log2(records))))

@@ -25,6 +25,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from dpaudit_mechanisms.accuracy import log_noise
 from dpaudit_mechanisms.distances.analysts import Analyst
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
@@ -173,13 +174,9 @@ class InteractiveDistances(Checked):
         draw = rng.laplace if self.calibration.noise == "laplace" else rng.normal
         return draw(scale=self.calibration.release_scale, size=shape)
 
-    def _log_noise(self, deviations: FloatArray) -> FloatArray:
-        """Log density of the noise of a release."""
-        scaled = np.abs(deviations) / self.calibration.release_scale
-        log = math.log(self.calibration.release_scale)
-        if self.calibration.noise == "laplace":
-            return np.asarray(-scaled - log - math.log(2.0))
-        return np.asarray(-0.5 * scaled**2 - log - 0.5 * math.log(2.0 * math.pi))
+    def _log_release(self, deviations: FloatArray) -> FloatArray:
+        """Log density of the noise of releases, shape (releases,)."""
+        return log_noise(deviations, self.calibration.release_scale, 1 if self.calibration.noise == "laplace" else 2)
 
     def _epochs(self, excesses: FloatArray, ends_above: bool) -> FloatArray:
         """`epochs.log_epochs` with the noise of the calibration."""
@@ -224,7 +221,7 @@ class InteractiveDistances(Checked):
             truth = np.concatenate([true_values[rows], scaled], axis=1)
             noisy = np.concatenate([at[:, : self.dimension], at[:, self.dimension :] * tuned.widths], axis=1)
             # The slope is released in units of slopes: its density has the widths as a factor.
-            density[rows] += self._log_noise(noisy - truth).sum(axis=1) + np.log(tuned.widths).sum()
+            density[rows] += self._log_release(noisy - truth) + np.log(tuned.widths).sum()
             run.tell(flags[:, t], at[:, : self.dimension], at[:, self.dimension :])
         rows = np.flatnonzero((run.hypotheses.updates < tuned.updates) & (first < self.queries))
         for start in np.unique(first[rows]):

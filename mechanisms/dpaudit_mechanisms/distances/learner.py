@@ -54,15 +54,6 @@ class TangentHypotheses:
         lines = self.slopes[:, :used] * points[:, None] + self.intercepts[:, :used]
         return np.maximum(lines.max(axis=1), 0.0)
 
-    def predict_many(self, points: ArrayLike, run: int = 0) -> FloatArray:
-        """The hypothesis of one run at any number of points, from (points, l) to (points, l)."""
-        at = np.asarray(points, dtype=float)
-        used = int(self.updates[run])
-        best = np.zeros(at.shape)
-        for j in range(used):  # one line at a time: memory of the points, not of points times lines
-            np.maximum(best, self.slopes[run, j] * at + self.intercepts[run, j], out=best)
-        return best
-
     def update(self, runs: IntArray, points: FloatArray, values: FloatArray, slopes: FloatArray) -> None:
         """Add the lines through (point, value) with these slopes to some runs; arrays of shape (len(runs), l).
 
@@ -112,8 +103,3 @@ def gap_of_updates(updates: ArrayLike, widths: ArrayLike) -> FloatArray:
     room = np.asarray(updates, dtype=float) + 1.0 - count
     factor = 2.0 * count * float(np.sqrt(checked).sum()) ** 2
     return np.where(room > 0.0, factor / np.where(room > 0.0, room, 1.0) ** 2, np.inf)
-
-
-def printed_updates(tolerance: float, *, noisy: bool = False) -> float:
-    """3 / sqrt(alpha_1), the bound of MQ-L4; with a noisy oracle that at alpha_1 / 2 (MQ-L5)."""
-    return 3.0 / math.sqrt(positive("tolerance", tolerance) / (2.0 if noisy else 1.0))

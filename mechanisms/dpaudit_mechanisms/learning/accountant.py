@@ -9,19 +9,13 @@ gets Gaussian noise of standard deviation sigma C. For adding or removing one ex
 and the same with the two swapped (Mironov, Talwar and Zhang 2019, arXiv:1908.10530; Zhu, Dong and Wang 2022,
 arXiv:2106.08567). T steps compose adaptively: the dominating pair is the T-fold product, in either direction.
 
-Two accountants that share no formula:
-
-* `renyi_epsilon`: integer Renyi orders a of P from Q, log sum_k binom(a, k) (1 - q)^(a - k) q^k exp((k^2 - k) / (2
-  sigma^2)) / (a - 1) (theirs, section 3.3), and the conversion of Canonne, Kamath and Steinke (2020), arXiv:2004.00010,
-  proposition 12;
-* `SampledGaussian.profile`: the law of the privacy loss on a grid, each loss rounded *up*, its T-fold sum by Fourier
-  transforms. Rounding up, and counting what lies beyond the grid as certain loss, make it an upper bound.
+The law of the privacy loss is put on a grid, each loss rounded *up*; its T-fold sum is by Fourier transforms. Rounding
+up, and counting what lies beyond the grid as certain loss, make the profile an upper bound.
 """
 
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import numpy as np
 from scipy import fft, special
@@ -32,7 +26,6 @@ POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
 GRID_STEP = 2e-3  # nats, at most
 ROUNDED = 0.1  # nats that rounding up may add to the loss of all steps together, at most
-ORDERS = (*tuple(range(2, 65)), 96, 128, 192, 256)
 ROUNDING = 1e-12  # of a Fourier transform of masses that sum to 1, added to every delta
 
 
@@ -127,41 +120,3 @@ def _delta(losses: tuple[FloatArray, FloatArray, float], epsilon: float) -> floa
     grid, masses, certain = losses
     above = grid > epsilon
     return float(masses[above] @ -np.expm1(epsilon - grid[above])) + certain
-
-
-def renyi_epsilon(setting: SampledGaussian, delta: float) -> float:
-    """An upper bound on epsilon at delta, from Renyi divergences of integer orders."""
-    q, sigma = setting.sampling_probability, setting.noise_multiplier
-    best = math.inf
-    for order in ORDERS:
-        k = np.arange(order + 1)
-        terms = (k * k - k) / (2.0 * sigma**2) + special.gammaln(order + 1.0) - special.gammaln(k + 1.0)
-        terms -= special.gammaln(order - k + 1.0)
-        terms += special.xlogy(k, q) + (
-            special.xlog1py(order - k, -q) if q < 1.0 else np.where(k == order, 0.0, -np.inf)
-        )
-        divergence = setting.steps * float(special.logsumexp(terms)) / (order - 1.0)
-        epsilon = divergence + math.log1p(-1.0 / order) - (math.log(delta) + math.log(order)) / (order - 1.0)
-        best = min(best, max(epsilon, 0.0))
-    return best
-
-
-def dp_accounting_epsilon(setting: SampledGaussian, delta: float) -> float:
-    """Epsilon at delta by Google's accountant (extra `learning`).
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is not installed.
-    """
-    try:
-        import dp_accounting
-        from dp_accounting import pld
-    except ImportError as error:
-        raise ImportError("dp-accounting must be installed, got none. Use pip install 'dpaudit[learning]'.") from error
-    step: Any = dp_accounting.PoissonSampledDpEvent(
-        setting.sampling_probability, dp_accounting.GaussianDpEvent(setting.noise_multiplier)
-    )
-    accountant = pld.PLDAccountant()
-    accountant.compose(step, setting.steps)
-    return float(accountant.get_epsilon(delta))

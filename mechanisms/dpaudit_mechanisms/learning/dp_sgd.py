@@ -281,12 +281,3 @@ def likelihood_scores(transcript: Transcript, training: Training) -> FloatArray:
 def projection_scores(transcript: Transcript, weights: tuple[float, float] = (1.0, 0.0)) -> FloatArray:
     """White-box: the sum over steps of each canary's coordinate, the tensors weighted; shape (runs, probes)."""
     return np.asarray(np.einsum("rstp,t->rp", transcript.probes, np.array(weights)))
-
-
-def loss_scores(transcript: Transcript, features: FloatArray, classes: IntArray, training: Training) -> FloatArray:
-    """Black-box: minus the final loss of each canary example; shape (runs, canaries)."""
-    inputs = np.broadcast_to(features, (len(transcript.tensors[0]), *features.shape))
-    if training.model == "network":
-        inputs = np.tanh(inputs @ transcript.tensors[0])
-    logits = inputs @ transcript.tensors[-1]
-    return np.asarray(special.log_softmax(logits, axis=2)[:, np.arange(len(classes)), classes])

@@ -18,13 +18,12 @@ are chains of neighbours (or the true value), and the level is a function of r -
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from dpaudit_mechanisms.inputs import ArrayLike, BoolArray, FloatArray
+from dpaudit_mechanisms.inputs import BoolArray, FloatArray
 from dpaudit_mechanisms.protocol import Claim, PureDP, UsageError
 
 
@@ -94,35 +93,6 @@ def covered_levels(costs: FloatArray, covers: BoolArray) -> FloatArray:
     return np.stack([
         costs[:, covering].min(axis=1, initial=math.inf) for covering in np.asarray(covers, dtype=bool).T
     ], axis=1)  # fmt: skip
-
-
-def levels_of_sets(sets: Iterable[ArrayLike]) -> FloatArray:
-    """The level of each value under a sequence of sets that is claimed to be a partition, shape (outcomes,).
-
-    Parameters
-    ----------
-    sets : iterable of array_like of bool, shape (outcomes,)
-        Membership in the sets 0, 1, 2, ...
-
-    Raises
-    ------
-    UsageError
-        If a value is in no set, or in several: which level is meant is never chosen silently.
-
-    Examples
-    --------
-    >>> levels_of_sets([[True, False], [False, True]]).tolist()
-    [0.0, 1.0]
-    >>> levels_of_sets([[True, False], [True, True]])
-    Traceback (most recent call last):
-    ...
-    dpaudit.errors.UsageError: sets must be a partition, got value 0 in the sets [0, 1].
-    """
-    member = np.array([np.asarray(one, dtype=bool) for one in sets])  # (levels, outcomes)
-    for r in np.flatnonzero(member.sum(axis=0) != 1).tolist():
-        found = np.flatnonzero(member[:, r]).tolist()
-        raise UsageError(f"sets must be a partition, got value {r} in the sets {found}.")
-    return member.argmax(axis=0).astype(float)
 
 
 def log_probabilities(levels: FloatArray, measure: FloatArray, epsilon: float) -> FloatArray:

@@ -186,22 +186,3 @@ def profile_of(cells: FloatArray, levels: FloatArray, first: float, top: float, 
     order = np.argsort(cells[:, 0])
     edges = np.concatenate([[0.0], cells[order, 1]])
     return Profile(edges, levels[order], top, first, np.concatenate([given, -given[:, ::-1]]))
-
-
-def is_convergent(shell: FloatArray, next_shell: FloatArray, top: float) -> bool:
-    """Definition 13, up to ends: two shells +-[a, a + Delta f] and +-[a + Delta f, a + 2 Delta f] for some a >= 0.
-
-    Examples
-    --------
-    >>> is_convergent(union([[-3.0, -2.0], [2.0, 3.0]]), union([[-4.0, -3.0], [3.0, 4.0]]), 1.0)
-    True
-    """
-    a = float(shell.max(initial=-top)) - top
-    if a < -SPARE * top:
-        return False
-    for k, found in ((0, shell), (1, next_shell)):
-        low = a + k * top
-        expected = union([[-low - top, -max(low, 0.0)], [max(low, 0.0), low + top]])
-        if expected.shape != found.shape or np.abs(expected - found).max() > SPARE * (low + top):
-            return False
-    return True
