@@ -41,6 +41,7 @@ NUMPYS: np.random.RandomState = np.random.mtrand._rand
 PYTHONS: random.Random = random._inst
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 DRAWING = (np.random, random, secrets, math)  # modules whose functions are led to a tape
+NOT_LIBRARIES = sys.stdlib_module_names | {"numpy", "dpaudit"}  # which keep what they have taken by name
 OF_CLASSES = ("floor", "ceil", "trunc")  # which `math` asks a number for
 
 
@@ -172,7 +173,7 @@ def _places(*loaded: types.ModuleType) -> list[tuple[dict[str, Any], str]]:
     for module in loaded:
         file = getattr(module, "__file__", None)
         is_own = isinstance(file, str) and is_own_code(file)
-        if not is_own and module.__name__.partition(".")[0] not in ("numpy", "dpaudit", *sys.stdlib_module_names):
+        if not is_own and str(module.__name__).partition(".")[0] not in NOT_LIBRARIES:
             found += [(vars(module), name) for name, one in list(vars(module).items()) if id(one) in functions]
     return found
 

@@ -186,10 +186,13 @@ class Symbol:
     def __getattr__(self, name: str) -> Any:
         is_numpys = NUMPYS[self._kind] is self._kind
         if name == "item" and is_numpys:
-            return lambda: self.as_class(PYTHONS[self._kind])
+            return self._item
         if name.startswith("__") or not hasattr(self._kind, name) or (is_numpys and name in OF_FUNCTIONS):
             raise AttributeError(f"'{self._kind.__name__}' object has no attribute {name!r}")
         return getattr(self._kind(1) if name in SHAPES else self.number(name), name)
+
+    def _item(self) -> Any:
+        return self.as_class(PYTHONS[self._kind])
 
     # A program that asks whether a draw is such a number must go the way that it goes with one.
     @property  # type: ignore[misc]
