@@ -41,9 +41,7 @@ from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request, Task, TaskResu
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
 KEPT_BYTES = 512 << 20  # of all outcomes that fits may see: 16 times what numbers take
-MIN_CALLS = (
-    512  # of all inputs of a round: those of a subject that draws batches give as small a part of all draws each
-)
+MIN_CALLS = 512  # of all inputs of a round: each gives so small a part of all draws, where a subject draws batches
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
 
 Counts = dict[int, list[NDArray[np.int64]]]

@@ -148,9 +148,8 @@ def _clearest(
     for feature in features(outcomes, columns, numbers):
         flags, asked = feature.of(outcomes, numbers), came_back
         if numbers is not None and feature.columns is not None and feature.kind != "NaN":
-            asked = came_back & ~np.isnan(
-                numbers[:, feature.column]
-            )  # of outputs without that part another feature asks
+            # Of outputs without that part another feature asks.
+            asked = came_back & ~np.isnan(numbers[:, feature.column])
         if 0 < np.count_nonzero(flags[asked]) < np.count_nonzero(asked):
             found = *_tests(flags[asked], batches[asked]), *pair_tests(flags, asked, all_sizes)
             tests += [(p_value, f"{feature} {how}") for p_value, how in found]
