@@ -114,7 +114,7 @@ EARLIER = {
 }
 
 
-@pytest.mark.parametrize("kind", [Cached, CachedBatch, Once, OnceBatch])
+@pytest.mark.parametrize("kind", [KeepsItsNoise, Once, OnceBatch])
 @pytest.mark.parametrize("earlier", EARLIER)
 def test_noise_that_an_earlier_call_left_in_the_object_is_kept_noise_too(earlier, kind):
     subject = kind()

@@ -175,7 +175,10 @@ def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
             "(m.py, line 43).",
         ),
         (("m:NoBatch",), "sample(data, size=2, rng) must return 2 outputs, batch axis first, got float."),
-        (("m:gone", "--pairs", "0,1"), "gone must return an output, got ConnectionError: the database is gone."),
+        (
+            ("m:gone", "--pairs", "0,1"),
+            "gone must return an output, got ConnectionError: the database is gone in gone (m.py, line 48).",
+        ),
     ],
 )
 def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):

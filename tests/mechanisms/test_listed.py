@@ -22,7 +22,7 @@ TESTS = Path(__file__).resolve().parents[1]
 LISTED = {type(sound).__name__ for sound, *_ in (*TWINS, *EVERY.values())}
 # In neither list: those of test_cities.py, PlanarLaplace's parts, and bases of listed ones.
 ELSEWHERE = {"CityLaplace", "CityLaplaceOpenDP", "CityLaplaceTooLittleNoise", "FiniteLaw", "Rejected", "LevelMechanism",
-             "FiniteChoice"}  # fmt: skip
+             "FiniteChoice", "ChoiceByScores"}  # fmt: skip
 OTHERS = {"museum", "reproductions", "measurements", "papers"}  # no reference mechanisms
 
 
