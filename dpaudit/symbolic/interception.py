@@ -152,11 +152,17 @@ def _standing_for(function: Any) -> Any:
     return standing
 
 
+def _public() -> Iterator[tuple[types.ModuleType, str, Any]]:
+    """Functions of the modules by which programs draw, with their modules and names there."""
+    for module in DRAWING:
+        yield from ((module, name, one) for name, one in vars(module).items() if name[0] != "_" and callable(one))
+
+
 def _standing() -> dict[int, Any]:
     """What libraries find in the place of each function that a run has another for, by its number."""
     instead = Sources(Tape(0, 0)).instead
-    found = [one for module in DRAWING for one in vars(module).values() if callable(one)]
-    drawing = {id(one): one for one in found if instead(one, getattr(one, "__self__", None)) is not None}
+    found = [one for _, _, one in _public() if instead(one, getattr(one, "__self__", None)) is not None]
+    drawing = {id(one): one for one in found}
     standing = {number: _standing_for(one) for number, one in drawing.items()}
     REAL.update((id(one), drawing[number]) for number, one in standing.items())
     return standing
@@ -168,8 +174,8 @@ STANDING = _standing()
 @functools.lru_cache(maxsize=1)
 def _places(*loaded: types.ModuleType) -> list[tuple[dict[str, Any], str]]:
     """Where functions that draw are, and where libraries among the modules have taken them by name."""
-    found = [(vars(module), name) for module in DRAWING for name, one in vars(module).items() if id(one) in STANDING]
-    functions = {id(one) for module in DRAWING[:-1] for one in vars(module).values()} & STANDING.keys()
+    found = [(vars(module), name) for module, name, one in _public() if id(one) in STANDING]
+    functions = STANDING.keys() - set(map(id, vars(math).values()))
     for module in loaded:
         file = getattr(module, "__file__", None)
         is_own = isinstance(file, str) and is_own_code(file)
