@@ -67,7 +67,7 @@ class Sources:
         }  # fmt: skip
 
     def instead(self, function: Any, owner: Any) -> Any:
-        """What stands for a function, which may be bound to its owner; None where nothing does."""
+        """The function in the place of one, which may be bound to its owner; None where there is none."""
         if type(owner) is real(random.SystemRandom):
             return getattr(self.system, function.__name__)
         if id(owner) not in self.shared:
@@ -122,7 +122,7 @@ class Sources:
 
 
 def _instead(function: Any) -> Any:
-    """What a library calls for a function: what the run that goes on has in its place, or the function itself."""
+    """The function that a library calls for one: that in its place in the run that goes on, or the function itself."""
     found = RUNNING[-1].instead(function, getattr(function, "__self__", None)) if RUNNING else None
     return function if found is None else found
 
@@ -159,7 +159,7 @@ def _public() -> Iterator[tuple[types.ModuleType, str, Any]]:
 
 
 def _standing() -> dict[int, Any]:
-    """What libraries find in the place of each function that a run has another for, by its number."""
+    """Functions that libraries find in the place of those that a run has others for, by the numbers of these."""
     instead = Sources(Tape(0, 0)).instead
     found = [one for _, _, one in _public() if instead(one, getattr(one, "__self__", None)) is not None]
     drawing = {id(one): one for one in found}
@@ -173,7 +173,7 @@ STANDING = _standing()
 
 @functools.lru_cache(maxsize=1)
 def _places(*loaded: types.ModuleType) -> list[tuple[dict[str, Any], str]]:
-    """Where functions that draw are, and where libraries among the modules have taken them by name."""
+    """Places of the functions that draw: in their own modules, and under names that libraries have taken."""
     found = [(vars(module), name) for module, name, one in _public() if id(one) in STANDING]
     functions = STANDING.keys() - set(map(id, vars(math).values()))
     for module in loaded:
