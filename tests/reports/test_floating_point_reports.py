@@ -62,7 +62,13 @@ def test_each_pair_has_a_row_with_its_bound_and_the_guesses_of_its_rule(syntheti
     """Before, counts were in the saved file alone."""
     result = synthetic.make("doubles")
     (side,) = side_texts.beside(result)
-    assert side_texts.fact(side)[1].endswith("runs: 60000")
+    assert side_texts.fact(side)[1].endswith("runs: 60,000")
+    named = SideFinding(
+        "call_order", "found", "Seen.", 0.01, {"p_value": 0.002, "share_of_calls": 1_234, "seed": 1_234}
+    )
+    assert side_texts.fact(named)[1].endswith(
+        "p value: 0.002; share of calls: 1,234; seed: 1234"
+    )  # no names or digits of code
     table = side_texts.bits_table(result.floating_point)
     assert table.rows[0] == ("a|b", "3.269", "1", "3.269", "leaks", "1.7e-52", "100", "60", "13,584")
     assert [row[0] for row in table.rows] == ["a|b", "a"]
