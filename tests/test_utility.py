@@ -154,8 +154,7 @@ def test_the_search_finds_the_worst_input():
 
 
 def test_every_call_has_draws_of_its_own():
-    # Of the search too: an input that it chose for its losses is tested on losses that it has not seen. So few draws
-    # are calls of one output each.
+    # Of the search too: an input that it chose for its losses is tested on losses that it has not seen.
     seen = []
 
     def noted(data, size, rng):
@@ -165,7 +164,7 @@ def test_every_call_has_draws_of_its_own():
     bounds = [UtilityBound(name, error, 1.0, search=st.integers(0, 50)) for name in ("one", "other")]
     result = audit_utility(noted, bounds, [0, 60], seed=1, samples=100, examples=10, search_samples=100)
     searched = 2 * 10
-    assert len(seen) == searched + 100 * len(result.findings) and len(result.findings) > 6
+    assert len(seen) == searched + 12 * len(result.findings) and len(result.findings) > 6
     assert len(set(seen)) == len(seen)
 
 
@@ -319,12 +318,6 @@ def test_draws_that_depend_on_each_other_have_no_limits_and_no_verdict(mechanism
         assert (finding.verdict, finding.lower, finding.upper) == ("inconclusive", 0.0, math.inf)
         assert finding.message.startswith(("Draws depend on each other: ", "Noise is kept: "))
         assert utility_sentence(finding) == finding.message
-
-
-def test_a_call_of_one_output_is_a_draw_whatever_a_call_shares():
-    # 250 draws are calls of one output each, so the bound is tested on as many independent draws.
-    held, broken = (audit_utility(shared, mean(one), [0.0], seed=3, samples=250).findings[0] for one in (1.0, 0.5))
-    assert (held.verdict, broken.verdict) == ("not_refuted", "violated") and held.lower < 1.0 < held.upper
 
 
 def test_calls_that_write_into_one_array_are_read_one_by_one():

@@ -170,7 +170,7 @@ def replay(
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
         in_batches = WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS)
-        score = game.guesses if member.move is None else None
+        score = game.score if member.move is None else None
         change, _ = in_small_batches(in_batches, draws // 2, None, True, score)
     dependence = why_one_draw(subject, root, firsts, data, moved)[0] if change is None else change_sentence(change)
     if failure is not None:

@@ -47,7 +47,6 @@ from dpaudit.audits.exploring import explore
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.memory_checks import why_one_draw
 from dpaudit.audits.power import FOUND_WITH
-from dpaudit.campaign.draws import MIN_CALLS
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.features.outcomes import read_outputs
@@ -71,6 +70,7 @@ __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "
 
 LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
 CHUNK = 1 << 14  # outputs drawn at a time
+CALLS, SMALLEST_CALL = 256, 8  # calls, about, of a test, and outputs of each at least: for dependence to show
 MIN_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
 MAX_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
 
@@ -220,12 +220,12 @@ def _draw_losses(
     A subject that draws batches is asked for them in so many calls, about. Validity: noise that the outputs of a call
     share shows in the order of the losses where calls are many.
     """
-    each = -(-samples // calls) if subject.is_vectorised else CHUNK
+    each = max(-(-samples // calls), SMALLEST_CALL) if subject.is_vectorised else CHUNK
     losses, sizes, moves = [], [], []
     for chunk, start in enumerate(range(0, samples, CHUNK)):
         rng, parts = stream(*key, chunk), []
         left = min(CHUNK, samples - start)
-        for size in (min(each, left - first) for first in range(0, left, each)):
+        for size in map(len, np.array_split(np.arange(left), max(left // each, 1))):
             runs.append(size)
             moved = randomness_moved(subject, rng)
             parts.append(copied_output(subject.sample(data, size, rng)))  # the next call may write into the same array
@@ -266,7 +266,7 @@ def _measured(
     runs: list[int] = []
     try:
         limit = bound.limit(data)
-        drawn = _draw_losses(subject, bound, data, samples, key, runs, MIN_CALLS // 2)
+        drawn = _draw_losses(subject, bound, data, samples, key, runs, CALLS)
         largest = _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)

@@ -3,15 +3,6 @@
 Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs, but for the first `FIRST_DRAWS` of each. Of
 larger outcomes fewer are kept, the first ones, and `dropped` says how many were not. Counts are of all outcomes.
 
-Calls. A subject that draws batches may share something in a call: a dither, a response of its rare outputs. It is asked
-for at most the `MIN_CALLS`-th part of all draws so far in one call, so that the first of them are calls of one output
-each, and share nothing. Where b outputs of a call have the correlation c, what they are worth as evidence has
-1 + (b - 1) c times the variance of independent ones; a call of all draws of a round would make that any number. Of 60
-fixed audits of 4,000 labelled draws of each of three mechanisms that are exactly on their claim and share what one
-output in twenty says, its member of a set, or a dither, 13, 11 and 5 were called violated with one call a round, and 1,
-0 and 0 are now (5% are stated). Larger audits have larger calls, and so a part of that: of the first mechanism, with
-40,000 labelled draws, 26 of 60 were called violated with one call a round, and 11 with 78 outputs a call.
-
 Validity. What `take` gives back counts a round whose plan was fixed before its first draw. Until the round is released
 no fit can see its outcomes: `joined` refuses. Which outcomes are kept goes by their places alone.
 """
@@ -41,7 +32,6 @@ from dpaudit.inference.tasks import FIRST_DRAWS, Drawer, Request, Task, TaskResu
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
 KEPT_BYTES = 512 << 20  # of all outcomes that fits may see: 16 times what numbers take
-MIN_CALLS = 512  # of all inputs of a round: each gives so small a part of all draws, where a subject draws batches
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
 
 Counts = dict[int, list[NDArray[np.int64]]]
@@ -83,7 +73,6 @@ class Draws:
         self.dropped = 0  # outcomes that were not kept, as there is a bound on memory
         self._trimmed: set[int] = set()  # inputs of which fewer were kept than their places say
         self._calls, self._largest_batch = calls, largest_batch or sys.maxsize
-        self._drawn: dict[int, int] = {}  # of each input, by this run
         self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
         self._from_before: dict[int, int] = {}  # of the outcomes that are kept, how many an earlier run has drawn
         self._is_open = False
@@ -108,7 +97,6 @@ class Draws:
         drawn = list(zip(tasks, self.draw(tasks), strict=True))
         for task, result in drawn:
             self.runs += task.size
-            self._drawn[task.input] = self._drawn.get(task.input, 0) + task.size
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         self.round += 1
         self._is_open = True
@@ -131,7 +119,7 @@ class Draws:
                 self.later.setdefault(task.input, LaterOutcomes(most)).add(kept.narrowed(COLUMNS))
             else:
                 self.kept.setdefault(task.input, []).append(kept)
-                self._batches.setdefault(task.input, []).extend(dataclasses.replace(task, size=len(kept)).calls)
+                self._batches.setdefault(task.input, []).append(len(kept))
 
     def learn(self, plan: RoundPlan) -> Counts:
         """Draw what no test counts, and let fits see it at once; the counts are for fits too."""
@@ -186,7 +174,7 @@ class Draws:
         """The round in chunks, each with its part of what is counted and kept."""
         largest = min(max(64, CHUNK_NUMBERS // self.columns), max(1, CHUNK_BYTES // self.size), self._largest_batch)
         chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest
-        tasks, calls = [], max(1, MIN_CALLS // max(len(plan.needed), 1))
+        tasks = []
         for i, count in plan.needed.items():
             room = self._room(i, plan, count)
             for chunk, start in enumerate(range(0, count, chunk_size)):
@@ -194,8 +182,7 @@ class Draws:
                 wanted = tuple(request.within(start, size) for request in plan.requests.get(i, ()))
                 is_later = room <= start
                 keep = min(LATER, size) if is_later else min(room - start, size)
-                call = 0 if self._calls else -(-(self._drawn.get(i, 0) + start + size) // calls)
-                tasks.append(Task(i, self.round, chunk, start, size, wanted, keep, is_later, call))
+                tasks.append(Task(i, self.round, chunk, start, size, wanted, keep, is_later))
         return tasks
 
     def _room(self, i: int, plan: RoundPlan, count: int) -> int:

@@ -175,10 +175,6 @@ class CellTest(ExactTest):
     def score(self) -> Score:
         return self.cells
 
-    @property
-    def thresholds(self) -> tuple[float, float]:
-        return 0.5, -0.5  # of cells that are guessed to be of x, of x_prime (-1), or of neither (0)
-
     def take(self, correct: int, wrong: int, lower: float) -> None:
         """Take the record of the table, and the bound that it has worked out."""
         at, label = (2, 1) if self.rule.directions[0] else (0, 0)  # of a label that the rule guesses

@@ -28,13 +28,12 @@ COLUMNS = 16  # of numbers, or leaves of other outputs, that are looked at: a bo
 MAX_SAMPLE = 400  # different outputs that leaves are looked for in: a bound on time (unmeasured)
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")  # whose numbers have no order
 Flags = NDArray[np.bool_]
-Score = Callable[[Outcomes], FloatArray]  # numbers of each outcome, of it alone: shape (draws,), or `OF_RULE` columns
-OF_RULE = ("the score of the rule", "the guess of the rule")
+Score = Callable[[Outcomes], FloatArray]  # a number of each outcome, shape (draws,), of it alone
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """A few of the columns that a reader reads, NaN where an output has no such part; and a `score` (`OF_RULE`)."""
+    """A few of the columns that a reader reads, NaN where an output has no such part; and a `score`, where given."""
 
     reader: Reader
     places: tuple[int, ...]
@@ -51,7 +50,7 @@ class Columns:
         names = [self.reader.names[k] for k in self.places]
         starts = "the output, place "
         said = ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
-        return said if self.score is None else [*said, *OF_RULE]
+        return said if self.score is None else [*said, "the score of the rule"]
 
 
 def columns_of(outcomes: Outcomes, *, categories: bool = True) -> Columns | None:

@@ -40,8 +40,8 @@ in `BATCHES` small ones more. They are tested by themselves, as if of an input o
 many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
 batches hint at dependence (`dependence_hint`). Behind a violation there are always some: outputs that come twice in a
 call count twice as evidence, and a mechanism exactly on its claim was violated in 12% of audits at a nominal 5%. A hint
-is no finding: it decides on draws alone. In small batches the score of the audit's rule is looked at too, and
-among outputs of which it guesses a label that guess, since only what shows there misleads the rule.
+is no finding: it decides on draws alone. In small batches the score of the audit's rule is a feature too, since only
+what shows there misleads the rule.
 
 Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects beyond
 sixteen, of outputs of a batch that neither pairs of places nor the batches show (three bits whose sum is even), and of
@@ -83,9 +83,10 @@ MAX_SHARE = 0.06  # of `samples`: all small batches together at most, but for th
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 # Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of
-# two values that are 0.27 and 0.73 likely, have a p-value of 1e-13.) And one as large as what the audit drew of an
-# input, which shows blocks of any size that came twice there. Where these hint, as many batches of `MAX_BATCH` more.
-MIN_BEHIND_VIOLATION, MAX_IN_ONE_CALL = 8, 384
+# two values that are 0.27 and 0.73 likely, have a p-value of 1e-13.) Where these hint, so many more batches, which show
+# a variance that is doubled. And one as large as what the audit drew of an input, which shows blocks of any size that
+# came twice there.
+MIN_BEHIND_VIOLATION, MORE_BATCHES, MAX_IN_ONE_CALL = 8, 256, 384
 # Of the beta law of the rate of a batch: from batches that are all of one kind to rates that differ by a hundredth.
 CONCENTRATIONS = np.array([0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0])
 Places = NDArray[np.intp]
@@ -146,12 +147,9 @@ def _clearest(
     numbers = None if columns is None else columns(outcomes)
     tests: list[tuple[float, str]] = []
     for feature in features(outcomes, columns, numbers):
-        flags, asked = feature.of(outcomes, numbers), came_back
-        if numbers is not None and feature.columns is not None and feature.kind != "NaN":
-            # Of outputs without that part another feature asks.
-            asked = came_back & ~np.isnan(numbers[:, feature.column])
-        if 0 < np.count_nonzero(flags[asked]) < np.count_nonzero(asked):
-            found = *_tests(flags[asked], batches[asked]), *pair_tests(flags, asked, all_sizes)
+        flags = feature.of(outcomes, numbers)
+        if 0 < np.count_nonzero(flags[came_back]) < np.count_nonzero(came_back):
+            found = *_tests(flags[came_back], batches[came_back]), *pair_tests(flags, came_back, all_sizes)
             tests += [(p_value, f"{feature} {how}") for p_value, how in found]
     if outcomes.tokens is not None:
         tests.append(_repeats("outcomes", outcomes.tokens[came_back].astype(str)))
@@ -225,7 +223,7 @@ def in_small_batches(
     clearest = _clearest(outcomes, few, score=score)
     if is_violated and clearest.p_value > RATE and min(clearest.p_value, dependence_hint(outcomes, few, score)) <= HINT:
         # Validity: a hint decides on draws alone.
-        sizes_of_more = [MAX_BATCH] * BATCHES
+        sizes_of_more = [MIN_BEHIND_VIOLATION] * MORE_BATCHES
         more = _drawn(draw, 1, sizes_of_more)
         return change_of(more, sizes_of_more, score=score), sum(few) + len(more)
     return clearest if clearest.p_value <= RATE else None, len(outcomes)

@@ -137,8 +137,8 @@ class PairGame:
 
     @property
     def score(self) -> Score | None:
-        """Scores of an output on its first input (`Test.guesses`); None without, and where outputs are moved first."""
-        return None if self.is_broken or self.pool.members[0].move is not None else self.main.guesses
+        """Score of an output on its first input by its rule; None without one, and where outputs are moved first."""
+        return None if self.is_broken or self.pool.members[0].move is not None else self.main.score
 
     @property
     def may_return(self) -> bool:

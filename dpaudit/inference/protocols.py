@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.independence import Score
 from dpaudit.inference.learning_state import LearningState, Training
@@ -31,7 +30,7 @@ from dpaudit.inference.tables import BinCounter, CellCounter, Predicted
 from dpaudit.inference.tasks import Statistic
 from dpaudit.inference.witness import describe, rule_record, sketch
 from dpaudit.learning.mixture import Mixture
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import Claim
 from dpaudit.results.model import Sketch
 
 
@@ -168,19 +167,6 @@ class Test(ABC):
         """Score of an output by its rule; None before its first fit."""
         counter: BinCounter | CellCounter | None = getattr(self.table, "counter", None)
         return None if counter is None else counter.mixture
-
-    @property
-    def guesses(self) -> Score | None:
-        """Score of an output and what its rule guesses of it, 0 or 1, or NaN for nothing: shape (draws, 2)."""
-        score, (high, low) = self.score, self.thresholds
-        if score is None:
-            return None
-
-        def found(outcomes: Outcomes) -> FloatArray:
-            of_each = score(outcomes)
-            return np.column_stack([of_each, np.where(of_each >= high, 1.0, np.where(of_each < low, 0.0, math.nan))])
-
-        return found
 
     @property
     def thresholds(self) -> tuple[float, float]:

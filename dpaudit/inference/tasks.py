@@ -54,7 +54,7 @@ class Task:
     """Draw `size` outputs of one input from the stream (round, chunk), count the requests, keep the first `keep`.
 
     `start` is the position of the chunk's first draw within the round's draws of the input. With `is_last` the last
-    ones are kept. A subject that draws batches is asked for at most `call` outputs at a time, or for all (0).
+    ones are kept.
     """
 
     input: int
@@ -65,13 +65,6 @@ class Task:
     requests: tuple[Request, ...]
     keep: int
     is_last: bool = False
-    call: int = 0
-
-    @property
-    def calls(self) -> list[int]:
-        """The outputs of each call."""
-        each = self.call or self.size
-        return [each] * (self.size // each) + [self.size % each] * (self.size % each > 0)
 
     def result_on(self, outcomes: Outcomes) -> TaskResult:
         """The counts of the requests on the chunk's outcomes, and those of them that are kept."""

@@ -80,10 +80,8 @@ def _release(lines: Sequence[Line], judgement: str, has_more: bool) -> str:
     if judgement == "checks":
         return said("release.checks", name=next(quoted(line.subject) for line in lines if line.verdict == "violated"))
     if judgement == "unclear":
-        which, unclear = (
-            "unclear" if len(lines) > 1 else "unclear_one",
-            sum(one.verdict != "not_refuted" for one in lines),
-        )
+        which = "unclear" if len(lines) > 1 else "unclear_one"
+        unclear = sum(one.verdict != "not_refuted" for one in lines)
         return said(f"release.{which}", tests=plural(unclear, "test"), count=len(lines))
     if judgement == "proved":
         return said("release.proved")

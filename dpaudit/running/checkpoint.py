@@ -299,7 +299,7 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
 def _digest_of_task(task: Task) -> str:
     """A digest of what is counted on a task's draws, and what is kept of them."""
     asked = [(request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests]
-    return digest([asked, task.keep, task.start, task.is_last, task.call])
+    return digest([asked, task.keep, task.start, task.is_last])
 
 
 _DIGESTS: dict[int, tuple[Any, str]] = {}  # of the last statistics, which many tasks share

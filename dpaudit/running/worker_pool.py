@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
-from dpaudit.features.outcomes import join, read_outputs
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Drawer, Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
@@ -71,12 +71,9 @@ class DrawJob:
         rng = self.stream_of(task)
         moved = randomness_moved(self.subject, rng)
         with until(self.until if self.machine == socket.gethostname() else math.inf):
-            calls = task.calls if self.subject.is_vectorised else [task.size]
-            read = (read_outputs(self.subject.observe(self.data[task.input], n, rng), n) for n in calls)
-            # Validity: what was read is kept before the next call, which may write into the same array.
-            parts = [part.kept() for part in read] if len(calls) > 1 else list(read)
+            outputs = self.subject.observe(self.data[task.input], task.size, rng)
         self._note(task, moved())
-        return task.result_on(join(parts) if len(parts) > 1 else parts[0])
+        return task.result_on(read_outputs(outputs, task.size))
 
     def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
         """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""

@@ -6,7 +6,6 @@ check that is named beside a twin must fail it.
 """
 
 import dataclasses
-import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,7 @@ from scipy import stats
 from dpaudit.audits.low_bits import Candidate, LowBitGame
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
-from dpaudit.campaign.draws import MIN_CALLS, Draws, RoundPlan
+from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.witness_game import Asked, WitnessGame
 from dpaudit.features.outcomes import read_outputs
@@ -25,9 +24,6 @@ from dpaudit.inference.tasks import Request
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
-from dpaudit.running.streams import stream
-from dpaudit.running.worker_pool import WorkerPool
-from dpaudit.subjects.callables import as_subject
 
 SAMPLES, ERROR_RATE = 120, 0.05
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
@@ -445,26 +441,3 @@ def test_shares_go_by_rank_in_any_form_of_merit():
     np.testing.assert_allclose(shares_by_rank([2.0, 5.0, 2.0]), expected)  # of equals the first
     np.testing.assert_allclose(shares_by_rank([(1, 2.0), (2, -np.inf), (1, -3.0)]), expected)
     np.testing.assert_allclose(shares_by_rank(np.array([-np.inf])), [1.0])
-
-
-@pytest.mark.parametrize("inputs", [2, 5, 600])
-def test_a_call_gives_a_small_part_of_the_draws_so_far(inputs):
-    """The first draws of a pair are calls of one output each; they come in their order, whatever a call gives."""
-    called = []
-
-    def release(data, size, rng):
-        called.append(size)
-        return rng.normal(size=size)
-
-    draws = Draws(WorkerPool().drawer(as_subject(release), range(inputs), 5, 7))
-    drawn = 0
-    for each in (12, 200, 300, 3_000) if inputs < 600 else (3,):
-        del called[:]
-        draws.learn(RoundPlan(dict.fromkeys(range(inputs), each), keeps=10_000))
-        drawn += each
-        assert sum(called) == inputs * each
-        assert max(called) == math.ceil(drawn / max(1, MIN_CALLS // inputs))
-    if inputs == 2:
-        assert draws._batches[0][:212] == [1] * 212 and sum(draws._batches[0]) == drawn
-        whole = as_subject(release).sample(0, 12, stream(5, 7, 0, 0, 0))
-        assert draws.joined(0).numbers[:12, 0].tolist() == whole.tolist()  # the bits of one call

@@ -291,39 +291,3 @@ def test_the_test_of_repeats_is_conservative_over_all_orders(n, values):
     found = np.array([order._repeats("", np.array(each, float))[0] for each in itertools.permutations(values, n)])
     for level in np.unique(found):
         assert np.mean(found <= level * (1.0 + 1e-9)) <= level * (1.0 + 1e-9)
-
-
-def rare_response(loss):
-    """Normal noise, but in one output of twenty a response of this loss, which all outputs of a call share."""
-
-    def release(data, size, rng):
-        answer = data if rng.random() < 1.0 / (1.0 + math.exp(-loss)) else 1 - data
-        return np.where(rng.random(size) < 0.05, 5.0 + answer, rng.normal(size=size))
-
-    return release
-
-
-@pytest.mark.slow
-def test_what_rare_outputs_of_a_call_share_is_called_violated_no_more_often_than_is_stated():
-    """Its loss is the claim's. With one call a round 13 of these 60 were violated; 5% is stated."""
-    options = OPTIONS | {"samples": 2_000, "mode": "fixed"}
-    found = [dpaudit.audit(rare_response(1.0), **options | {"seed": seed}).verdict for seed in range(1, 61)]
-    assert found.count("violated") <= 11  # false positive of this test: 3.6e-5
-    leaks = [dpaudit.audit(rare_response(4.0), **options | {"seed": seed}).verdict for seed in range(1, 11)]
-    assert leaks.count("violated") >= 8  # a control of a loss of 4
-
-
-def test_a_label_that_guesses_of_a_call_share_is_seen_among_guesses():
-    """32 batches of 64, with three guesses each: of one label in each batch. Labels of their own are the control."""
-    rng = np.random.default_rng(1)
-    guess = np.array([rng.permutation(64) < 3 for _ in range(32)]).ravel()
-
-    def scores(guessed):
-        numbers = np.column_stack([np.full(2_048, 0.5), np.full(2_048, math.nan)])
-        numbers[guess, 1] = guessed
-        return numbers
-
-    noise = outcomes(rng.normal(size=2_048))
-    shared, own = np.repeat(rng.integers(2, size=32), 3), rng.integers(2, size=96)
-    changes = [change_of(noise, [64] * 32, score=lambda _, one=one: scores(one)) for one in (shared, own)]
-    assert changes[0] is not None and "the guess of the rule" in changes[0].what and changes[1] is None
