@@ -202,7 +202,7 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     SubjectError
         If there are not `size` outputs.
     """
-    asked = f"sample(data, size={size}, rng) must return {size} outputs, batch axis first, got "
+    asked = f"sample(data, size={size}, rng) must return {size} output{'s' * (size != 1)}, batch axis first, got "
     if isinstance(outputs, np.ma.MaskedArray):
         outputs = _unmasked(outputs)
     if isinstance(outputs, np.ndarray):

@@ -150,7 +150,7 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     confidence, seconds = wording.confidence_text(result), number_text(float(result.seconds), 3)
     runs = plural(result.samples, "run")
     blocks.append(Paragraph(f"{confidence}, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
-    head: Block = Paragraph(f"{wording.headline(result)}.", mark=result.verdict)
+    head: Block = Paragraph(f"{wording.headline(result)}.", mark=privacy_line(result).mark)
     if result.violated:
         head, *rest = violation(result, saved)
     else:

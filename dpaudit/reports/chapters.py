@@ -162,6 +162,8 @@ def _utility(result: UtilityResult) -> Section:
     stated = Table("Stated bounds", ("number", "bound"), bounds)
     blocks: list[Block] = [Paragraph(text), stated, *_figures(figures.errors(result))]
     if broken:
-        rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
-        blocks.append(Table("What broke", ("bound", "input", "message"), rows))
+        rows = [
+            (clean(f.bound, 80), clean(f.input_id, 60), wording.excerpt(f.message, side_texts.SUMMARY)) for f in broken
+        ]
+        blocks.append(Table("What gave no answer", ("bound", "input", "message"), rows))
     return Section("", f"{name}: errors against the stated bounds", tuple(blocks), mark=result.status)

@@ -64,7 +64,7 @@ def build(dossier: Dossier, to_sign: bool = True) -> Document:
     return Document(
         kicker=f"{'Compliance report' if to_sign else 'Report'}: {first_page.title(dossier)}. Written {date_text()}.",
         headline=first_page.headline(dossier),
-        verdict=dossier.verdict,
+        verdict=first_page.mark(dossier),
         sections=(
             *((evaluation, _declared(dossier, found), *told) if to_sign else (*told, evaluation)),
             *([Section("method", "Method, error rates and power", (Facts(how),))] if how else []),

@@ -76,7 +76,10 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A whole report: the headline with the line above it (`kicker`), page one (`first`), then sections."""
+    """A whole report: the headline with the line above it (`kicker`), page one (`first`), then sections.
+
+    `verdict` is that whose colour the headline has: of a promise that low bits break never "not_refuted".
+    """
 
     kicker: str
     headline: str

@@ -107,6 +107,11 @@ class Line:
         return LOW_BITS in self.beside
 
     @property
+    def mark(self) -> Verdict:
+        """The verdict whose colour it has: low bits that break a promise leave it as open as an inconclusive test."""
+        return "inconclusive" if self.leaks and self.verdict == "not_refuted" else self.verdict
+
+    @property
     def symbol(self) -> str:
         """The sign of the verdict; of low bits that break a promise never a tick."""
         return SYMBOLS["violated" if self.leaks else self.verdict]

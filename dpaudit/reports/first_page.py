@@ -18,7 +18,8 @@ from dpaudit.reports.rows import CLAIM, ranked
 from dpaudit.reports.sign_off import DECISIONS, results_digest
 from dpaudit.reports.wording import clean, plural, some
 from dpaudit.reports.words import joined, said, words
-from dpaudit.results.model import AuditResult
+from dpaudit.results.model import AuditResult, Verdict
+from dpaudit.results.verdicts import gravest
 
 MAX_ROWS = 10  # rows of the table; the others are in their chapters
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
@@ -40,7 +41,7 @@ def blocks(dossier: Dossier, opening: Sequence[Block] | None = None, to_sign: bo
     if opening is not None:
         return (*parts, *opening)
     rows = tuple((one.name, *one.cells) for one in shown)
-    marks = tuple(line.verdict for line in shown)
+    marks = tuple(line.mark for line in shown)
     parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
     drawn = picture(shown)
     parts += [drawn] if drawn is not None else []
@@ -93,6 +94,11 @@ def title(dossier: Dossier, width: int = 100) -> str:
     """The name of the deployment, or else the subjects: of many, the first ones and a count."""
     name = dossier.deployment.name if dossier.deployment is not None else ""
     return clean(name, width) if name else some([clean(one, 60) for one in dossier.subjects], SUBJECTS)
+
+
+def mark(dossier: Dossier) -> Verdict:
+    """The verdict whose colour the headline has: the gravest of the rows, which low bits are a part of."""
+    return gravest([line.mark for line in ranked(dossier)])
 
 
 def headline(dossier: Dossier) -> str:

@@ -254,7 +254,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
 
 
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
-    columns, marks = ("release", *COLUMNS[1:], "code"), tuple(point.line.verdict for point in course)
+    columns, marks = ("release", *COLUMNS[1:], "code"), tuple(point.line.mark for point in course)
     rows = tuple((point.release.label, *point.line.cells, point.mark[:12]) for point in course)
     blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, course)]
     blocks.append(Table("Releases", columns, rows, 0, marks, kind="verdicts"))

@@ -190,7 +190,8 @@ def errors(result: UtilityResult) -> Found:
 
 def _row(result: AuditResult | UtilityResult, unclear: int) -> Found:
     """The row of a result, with how many of its pairs or bounds gave no full answer."""
-    line, rest = line_of(result), said("evidence.unclear", count=f"{unclear:,}") if unclear else ""
+    tests = plural(unclear, "pair" if isinstance(result, AuditResult) else "test")
+    line, rest = line_of(result), said("evidence.unclear", tests=tests) if unclear else ""
     text = said("evidence.row", line=line, promised="; ".join(line.promised.split("\n")))
     missed = said("row.may_have_missed", missed=line.missed.removesuffix("."))
     return "tested in part" if unclear else "tested", joined(text, rest, missed)

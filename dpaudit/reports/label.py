@@ -18,7 +18,7 @@ from dpaudit.reports.answers import alarm_text
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier, Line
 from dpaudit.reports.drawing import Drawing, tag
-from dpaudit.reports.first_page import headline, title
+from dpaudit.reports.first_page import headline, mark, title
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
@@ -93,7 +93,7 @@ def _foot() -> str:
 
 def render_page(dossier: Dossier) -> str:
     """The label as one self-contained page."""
-    facts = {"title": title(dossier), "verdict": dossier.verdict, "head": head(dossier), "version": __version__}
+    facts = {"title": title(dossier), "verdict": mark(dossier), "head": head(dossier), "version": __version__}
     page = environment().get_template("label.html.j2")
     return page.render(**facts, categories=categories(dossier), foot=_foot())
 
@@ -105,7 +105,7 @@ def render_drawing(dossier: Dossier) -> str:
     body.append(tag("text", f"Privacy label: {clean(title(dossier), 60)}", x=18.0, y=y, cls="title"))
     for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
         y += 21.0
-        body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {dossier.verdict}"))
+        body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {mark(dossier)}"))
     y += 14.0
     for name, kind, text in categories(dossier):
         body.append(tag("line", x1=18.0, x2=WIDTH - 18.0, y1=y, y2=y, cls="rule"))

@@ -18,7 +18,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports import side_texts, wording
 from dpaudit.reports.dossier import FAILED, LOW_BITS, Dossier, Line, Result, subject_of
-from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
+from dpaudit.reports.severity import Severity, severity_of
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some, status_word, sure_text
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NAMED = 3  # subjects or items that a sentence names
 KINDS = ("proof", "privacy", "scores", "errors", "behaviour")  # of promises, in the order of the rows
+UNKNOWN = ("nothing", "everything")  # measured, and missed, where no bound has a figure
 CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy claim, and how those of its laws begin
 
 
@@ -91,7 +92,8 @@ def privacy_line(result: AuditResult) -> Line:
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
     facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
-    if wording.dependence_sentence(result):  # no ratio: figures of a single output suppose independent draws
+    if wording.dependence_sentence(result) or wording.has_memory(result):
+        # No ratio: figures of a single output suppose independent draws.
         known = "bound" if worst.parameter_lower > 0.0 else "unjudged"
         which = known if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
         measured = said(f"row.{which}", **facts, limit=lower)
@@ -145,12 +147,10 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     They are those of the pair whose loss that would have been noticed is the largest for its promise.
     """
     if result.verdict == "violated":
-        larger = FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger")
+        larger = said("row.missed_first" if graded is not None and graded.is_least else "row.missed_larger")
         open_pairs = wording.verdict_count(result, "inconclusive")
         rest = said("row.missed_others", count=plural(open_pairs, "pair")) if open_pairs else ""
-        return larger.removesuffix("." * bool(rest)) + rest, None, None
-    if wording.is_unreliable(result) or wording.has_changed(result):
-        return said("row.missed_dependent"), None, None
+        return larger + rest, None, None
     if result.universe is not None:
         counts = {name: result.universe.count(name) for name in ("not_refuted", "inconclusive")}
         texts = [said(f"row.missed_{name}", pairs=plural(count, "pair")) for name, count in counts.items() if count]
@@ -184,8 +184,13 @@ def _errors(result: UtilityResult) -> Line:
     bounds = plural(len(result.bounds), "bound")
     tested = said("row.tested_errors", bounds=bounds, inputs=inputs, runs=plural(result.samples, "run"))
     usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
+    unsettled = [finding for finding in result.findings if finding.status == "inconclusive"]
+    is_dependent = bool(unsettled) and all(finding.message for finding in unsettled)
+    why = "dependent" if is_dependent else "errors" if unsettled and all(f.says_nothing for f in unsettled) else ""
+    settles = said(f"settling.{why}") if why and result.status == "inconclusive" else ""
     if not usable:
-        return Line(name, "errors", promised, "nothing", result.status, sure, "everything", tested=tested)
+        measured, missed = (said("row.unjudged"), said("row.missed_dependent")) if is_dependent else UNKNOWN
+        return Line(name, "errors", promised, measured, result.status, sure, missed, tested=tested, settles=settles)
     worst = min(usable, key=lambda f: (VERDICTS.index(f.status), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {wording.upper_text(high, 3)}" if high is not None else ""
@@ -200,11 +205,9 @@ def _errors(result: UtilityResult) -> Line:
     blind = math.inf if empty else max(known, default=math.inf)
     missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=wording.upper_text(blind, 3))
     word = said("row.excess") if is_excess else ""
-    unsettled = [finding for finding in result.findings if finding.status == "inconclusive"]
-    says_nothing = bool(unsettled) and all(finding.says_nothing for finding in unsettled)
     return Line(
         name, "errors", promised, measured, result.status, sure, missed, None, low, high, word=word, tested=tested,
-        settles=said("settling.errors") if result.status == "inconclusive" and says_nothing else "",
+        settles=settles,
     )  # fmt: skip
 
 

@@ -100,10 +100,14 @@ def line(finding: SideFinding) -> str:
 
 def fact(finding: SideFinding) -> tuple[str, str]:
     """Name what was looked at, with all that is known of it."""
-    details = excerpt("; ".join(f"{name}: {_plain(value)}" for name, value in finding.details.items()), DETAILS)
+    told = finding.details.items()
+    named = ((name.replace("_", " "), str(value) if name == "seed" else _plain(value)) for name, value in told)
+    details = excerpt("; ".join(f"{name}: {text}" for name, text in named), DETAILS)
     seen = joined(f"{status_text(finding).capitalize()}.", excerpt(finding.summary, SUMMARY))
     return title(finding.kind), "\n".join(filter(None, (seen, f"Error rate: {rate_text(finding)}", details)))
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

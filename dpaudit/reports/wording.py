@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, TypeVar
 
-from dpaudit.audits.findings import STANDS
+from dpaudit.audits.findings import NONE_GIVEN, STANDS
 from dpaudit.errors import UsageError
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.numerals import MISSING as MISSING
@@ -247,7 +247,8 @@ def leaks(result: AuditResult) -> bool:
 
 def why_unjudged(result: AuditResult) -> str:
     """Tell why no number of draws would judge pairs: "controls" or "dependent"; empty where it would."""
-    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else ""
+    is_dependent = has_changed(result) or has_memory(result)
+    return "controls" if has_controls_alone(result) else "dependent" if is_dependent else ""
 
 
 def headline(result: AuditResult) -> str:
@@ -265,6 +266,14 @@ def about(result: AuditResult) -> str:
 def verdict_sentence(result: AuditResult) -> str:
     """The verdict, and of what it is."""
     return f"{headline(result)}: {about(result)}."
+
+
+def has_memory(result: AuditResult) -> bool:
+    """Tell whether no pair has a bound since its calls remember earlier ones, such as those that keep their noise."""
+    return bool(result.findings) and all(
+        finding.verdict == "inconclusive" and any(NONE_GIVEN in note for note in finding.notes)
+        for finding in result.findings
+    )
 
 
 def has_controls_alone(result: AuditResult) -> bool:

@@ -89,7 +89,7 @@ def test_a_table_without_findings_was_assessed_and_says_what_it_could_have_misse
     assert line.missed == "losses near the limits of 349 pairs and losses of any size of 85 pairs"
     item = items(Dossier.alone(result))[0]
     assert item.key == "epsilon" and item.status == "tested in part" and line.measured in item.evidence
-    assert "85 of them gave no full answer" in item.evidence and line.missed in item.evidence
+    assert "85 pairs gave no full answer" in item.evidence and line.missed in item.evidence
     broken = dataclasses.replace(result.universe, verdict=np.full(435, 1, dtype=np.int8))
     assert items(Dossier.alone(dataclasses.replace(result, universe=broken)))[0].status == "not assessed"
 

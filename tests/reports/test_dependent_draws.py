@@ -2,12 +2,15 @@
 
 import dataclasses
 import io
+import math
 import re
 
 import pytest
 from rich.console import Console
 
 from dpaudit import reports
+from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.audits.memory_checks import KEPT_NOISE
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import rows, wording
@@ -59,4 +62,31 @@ def test_no_loss_is_called_unknown_of_which_a_bound_is_shown(synthetic):
     }
     assert all(text in rows.line_of(result).measured for text, result in told.items())
     nothing = dataclasses.replace(quiet, findings=(synthetic.finding("a", "b", 0.0),))
-    assert rows.line_of(nothing).measured == "nothing: its draws depend on each other"
+    assert rows.line_of(nothing).measured == "nothing, since its draws depend on each other"
+
+
+def test_more_draws_are_no_advice_where_noise_is_kept(synthetic):
+    """Before, page one said that more draws would settle it, above a note that all of them are one draw."""
+    pair = synthetic.finding("a", "b", 0.0, verdict="inconclusive", power=None, witness=None, notes=(KEPT_NOISE,))
+    kept = synthetic.result([pair])
+    text = reports.render(kept, "md")
+    assert text.startswith("# Inconclusive: draws depend on each other, which leaves 1 of 1 pair unjudged")
+    for told in ("More draws would not settle it", "Measured: nothing, since", "Everything, since its runs depend"):
+        assert told in text
+    weak = synthetic.result([dataclasses.replace(pair, notes=())])
+    assert "Inconclusive: too little evidence" in reports.render(weak, "md") and wording.is_weak(weak)
+    assert not wording.is_weak(kept)
+
+
+def test_more_runs_are_no_advice_where_losses_depend_on_each_other(synthetic):
+    """Before, a test of error bounds asked for more runs, and cut short why these would not do."""
+    utility = synthetic.utility()
+    said = dict(verdict="inconclusive", measured=math.nan, lower=0.0, message=f"Losses come in order. {NONE_GIVEN}")
+    one = dataclasses.replace(utility.findings[0], **said)
+    result = dataclasses.replace(utility, findings=(one,))
+    text = reports.render(result, "md")
+    assert "More draws would not settle it" in text and "with more runs" not in text
+    assert "from one output to the next. |" in text and "What broke" not in text
+    assert rows.line_of(result).measured == "nothing, since its draws depend on each other"
+    unmeasured = dataclasses.replace(result, findings=(dataclasses.replace(one, message=""),))
+    assert rows.line_of(unmeasured).measured == "nothing" and not rows.line_of(unmeasured).settles

@@ -18,6 +18,7 @@ from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.html import TERMS, Linker
+from dpaudit.reports.rows import line_of, missed_sentence
 from dpaudit.reports.severity import severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power, Severity, WitnessRecord
@@ -234,6 +235,15 @@ def test_an_audit_that_stopped_at_the_first_proof_knows_the_least_grade_alone(sy
     further = synthetic.finding(ratio=1.01)
     graded = severity_of(synthetic.result([dataclasses.replace(further, severity=Severity(100, 12.0))]))
     assert (graded.grade, graded.is_least, graded.ratio) == ("severe", False, 12.0)
+
+
+def test_what_stopped_at_the_first_proof_may_have_missed_is_no_sentence_behind_a_colon(synthetic):
+    """Before: "What it may have missed: The audit stopped at the first proof: the loss may be far larger."."""
+    result = synthetic.result([synthetic.finding(ratio=1.01)])
+    missed = "how much larger the loss is, since the audit stopped at the first proof"
+    assert missed_sentence(result) == f"What it may have missed: {missed}."
+    pairs = [synthetic.finding(ratio=1.01), synthetic.finding("a", "c", 0.5, verdict="inconclusive")]
+    assert line_of(synthetic.result(pairs)).missed == f"{missed}; 1 pair not settled"
 
 
 @pytest.mark.parametrize(

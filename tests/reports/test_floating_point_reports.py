@@ -8,6 +8,7 @@ from dpaudit import reports
 from dpaudit.reports import side_texts
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import items
+from dpaudit.reports.rows import ranked
 from dpaudit.results.model import FloatingPointFinding, SideFinding
 
 NOT_APPLICABLE = FloatingPointFinding("not_applicable", "No real number.", 1e-3)
@@ -25,6 +26,17 @@ def test_the_verdict_does_not_depend_on_it_and_the_headline_names_what_was_found
     assert reports.render(result, "md").splitlines()[0] == headline
     assert reports.render(without, "md").splitlines()[0] == "# Not refuted: no broken promise found in 2 pairs"
     assert str(result).count("low bits") == 1  # at a prompt too, and once
+
+
+@pytest.mark.parametrize(("name", "colour"), [("doubles", "inconclusive"), ("fixed", "not_refuted")])
+def test_the_colour_of_the_headline_follows_low_bits_as_its_words_do(synthetic, name, colour):
+    """Before, a promise that low bits break stood in the box of one that nothing was found against."""
+    result = dataclasses.replace(synthetic.make("fixed"), floating_point=synthetic.make(name).floating_point)
+    assert result.verdict == "not_refuted"
+    assert f'<header class="verdict {colour}-box">' in reports.render(result, "html")
+    assert f'class="verdict {colour}"' in reports.render(result, "label")
+    (row,) = ranked(Dossier.of(result))
+    assert row.mark == colour
 
 
 @pytest.mark.parametrize(("finding", "seen"), [(None, []), (NOT_APPLICABLE, ["not_applicable"])])
@@ -50,7 +62,13 @@ def test_each_pair_has_a_row_with_its_bound_and_the_guesses_of_its_rule(syntheti
     """Before, counts were in the saved file alone."""
     result = synthetic.make("doubles")
     (side,) = side_texts.beside(result)
-    assert side_texts.fact(side)[1].endswith("runs: 60000")
+    assert side_texts.fact(side)[1].endswith("runs: 60,000")
+    named = SideFinding(
+        "call_order", "found", "Seen.", 0.01, {"p_value": 0.002, "share_of_calls": 1_234, "seed": 1_234}
+    )
+    assert side_texts.fact(named)[1].endswith(
+        "p value: 0.002; share of calls: 1,234; seed: 1234"
+    )  # no names or digits of code
     table = side_texts.bits_table(result.floating_point)
     assert table.rows[0] == ("a|b", "3.269", "1", "3.269", "leaks", "1.7e-52", "100", "60", "13,584")
     assert [row[0] for row in table.rows] == ["a|b", "a"]
