@@ -162,7 +162,14 @@ class CallHistory:
 
     def note_moved(self, value: Any) -> None:
         """Note that a call on an input has taken randomness."""
-        self._moved.add(hash(identity_of(value)))
+        identity = identity_of(value)
+        key = hash(identity)
+        if key not in self._moved and identity == (type(value), id(value)):
+            try:  # another input may get its address
+                weakref.finalize(value, self._moved.discard, key)
+            except TypeError:
+                return
+        self._moved.add(key)
 
     def has_moved(self, value: Any) -> bool:
         """Tell whether a call on an input has taken randomness."""

@@ -12,6 +12,7 @@ from dpaudit.audits import memory_checks
 from dpaudit.domains import NumberDomain
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.store import Store
+from dpaudit.subjects.copies import CallHistory
 
 PLAIN = {"floating_point": False, "samples": 1_000, "seed": 5}
 
@@ -185,6 +186,38 @@ def test_kept_noise_is_inconclusive_under_isolation_too():
 def test_a_mechanism_without_noise_is_still_violated(subject, isolation):
     # It takes nothing from its generator, or takes it in every call: miss rate 0, all guesses are right.
     assert dpaudit.audit(subject, "eps=1", [(0, 1)], isolation=isolation, **PLAIN).verdict == "violated"
+
+
+def exact_from_ten_on(data, rng):
+    return float(data) if data >= 10 or data == -2 else float(data + rng.laplace())
+
+
+class Boxed:
+    """An input that is equal to itself alone."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def exact_in_some_boxes(data, rng):
+    return exact_from_ten_on(data.value, rng)
+
+
+def test_noise_on_another_input_is_not_kept_noise():
+    # Hashes of -1 and -2 are one.
+    assert dpaudit.audit(exact_from_ten_on, "eps=1", [(-1, 0)], **PLAIN).verdict != "violated"
+    assert dpaudit.audit(exact_from_ten_on, "eps=1", [(-2, 10)], **PLAIN).verdict == "violated"
+
+
+def test_what_was_noted_of_an_input_ends_with_it():
+    history, box = CallHistory.of(exact_in_some_boxes), Boxed(0)
+    history.note_moved(box)
+    history.note_moved((1, np.arange(3)))
+    assert history.has_moved(box) and history.has_moved((1, np.arange(3)))
+    address = id(box)
+    del box
+    assert not any(id(other) == address and history.has_moved(other) for other in [Boxed(k) for k in range(1_000)])
+    assert history.has_moved((1, np.arange(3)))
 
 
 class CachedAtZero(KeepsItsNoise):
