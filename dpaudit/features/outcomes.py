@@ -177,7 +177,7 @@ def size_of(value: Any) -> int:
 
 def join(parts: Sequence[Outcomes]) -> Outcomes:
     """The outcomes of several batches, one after the other; as objects if the batches have different forms."""
-    if len({(part.tokens is None, part.numbers.shape[1]) for part in parts}) > 1:
+    if len({(part.tokens is None, part.numbers.shape[1], part.shape) for part in parts}) > 1:
         parts = [part.as_objects() for part in parts]
     joined = np.concatenate([part.numbers for part in parts])
     forms = frozenset().union(*(part.forms for part in parts))
@@ -202,7 +202,8 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     SubjectError
         If there are not `size` outputs.
     """
-    asked = f"sample(data, size={size}, rng) must return {size} output{'s' * (size != 1)}, batch axis first, got "
+    what = "an array or a list of 1 output, as of any other size" if size == 1 else f"{size} outputs, batch axis first"
+    asked = f"sample(data, size={size}, rng) must return {what}, got "
     if isinstance(outputs, np.ma.MaskedArray):
         outputs = _unmasked(outputs)
     if isinstance(outputs, np.ndarray):

@@ -22,6 +22,7 @@ from dpaudit.features.outcomes import (
     MAXIMUM_TOKEN,
     canonical,
     from_objects,
+    join,
     number_of,
     read_outputs,
     shortened,
@@ -277,3 +278,18 @@ def test_keys_that_are_equal_are_one_key():
     assert len(set(from_objects(alike).tokens.tolist())) == 1
     long = [{"a": "x" * 5_000 + end} for end in "abc" * 4]
     assert sorted(set(map(len, from_objects(long).tokens))) == [len(shortened("x" * 5_009))]
+
+
+@pytest.mark.parametrize("output", [0.5, np.array(0.5), np.zeros(3), "abc", None])
+def test_a_batch_of_one_without_its_axis_is_refused_with_what_is_wanted(output):
+    # What functions do that squeeze their array: of any other size they are read.
+    with pytest.raises(SubjectError, match=r"must return an array or a list of 1 output, as of any other size, got "):
+        read_outputs(output, 1)
+
+
+@pytest.mark.parametrize("outputs", [[1.5, [2.5]], [[1.5], 2.5], [np.zeros((2, 3)), np.zeros(6)], [1, 2.5], [1, "a"]])
+def test_outputs_of_many_calls_are_read_as_those_of_one(outputs):
+    # A number and a list of it are two outputs, however calls part them.
+    whole, parted = read_outputs(outputs, 2), join([read_outputs([output], 1) for output in outputs])
+    assert whole.as_objects().tokens.tolist() == parted.as_objects().tokens.tolist()
+    assert len(set(parted.as_objects().tokens)) == 2
