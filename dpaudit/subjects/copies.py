@@ -154,7 +154,7 @@ class CallHistory:
         owner = mechanism.__self__ if inspect.ismethod(mechanism) else mechanism
         if id(owner) not in cls._known:
             try:
-                weakref.finalize(owner, cls._known.pop, id(owner))
+                weakref.finalize(owner, cls._known.pop, id(owner), None)
             except TypeError:
                 return cls()
             cls._known[id(owner)] = cls()
