@@ -4,9 +4,9 @@ On the histogram x the outcome r is chosen with probability proportional to exp(
 Delta u'(i, j) <= c d(i, j) for all i != j: the largest change of a score when one record moves from element i to j
 (DX-D5, DX-D9, DX-T3). `dpaudit_mechanisms.exponential` has the same law for inputs that are rows of a table of scores.
 
-How good the choice is, DX-T4: with probability at least 1 - e^-t the chosen Z has a score above `score_threshold`. The
-printed statement about another utility u adds the discrepancy max |u - u'|, where it has to be subtracted; both are
-here.
+How good the choice is, DX-T4.2: with probability at least 1 - e^-t the chosen one of K has a score above the best one
+less 2 c (log K + t). The printed statement about another utility u adds the discrepancy max |u - u'|, where it has to
+be subtracted.
 """
 
 import dataclasses
