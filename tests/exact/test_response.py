@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 from scipy import special
@@ -67,6 +66,7 @@ def test_a_renyi_claim_agrees_with_the_divergence_of_the_finite_law(mass):
 
 def rho_of_all_orders(mass, loss):
     """The supremum of D_r / r over r > 1 in closed form: the best of a grid, closed in on by thirds."""
+    mp = pytest.importorskip("mpmath", reason="mpmath is not installed")
     loss, mass = mp.mpf(loss), mp.mpf(mass)
 
     def of_order(r):
