@@ -228,5 +228,5 @@ def test_a_tree_on_many_counted_draws_takes_no_memory_for_each_of_them():
     tree = pruned_trees(Forest([Ordered.of_counts(counts)])).steps(0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert np.allclose(tree.probabilities, 0.5, atol=1e-3)
+    assert np.allclose(tree.probabilities, 0.5, rtol=0.0, atol=1e-12)  # each cell has both labels as often: rounding
     assert peak < 64 << 20
