@@ -12,13 +12,13 @@ Where one is seen a pair is inconclusive, without a bound and without power: no 
 Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
 it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
 chunk of calls, or in an earlier audit of the same object, and leaves it alone in a later call has kept something, with
-certainty, if nobody else has changed it between the two. (Where a caller has switched its noise off, or audits a method
-without noise behind one with noise, this is called kept noise too, and a new object shows what is so.) Then nothing is
-said of any pair of this object whose calls take none and give one value on each input: an
-object that keeps one noise for all inputs has drawn it on the first. A mechanism with randomness of
-its own (of an attribute, of the system) is not seen by this. An isolated one is asked in up to `OTHERS` fresh processes
-on each input: all n outcomes of a mechanism without memory are one value, and one of these is another, with probability
-at most `OTHERS` / (e n), as r (1 - r)^n <= 1 / (e n) for any share r of others.
+certainty, if nobody else has changed it between the two. (Noise that a caller has switched off, and a method without
+noise behind one with noise, are called kept noise too: a new object shows what is so.) Then nothing is said of any pair
+of this object whose calls take none and give one value on each input: one noise for all inputs is drawn on the first.
+
+A mechanism with randomness of its own (of an attribute, of the system) is not seen by this. An isolated one is asked in
+up to `OTHERS` fresh processes on each input: all n outcomes of a mechanism without memory are one value, and one of
+these is another, with probability at most `OTHERS` / (e n), as r (1 - r)^n <= 1 / (e n) for any share r of others.
 
 A spent budget. Where outcomes are independent and of one law, the m rare ones among n of an input are its first m with
 probability 1 / C(n, m), at most 1 / n for 0 < m < n. So a mechanism that is rarely another is called spent with
