@@ -16,7 +16,7 @@ from dpaudit.results.saving import Saved, json_text, utf8
 from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
-UNSAID_ITEM = ("part", "w3c")  # and of a row what the answers say:
+UNSAID_ITEM = ("part", "w3c")  # of an item, what its record leaves out; below, of a row: the answers say it
 UNSAID = ("word", "sentence", "tested", "remark", "rarest", "is_boundless", "headline", "beside")
 
 
