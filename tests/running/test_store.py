@@ -270,19 +270,24 @@ def test_a_session_that_another_one_overtakes_has_no_more_runs_than_it_was_asked
     assert outer.findings[0].samples > only_pair(path).labelled + 24  # its pilot was longer than that
 
 
-SPENT = [0]  # calls of `refusing`, which outlive a session
+SPENT = [0]  # calls of all that `refuser` returns, which outlive a session
 
 
-def refusing(data, rng):
-    SPENT[0] += 1
-    return None if SPENT[0] > 400 else data + rng.laplace()
+def refuser():
+    """The mechanism as a process of its own would import it: nothing is known of calls on another one."""
+
+    def refusing(data, rng):
+        SPENT[0] += 1
+        return None if SPENT[0] > 400 else data + rng.laplace()
+
+    return refusing
 
 
 @pytest.fixture
 def refused(path):
     """A store whose first session saw a mechanism that refuses for good; in all later ones each call is refused."""
     SPENT[0] = 0
-    result = session_of(path, refusing, [(0.0, 1.0)], samples=1_500, claim="eps=1.2")
+    result = session_of(path, refuser(), [(0.0, 1.0)], samples=1_500, claim="eps=1.2")
     assert result.verdict == "inconclusive" and only_pair(path).state["change"]["p_value"] < 1e-9
     return result
 
@@ -300,13 +305,13 @@ def test_evidence_of_draws_that_depend_on_each_other_stays_without_figures_until
     check_withheld(refused)
     assert "earlier session" not in refused.findings[0].notes[0]
     for session in (2, 3):
-        result = session_of(path, refusing, [(0.0, 1.0)], seed=session, samples=1_500, claim="eps=1.2")
+        result = session_of(path, refuser(), [(0.0, 1.0)], seed=session, samples=1_500, claim="eps=1.2")
         check_withheld(result)
         assert "earlier session" in result.findings[0].notes[0]
         assert result.side_findings[0].error_rate == pytest.approx(session * refused.side_findings[0].error_rate)
     with Store.at(path) as store:
         store.forget([subject["digest"] for subject in store.subjects()])
-    result = session_of(path, refusing, [(0.0, 1.0)], seed=4, samples=1_500, claim="eps=1.2")
+    result = session_of(path, refuser(), [(0.0, 1.0)], seed=4, samples=1_500, claim="eps=1.2")
     assert result.verdict != "violated" and result.findings[0].power is not None and not result.side_findings
 
 
@@ -315,11 +320,11 @@ def test_a_change_in_another_session_stays_where_this_one_is_overtaken(path):
 
     def refuses_later():
         SPENT[0] = 0
-        return session_of(path, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
+        return session_of(path, refuser(), [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
 
     SPENT[0] = 10**6
     beside, inner = once(refuses_later)
-    outer = session_of(path, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2", **beside)
+    outer = session_of(path, refuser(), [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2", **beside)
     check_withheld(inner[0])
     check_withheld(outer)
     assert "earlier session" in outer.findings[0].notes[0]
@@ -328,12 +333,12 @@ def test_a_change_in_another_session_stays_where_this_one_is_overtaken(path):
 @pytest.mark.parametrize("first_has_it", [True, False])
 def test_a_merge_keeps_what_was_seen_to_change(tmp_path, path, refused, first_has_it):
     other = tmp_path / "other.db"
-    session_of(other, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
+    session_of(other, refuser(), [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
     assert only_pair(other).state["change"] is None
     first, second = (path, other) if first_has_it else (other, path)
     with Store.at(first) as store, Store.at(second) as more:
         store.merge(more)
-    check_withheld(session_of(first, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2"))
+    check_withheld(session_of(first, refuser(), [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2"))
 
 
 def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
