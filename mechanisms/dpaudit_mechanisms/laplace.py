@@ -54,6 +54,9 @@ class Laplace(Pure):
         else:
             checked = positive("coordinate_sensitivity", given)
         fixed(self, coordinate_sensitivity=checked)
+        positive(
+            "l1_sensitivity / epsilon", float(np.sum(checked)) / self.epsilon
+        )  # 0 would be no noise, under a claim of finite epsilon
 
     @property
     def dimension(self) -> int | None:

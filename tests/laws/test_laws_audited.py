@@ -136,7 +136,7 @@ def test_parallel_composition_by_value_pays_twice_where_a_record_is_replaced():
     assert claim == PureDP(1.0) and audited(one, claim).verdict != "violated"
 
 
-# ---- what rounding leaves of equalities -------------------------------------------------------------------------------
+# ---- what rounding leaves of equalities ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("x", "x_prime"), [(0.479051298140834, 0.15973891463707857), (0.1, 0.7)])
