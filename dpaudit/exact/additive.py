@@ -52,9 +52,9 @@ def gaussian_renyi_divergence(shift: float, scale: float, renyi_order: float) ->
     >>> gaussian_renyi_divergence(1.0, 1.0, 3.0)
     1.5
     """
-    ratio = _ratio(shift, scale)
-    rho = 0.5 * ratio * ratio  # whose power, not whose product, would raise beyond the doubles
-    return rho * _order(renyi_order) if rho > 0.0 else 0.0
+    ratio, order = _ratio(shift, scale), _order(renyi_order)
+    # A product, since a power would raise beyond the doubles; the order first, since the square may underflow.
+    return 0.5 * ratio * order * ratio if ratio > 0.0 else 0.0
 
 
 def _ratio(shift: float, scale: float) -> float:

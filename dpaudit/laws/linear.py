@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import SubjectError, UsageError
@@ -78,7 +79,23 @@ class LinearlyConditioned:
         noise = np.zeros((size, len(centre)))
         for column in range(free):  # in one order of additions for every row, whatever the batch is
             noise += along[:, column, None] * basis[:, column]
-        return centre + noise
+        return self._completed(centre + noise)
+
+    def _completed(self, points: FloatArray) -> FloatArray:
+        """Points on the equalities: some of their coordinates, and the others as a function of these alone.
+
+        Validity: of centre + noise, what rounding leaves of A z - b is another number for every answer, and gives it
+        away. So no digit of an output may come from the answer but through the free coordinates.
+        """
+        a, b = np.array(self.matrix), np.array(self.values)
+        rank = a.shape[1] - self.basis().shape[1]
+        order = scipy.linalg.qr(a, mode="r", pivoting=True)[1]
+        others, free = order[:rank], order[rank:]
+        inverse = np.linalg.pinv(a[:, others])
+        slopes, points[:, others] = inverse @ -a[:, free], inverse @ b
+        for column, slope in zip(free, slopes.T, strict=True):
+            points[:, others] += points[:, column, None] * slope
+        return points
 
     def basis(self) -> FloatArray:
         """An orthonormal basis of the solutions of A u = 0, shape (columns, free)."""

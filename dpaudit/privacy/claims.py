@@ -47,6 +47,7 @@ REPORT_DELTA = 1e-6  # where a claim's parameter is no epsilon, epsilon is repor
 HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
 LOWER_ORDERS = 2.0, 8.0
 TOLERANCE = 1e-9  # slack of what users compute in double precision: distances, trade-off functions, changes of inputs
+ROUNDING = 2e-15  # relative, of complementary error functions: by so much a Gaussian profile is read as larger
 LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 
@@ -409,8 +410,9 @@ class GaussianDP(_FieldClaim):
             u, v = ((part * wide + sign * self.mu / 2.0) / math.sqrt(2.0) for sign in (-1.0, 1.0))
             tail = float(scipy.special.erfcx(v))
             if u < 0.0:  # in shares that delta leaves, as it may be near 1; else in logarithms, as it may be near 0
-                return 1.0 - delta - 0.5 * (math.erfc(-u) + math.exp(-u * u) * tail)
-            return math.log(max(0.5 * (scipy.special.erfcx(u) - tail), 5e-324)) - u * u - math.log(delta)
+                left = 0.5 * (math.erfc(-u) + math.exp(-u * u) * tail)
+                return (1.0 - delta) - left + ROUNDING * (1.0 - delta + left)
+            return math.log(0.5 * (scipy.special.erfcx(u) * (1.0 + ROUNDING) - tail)) - u * u - math.log(delta)
 
         return (1.0 + 1e-10) * self.mu * wide * epsilon_of_profile(excess, 0.0)  # that part is at most 40
 
@@ -733,21 +735,17 @@ def _are_close(budget: float, other: float) -> bool:
 def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:
     """Privacy profile of mu-Gaussian DP at one epsilon >= 0, for each mu in [0, inf].
 
-    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), computed in logarithms; absolute error below
-    1e-12, and never negative. Source: Dong, Roth and Su (2019), corollary 1.
+    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), never negative. With e^-u^2 taken out of the
+    second term no large power of e is left, so that the absolute error is below 1e-15 + 1e-16 mu (rounding of mu to a
+    double moves delta by as much). Source: Dong, Roth and Su (2019), corollary 1.
     """
     mu = np.asarray(mu, dtype=float)
-    # Below 1e-150 (or at an infinite epsilon) both logarithms are -inf and their difference is not a number; there
-    # delta is 0 to double precision, except at epsilon = 0, where it is below mu.
-    is_regular = (mu > 1e-150) & np.isfinite(mu) & (epsilon < math.inf)
-    safe = np.where(is_regular, mu, 1.0)
-    at = min(epsilon, 1e300)
-    with np.errstate(over="ignore"):
-        ratio = at / safe
-        first = scipy.special.log_ndtr(np.maximum(-ratio + safe / 2.0, -1e150))
-        second = at + scipy.special.log_ndtr(np.maximum(-ratio - safe / 2.0, -1e150))
-    delta = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
-    return np.where(np.isinf(mu), 1.0, np.where(is_regular, delta, 0.0))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # mu of 0 and inf are told apart at the end
+        u, v = ((epsilon / mu + sign * mu / 2.0) / math.sqrt(2.0) for sign in (-1.0, 1.0))
+        tail, power = scipy.special.erfcx(v), np.exp(-u * u)
+        above = power * (scipy.special.erfcx(np.maximum(u, 0.0)) - tail)
+        delta = 0.5 * np.maximum(np.where(u < 0.0, scipy.special.erfc(u) - power * tail, above), 0.0)
+    return np.where(np.isinf(mu), 1.0, np.where(mu == 0.0, 0.0, delta))
 
 
 def epsilon_of_profile(profile: Callable[[float], float], delta: float) -> float:

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_rows
-from dpaudit.privacy.claims import TOLERANCE, DirectedProfile, FloatArray, ProfileClaim, number_text
+from dpaudit.privacy.claims import LARGEST_EPSILON, TOLERANCE, DirectedProfile, FloatArray, ProfileClaim, number_text
 from dpaudit.privacy.neighbours import records_added
 from dpaudit.privacy.pairs import short_form
 
@@ -50,7 +50,7 @@ _OPTION = re.compile(r"(.*),\s*(ordered|remove)\s*=(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TradeOffProfile:
-    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon in [0, 700].
+    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon >= 0.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class TradeOffProfile:
 
     def first(self, epsilon: float) -> float:
         """The bound of P(S) - e^epsilon Q(S)."""
-        return _rounded_up(1.0 - self.false_positive - math.exp(epsilon) * self.false_negative)
+        return _rounded_up(1.0 - self.false_positive - _slope(epsilon) * self.false_negative)
 
     def second(self, epsilon: float) -> float:
         """The bound of Q(S) - e^epsilon P(S)."""
-        return _rounded_up(1.0 - self.false_negative - math.exp(epsilon) * self.false_positive)
+        return _rounded_up(1.0 - self.false_negative - _slope(epsilon) * self.false_positive)
 
     def at(self, false_positive: ArrayLike) -> FloatArray:
         """The function at false-positive rates in [0, 1]."""
@@ -278,6 +278,11 @@ def _curve(name: str, given: Curve | None) -> TradeOffProfile | None:
         return TradeOffProfile(*(_below(given) if callable(given) else _listed(given)))
     except UsageError as error:
         raise error if name == "trade_off" else UsageError(f"{error} This is `{name}`.") from error
+
+
+def _slope(epsilon: float) -> float:
+    """e^epsilon, of at most 700 nats: beyond them what is promised there is, and no less."""
+    return math.exp(min(epsilon, LARGEST_EPSILON))
 
 
 def _rounded_up(corners: FloatArray) -> float:

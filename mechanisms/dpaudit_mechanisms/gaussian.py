@@ -60,7 +60,7 @@ class Gaussian(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        largest_mu(self.claim)  # refuses a claim that no normal noise can keep
+        positive("sigma", self.sigma)  # refuses a claim that no normal noise can keep
 
     @property
     def sigma(self) -> float:
@@ -89,7 +89,7 @@ class Gaussian(Checked):
     def privacy_profile(self, x: Any, x_prime: Any, epsilon: float) -> float:
         """Exact least delta for which the pair keeps (epsilon, delta), in [0, 1]; the same in both directions.
 
-        `epsilon` is in nats, in [0, inf). Relative error below 1e-9 where the result exceeds 1e-12.
+        `epsilon` is in nats, in [0, inf). Its error is that of `gaussian_profile`.
         """
         epsilon = number("epsilon", epsilon, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
         return float(gaussian_profile(np.array([self.mu(x, x_prime)]), epsilon)[0])

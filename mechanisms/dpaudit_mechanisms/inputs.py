@@ -124,6 +124,8 @@ def numbers(name: str, values: Any) -> FloatArray:
     """`values` as an array of floats, of any shape and not copied where it is one; refused where there is none."""
     try:
         return np.asarray(values, dtype=float)
+    except OverflowError:
+        raise UsageError(f"{name} must be an array of numbers, got one above the largest double.") from None
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} must be an array of numbers, got {values!r}.") from error
 

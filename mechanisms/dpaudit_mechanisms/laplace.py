@@ -54,6 +54,8 @@ class Laplace(Pure):
         else:
             checked = positive("coordinate_sensitivity", given)
         fixed(self, coordinate_sensitivity=checked)
+        # At 0 there would be no noise, under a claim of finite epsilon.
+        positive("l1_sensitivity / epsilon", float(np.sum(checked)) / self.epsilon)
 
     @property
     def dimension(self) -> int | None:

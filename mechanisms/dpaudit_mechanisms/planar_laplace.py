@@ -96,7 +96,7 @@ class PlanarLaplace(Checked):
         """Natural log of the density at each output, per square km, shape (size,); -inf where one is not finite."""
         difference = output_batch(outputs, (2,)) - self.centre(data)
         distance = np.hypot(difference[:, 0], difference[:, 1])
-        result: FloatArray = -distance / self.scale - math.log(2.0 * math.pi * self.scale**2)
+        result: FloatArray = -distance / self.scale - math.log(2.0 * math.pi) - 2.0 * math.log(self.scale)
         return np.where(np.isnan(result), -np.inf, result)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:

@@ -94,3 +94,10 @@ test_what_makes_no_sense_is_refused = refusals(
     (lambda: laplace_renyi_divergence(1.0, 1.0, 0.9), "renyi_order must"),
     (lambda: gaussian_renyi_divergence(1.0, math.nan, 2.0), "scale must"),
 )
+
+
+def test_normal_noise_has_an_infinite_divergence_of_order_inf_however_small_the_shift():
+    """The square of a shift of 1e-170 underflows, and the divergence of order inf was 0."""
+    assert gaussian_renyi_divergence(1e-170, 1.0, math.inf) == math.inf
+    assert gaussian_renyi_divergence(1e-170, 1.0, 1e300) == pytest.approx(0.5e-40)
+    assert gaussian_renyi_divergence(0.0, 1.0, math.inf) == 0.0

@@ -134,3 +134,25 @@ def test_parallel_composition_by_value_pays_twice_where_a_record_is_replaced():
     assert audited(two, PureDP(1.0), samples=20_000).verdict == "violated"  # the record leaves one and enters the other
     one, claim = laws.parallel_composition([noisy_count] * 2, [PureDP(1.0)] * 2, by_value, pairs=removed)
     assert claim == PureDP(1.0) and audited(one, claim).verdict != "violated"
+
+
+# ---- what rounding leaves of equalities ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("x", "x_prime"), [(0.479051298140834, 0.15973891463707857), (0.1, 0.7)])
+def test_noise_on_equalities_tells_nothing_by_its_residual(x, x_prime):
+    """Of answer + noise along the solutions, z_1 + z_2 - 1 is rounding of the answer, which refuted the claim."""
+    move = lambda share: np.array([share, 1.0 - share])  # noqa: E731
+    claim = PureDP(2.0 * abs(x - x_prime))
+    subject, kept = laws.linear_conditioning(move, claim, [[1.0, 1.0]], [1.0], pairs=[(x, x_prime)])
+    assert kept == claim and audited(subject, claim).verdict != "violated"
+
+
+def test_outputs_on_equalities_follow_from_their_free_coordinates():
+    """Three rows of which one follows from the others, so that three of five coordinates are free."""
+    rows, values = [[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0, 3.0], [1.0, 1.0, 2.0, -1.0, 3.0]], [7.0, 0.5, 7.5]
+    answer = lambda share: np.array([share, 3.0 * share, 7.0 - 4.0 * share, 6.5 - 4.0 * share, 0.0])  # noqa: E731
+    subject, _ = laws.linear_conditioning(answer, PureDP(1.0), rows, values)
+    outputs = subject.sample(0.3, 500, np.random.default_rng(1))
+    assert outputs @ np.array(rows).T == pytest.approx(np.tile(values, (500, 1)), abs=1e-9)
+    assert np.array_equal(subject._completed(outputs.copy()), outputs)  # a function of three of them, whatever x is

@@ -10,6 +10,7 @@ from sampler_checks import DRAWS, is_drawn_from
 from scipy import stats
 from support.refusals import refusals
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate
 from dpaudit_mechanisms.laplace import Laplace
@@ -61,3 +62,15 @@ test_what_makes_no_sense_is_refused = refusals(
     (lambda: Laplace(1.0, (1.0,)).privacy_loss([1.0, 2.0], [0.0]), "data must"),
     (lambda: LaplaceForgetsACoordinate(1.0, 2.0), r"must have at least two coordinates, got 2\.0\."),
 )
+
+
+@pytest.mark.parametrize(("epsilon", "reach"), [(5.2, 5e-324), (1e300, 1e-300), (5e-324, 3.0)])
+def test_noise_whose_scale_is_no_positive_double_is_refused(epsilon, reach):
+    """A scale of 0 drew no noise at all, under a claim of 5.2."""
+    with pytest.raises(UsageError, match="l1_sensitivity / epsilon must be in"):
+        Laplace(epsilon, reach)
+
+
+def test_a_sensitivity_above_the_largest_double_is_refused():
+    with pytest.raises(UsageError, match="coordinate_sensitivity must be an array of numbers, got one above"):
+        Laplace(1.0, (1.0, 10**400))

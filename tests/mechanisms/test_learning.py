@@ -40,6 +40,12 @@ def test_without_sampling_the_profile_is_that_of_gaussian_dp(sigma, steps):
         assert exact <= promise.profile(epsilon) <= exact + 1.5e-3 * steps  # losses are rounded up by 2e-3 at most
 
 
+def test_losses_that_need_too_fine_a_grid_are_refused_at_once():
+    """Noise of 1e-3 asked for 5e8 places, and the process was killed for its memory."""
+    with pytest.raises(dpaudit.UsageError, match=r"noise_multiplier must be larger, got losses that need 5\.1e"):
+        SampledGaussian(1, 1.0, 1e-3).profile(1.0)
+
+
 def test_one_sampled_step_is_the_hockey_stick_divergence_of_the_mixture():
     promise, q, sigma = SampledGaussian(1, 0.2, 0.7), 0.2, 0.7
     x = np.linspace(-9.0, 10.0, 400_001)

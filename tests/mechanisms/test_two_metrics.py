@@ -222,3 +222,11 @@ def test_a_flatter_law_is_private_and_has_a_larger_error():
     sound, twin = PrivacyFirst(spaces, 1.0), PrivacyFirstTooFlat(spaces, 1.0)
     assert twin.epsilon_exact < sound.epsilon_exact
     assert (twin.expected_error() > 1.1 * sound.expected_error()).all() and "error" in twin.fault
+
+
+def test_an_expected_distance_that_is_infinite_is_not_stated():
+    """A chain joins datasets whose values are infinitely far apart; a bound of inf is refused where it is read."""
+    spaces = FiniteSpaces([[0.0, 1.0], [1.0, 0.0]], [0, 1], [[0.0, math.inf], [math.inf, 0.0]])
+    mechanism = PrivacyFirst(spaces, 1.0)
+    assert np.isinf(mechanism.expected_error()).all()
+    assert [bound.name for bound in mechanism.utility_bounds()] == ["false value"]

@@ -234,3 +234,9 @@ def test_exact_losses_of_k_norm_noise(discrete):
         assert np.abs(np.subtract(x, y)).sum() > 1.0 or exact <= 0.5 + 1e-12
     losses = [mechanism.privacy_loss(pair.x, pair.x_prime) for pair in mechanism.pairs()]
     assert losses == pytest.approx([0.5] * len(losses)) and mechanism.epsilon_exact == 0.5
+
+
+def test_bounds_of_a_large_epsilon_do_not_overflow():
+    for discrete in (False, True):
+        (bound,) = KNorm([[1.0]], 1e4, discrete=discrete).utility_bounds()
+        assert bound.bound == (1.0 if discrete else 1e-4)

@@ -12,8 +12,10 @@ from support.reference_mechanisms import EVERY, SUM
 
 import dpaudit
 from dpaudit_mechanisms.accuracy import with_budget
+from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.imaging import Imaged
 from dpaudit_mechanisms.faulty.another_budget import SpendsAnotherBudget
+from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace
 from dpaudit_mechanisms.sparse_vector import SparseVector
 
@@ -56,3 +58,9 @@ def test_another_budget_promises_that_many_times_as_much(name):
         claims = (one.claim.for_pair(pair.x, pair.x_prime) for one in (mechanism, with_budget(mechanism, factor)))
         before, after = (claim.value for claim in claims)
         assert after == pytest.approx(factor * before, rel=1e-6)
+
+
+def test_a_mechanism_that_is_imaged_onto_a_point_states_no_bound():
+    """Of 0, which rounding of 1e-31 misses: it was called violated."""
+    point = Affine([[1.0, 2.0], [2.0, 0.0]], [7.0, 6.0])
+    assert Imaged(Laplace(1.0, (1.0, 1.0)), point).utility_bounds() == []

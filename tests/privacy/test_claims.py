@@ -133,6 +133,21 @@ def test_the_gaussian_profile_stays_finite_at_the_ends_of_its_range():
             assert np.all(np.diff(delta) >= 0.0), (epsilon, delta)
 
 
+# mu, epsilon and delta: mpmath 1.4.1, 60 digits, the formula of `gaussian_profile`, 2026-11-30. By differences of
+# logarithms the second was off by 4e-13, the third by 5e-10, and the last by 1.
+LARGE_PROFILES = [
+    (1498.6642602795698, 1123445.4839406626, 0.3821898560489557),
+    (1e4, 5e7 + 3e3, 0.3820504401740118),
+    (1e7, 5e13 - 2e6, 0.5792596703348328),
+    (1e200, 1e300, 1.0),
+]
+
+
+@pytest.mark.parametrize(("mu", "epsilon", "delta"), LARGE_PROFILES)
+def test_the_gaussian_profile_of_a_large_mu_is_as_close_as_mu_is_to_its_double(mu, epsilon, delta):
+    assert GaussianDP(mu).profile(epsilon) == pytest.approx(delta, rel=0.0, abs=min(1e-15 + 1e-16 * mu, 1e-8))
+
+
 @bounded
 @given(mu=st.floats(0.05, 10.0), delta=st.floats(1e-9, 0.5))
 def test_epsilon_at_inverts_the_gaussian_profile(mu, delta):
@@ -159,6 +174,19 @@ LEAST_EPSILONS = [
     (1e3, 0.5, 499999.00000033336),
     (1e3, 1.0 - 1e-9, 494001.1899697881),
 ]
+
+
+# Of a small mu, as above: by cancellation the first was 4e-10 of itself too small.
+SMALL_EPSILONS = [
+    (1.3546252736464178e-08, 2.7193812916208375e-23, 1.0284373097617661e-07),
+    (1e-08, 1e-30, 9.508066845552646e-08),
+    (1e-06, 1e-09, 2.7178059287972227e-06),
+]
+
+
+@pytest.mark.parametrize(("mu", "delta", "least"), SMALL_EPSILONS)
+def test_the_epsilon_of_a_small_mu_is_not_below_the_least_one(mu, delta, least):
+    assert least <= GaussianDP(mu).epsilon_at(delta) <= least * (1.0 + 1e-7)
 
 
 @pytest.mark.parametrize(("mu", "delta", "least"), LEAST_EPSILONS)

@@ -100,3 +100,11 @@ def test_the_bound_of_a_scale_is_below_the_truth():
 def test_what_is_no_trade_off_function_is_refused(trade_off, message):
     with pytest.raises(UsageError, match=message):
         FDP(trade_off)
+
+
+@pytest.mark.parametrize("epsilon", [710.0, 1e4, 1e300, math.inf])
+def test_a_trade_off_function_promises_something_beyond_700_nats(epsilon):
+    """e^epsilon raised beyond 709 nats; the profile of the claim itself has always been cut off at 700."""
+    curve = FDP([(0.0, 0.9), (0.9, 0.0), (1.0, 0.0)]).curves[0]
+    assert (curve.first(epsilon), curve.second(epsilon)) == (curve.first(700.0), curve.second(700.0))
+    assert 0.1 <= curve.first(epsilon) <= 0.1 + 1e-9

@@ -62,10 +62,10 @@ class Imaged:
         d v with equality, which for a given sum is v (1 - 1/n) a coordinate.
         """
         inner = self.mechanism
-        if not isinstance(inner, Laplace | Gaussian):
+        free = self.onto.dimension if isinstance(self.onto, Affine) else self.onto.coordinates
+        if not isinstance(inner, Laplace | Gaussian) or not free:  # onto a point all errors are rounding
             return []
         variance = 2.0 * inner.scale**2 if isinstance(inner, Laplace) else inner.sigma**2
-        free = self.onto.dimension if isinstance(self.onto, Affine) else self.onto.coordinates
 
         def truth(data: Any) -> FloatArray:
             return self.onto.project(np.atleast_2d(np.asarray(data, dtype=float)))[0]

@@ -21,10 +21,12 @@ import numpy as np
 from scipy import fft, special
 
 from dpaudit_mechanisms.inputs import Checked, Count, FloatArray, Positive, Probability
+from dpaudit_mechanisms.protocol import UsageError
 
 POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
 GRID_STEP = 2e-3  # nats, at most
+MAX_PLACES = 2_000_000  # of the grid of one step: half a minute
 ROUNDED = 0.1  # nats that rounding up may add to the loss of all steps together, at most
 ROUNDING = 1e-12  # of a Fourier transform of masses that sum to 1, added to every delta
 
@@ -93,6 +95,8 @@ def _composed(losses: FloatArray, masses: FloatArray, steps: int) -> tuple[Float
     step = min(GRID_STEP, ROUNDED / steps)
     places = np.ceil(losses / step).astype(np.int64)
     low, high = int(places.min()), int(places.max())
+    if high - low > MAX_PLACES:
+        raise UsageError(f"noise_multiplier must be larger, got losses that need {high - low:.2g} places of a grid.")
     one = np.bincount(places - low, weights=masses, minlength=high - low + 1)
     # a window of the sum that holds all but 1e-13 of it, by Chernoff's bound; what wraps counts as certain loss
     grid = step * np.arange(low, high + 1)

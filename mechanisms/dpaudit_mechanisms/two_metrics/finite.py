@@ -134,11 +134,12 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
             return (distance(data, outputs) > 0.0).astype(float)
 
         error, missed = self.expected_error(), np.clip(1.0 - self.accuracy(0.0), 0.0, 1.0)
-        return [
-            UtilityBound("distance", distance, lambda data: float(error[position(data, len(error))]), source="UP-S13"),
-            UtilityBound("false value", is_off, lambda data: float(missed[position(data, len(missed))]),
-                         largest_loss=1.0, source="UP-S2"),
-        ]  # fmt: skip
+        bounds = [UtilityBound("false value", is_off, lambda data: float(missed[position(data, len(missed))]),
+                               largest_loss=1.0, source="UP-S2")]  # fmt: skip
+        if np.isfinite(error).all():  # values of datasets that a chain joins may be infinitely far apart
+            expected = lambda data: float(error[position(data, len(error))])  # noqa: E731
+            bounds.insert(0, UtilityBound("distance", distance, expected, source="UP-S13"))
+        return bounds
 
     def accuracy(self, within: float) -> FloatArray:
         """P_T^x: the probability that the output is within T of the true value, shape (datasets,) (UP-S2)."""
@@ -146,7 +147,7 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
         return (np.exp(self.log_laws) * (self.spaces.distances <= limit)).sum(axis=1)
 
     def expected_error(self) -> FloatArray:
-        """E d(output, f(x)) in units of d, shape (datasets,) (UP-S2, UP-S13); infinity has to be impossible."""
+        """E d(output, f(x)) in units of d, shape (datasets,) (UP-S2, UP-S13); inf where such values are possible."""
         laws = np.exp(self.log_laws)
         return np.where(laws > 0.0, laws * np.where(laws > 0.0, self.spaces.distances, 0.0), 0.0).sum(axis=1)
 

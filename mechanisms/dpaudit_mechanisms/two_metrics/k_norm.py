@@ -200,7 +200,7 @@ class KNorm(Checked, PartitionAndWeight):
 
     def utility_bounds(self) -> list[UtilityBound]:
         """The expected gauge of the error: rank / epsilon with equality; where it is rounded up, that of the level."""
-        rank, steps = self.basis.shape[1], 1.0 / math.expm1(self.epsilon)  # of a geometric number
+        rank, steps = self.basis.shape[1], math.exp(-self.epsilon) / -math.expm1(-self.epsilon)  # of a geometric number
         bound = rank / self.epsilon
         if self.discrete:
             weights = self._offset_weights
