@@ -75,7 +75,9 @@ def findings_of(run: AuditRun) -> tuple[Finding, ...]:
     if weakest is not None and weakest.power is not None:
         at = next(place for place, finding in enumerate(findings) if finding is weakest)
         game = next(game for group, game in zip(run.groups, run.games, strict=True) if sorted(found_of)[at] in group)
-        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, run.options.mode, factor))
+        findings[at] = dataclasses.replace(
+            weakest, power=with_map(weakest.power, game, run.options.mode, factor, len(run.games))
+        )
     return tuple(findings)
 
 

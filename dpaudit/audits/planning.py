@@ -29,7 +29,7 @@ from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, GamePlan, game_plan, selected, table_draws
-from dpaudit.audits.power import game_before_draws, least_size, round_sizes
+from dpaudit.audits.power import game_before_draws, least_size, round_sizes, tested_draws
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
@@ -66,7 +66,6 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 OF_AUDIT = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
-MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 MAX_SAMPLES = 10**9  # beyond which no number of samples is looked for
 MIN_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
@@ -318,10 +317,7 @@ class _Planned:
 
     def _game(self, claim: Claim, samples: int, mode: Mode) -> Test:
         """The test of one pair, with the draws behind its pilot."""
-        schedule = schedule_of(mode, samples, self.pairs, 2)
-        least = MIN_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
-        draws = int(least * schedule.planned) - schedule.pilot
-        return game_before_draws(claim, draws, mode, self.level).main
+        return game_before_draws(claim, tested_draws(samples, mode, self.pairs), mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> AllPairsGame:
         """The test of one pair in the all-pairs table."""

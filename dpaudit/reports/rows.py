@@ -162,7 +162,8 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     powers = [finding.power for finding in result.findings if finding.power is not None]
     if not powers:
         return "not known", None, None
-    deciding = [(power.at_budget, math.inf if math.isnan(power.deciding) else power.deciding) for power in powers]
+    sizes_of = [(power.at_budget, power.deciding) for power in powers]
+    deciding = [sizes if math.isfinite(sum(sizes)) else (1.0, math.inf) for sizes in sizes_of]
     blind = max((loss / allowed for allowed, loss in deciding if allowed > 0.0), default=None)
     nats = max((loss for allowed, loss in deciding if not allowed > 0.0), default=0.0)  # of these there is no ratio
     found = wording.tried(powers)

@@ -279,8 +279,8 @@ def has_controls_alone(result: AuditResult) -> bool:
 
 
 def is_weak(result: AuditResult) -> bool:
-    """Tell whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
-    return bool(result.findings) and not why_unjudged(result)
+    """Tell whether more draws are the advice: there are pairs, not controls alone, of independent calls."""
+    return bool(result.findings) and not why_unjudged(result) and _settled_by(result)[0] != "unknown"
 
 
 def has_changed(result: AuditResult) -> bool:
@@ -344,14 +344,20 @@ def settling_sentence(result: AuditResult) -> str:
     """Say what would settle an audit that is inconclusive: more draws, where it is for want of these."""
     if (why := state(result)) in ("nothing_asked", "controls", "dependent"):
         return said(f"settling.{why}")
+    which, needed = _settled_by(result)
+    unjudged, left = unjudged_count(result), verdict_count(result, "inconclusive")
+    which += "_first" if which == "samples" and left - unjudged > 1 else ""
+    rest = said("settling.others", having=f"{unjudged:,} of {plural(asked_count(result), 'pair')}") if unjudged else ""
+    return joined(said(f"settling.{which}", needed=needed), rest)
+
+
+def _settled_by(result: AuditResult) -> tuple[str, int | None]:
+    """Tell whether so many samples, more of them, or nobody knows how many would settle an audit that lacks draws."""
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed
     is_unknown = needed is None and power is not None and power.by_mass and not power.is_planted
-    which = "samples" if needed is not None else "unknown" if is_unknown else "more"
-    unjudged = unjudged_count(result)
-    rest = said("settling.others", having=f"{unjudged:,} of {plural(asked_count(result), 'pair')}") if unjudged else ""
-    return joined(said(f"settling.{which}", needed=needed), rest)
+    return "samples" if needed is not None else "unknown" if is_unknown else "more", needed
 
 
 def counts_sentence(finding: Finding) -> str:
