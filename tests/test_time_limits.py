@@ -118,6 +118,10 @@ def test_the_command_line_audits_within_the_time_and_says_what_was_cut(tmp_path,
     said = "slow_release.py:slow: cut to 200 of 100,000 samples, which fit into 60 s at"
     assert said in outcome.stderr and "in an event of mass 0.1" in outcome.stderr
     assert json.loads((tmp_path / "x" / "audit.json").read_text())["options"]["samples"] == 200
+    if outcome.exit_code == 5:  # before, more samples alone, which the limit cut again
+        text = " ".join(outcome.stdout.split())
+        assert "The limit of 60 s may have to be longer for them." in text
+        assert "Take more samples with --samples, and more time with --seconds." in text
     quiet = CliRunner().invoke(main, [*command, "-q"])
     assert quiet.exit_code in (0, 5) and not quiet.stderr
 
@@ -150,6 +154,7 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     result = dpaudit.audit_within(6.0, slowing, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1, floating_point=False)
     assert slowing.now < 2.0 + 2 * slowing.then  # one call of the slow ones, and not thousands
     assert result.verdict in ("inconclusive", "not_refuted") and "1 of 1 pairs" in time_limit_of(result)
+    assert "how bad" not in time_limit_of(result)  # before: as if there were a violation
     finding = result.findings[0]
     assert 0 < finding.samples < 2 * 1_900
     broken = Slowing(monkeypatch, shift=9.0)

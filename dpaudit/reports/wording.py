@@ -348,7 +348,9 @@ def settling_sentence(result: AuditResult) -> str:
     unjudged, left = unjudged_count(result), verdict_count(result, "inconclusive")
     which += "_first" if which == "samples" and left - unjudged > 1 else ""
     rest = said("settling.others", having=f"{unjudged:,} of {plural(asked_count(result), 'pair')}") if unjudged else ""
-    return joined(said(f"settling.{which}", needed=needed), rest)
+    limit = result.options.get("seconds")
+    time = said("settling.seconds", seconds=number_text(limit)) if limit and which != "unknown" else ""
+    return joined(said(f"settling.{which}", needed=needed), time, rest)
 
 
 def _settled_by(result: AuditResult) -> tuple[str, int | None]:
