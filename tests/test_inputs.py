@@ -1,11 +1,14 @@
 """Inputs of an audit that are one, drawn once for all its pairs."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.privacy.inputs import distinct_inputs, identity_of
 from dpaudit.privacy.pairs import as_pairs
+from dpaudit.results.model import SAME_INPUT
 
 
 def test_inputs_that_no_mechanism_can_tell_apart_are_one_but_a_pair_has_two():
@@ -59,3 +62,12 @@ def test_tables_are_told_apart_by_all_that_a_mechanism_may_read():
     others[-1].attrs["source"] = "secret"
     assert len({identity_of(one) for one in (table, *others)}) == 4
     assert identity_of(table) == identity_of(table.copy())
+
+
+def test_equal_fractions_are_one_input_and_no_other_number_is():
+    """Before, a pair of two equal fractions was no control: "not refuted", though nothing can be found of it."""
+    half = [Fraction(1, 2), 0.5, np.float64(0.5), "1/2", Fraction(-1, 2), Fraction(1), 1, True]
+    assert len({identity_of(one) for one in half}) == len(half)
+    assert identity_of(Fraction(1, 2)) == identity_of(Fraction(2, 4))
+    result = dpaudit.audit(lambda x, rng: float(x), "eps=1", [(Fraction(1, 2), Fraction(1, 2))], samples=20, seed=1)
+    assert result.verdict == "inconclusive" and result.findings[0].notes[0] == SAME_INPUT

@@ -300,7 +300,8 @@ def test_a_plan_says_what_is_found_what_is_needed_and_what_it_costs(run):
         "Samples that find 10% over the claim with probability 90%:",
         "Each pair has at least 5%",
         "200,000 runs, at most, in",
-        "runs a second in a pilot of",
+        "runs a second, by a pilot of",
+        "The time is that of up to 6",
         "seed 3",
     ):
         assert words in " ".join(result.stdout.split()), words

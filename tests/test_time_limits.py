@@ -8,6 +8,7 @@ import pickle
 import time
 import types
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.samplers import laplace
@@ -46,6 +47,31 @@ def test_a_plan_for_a_time_has_the_samples_that_fit_into_it(monkeypatch):
     assert f"8 s are enough for {planned.samples:,} samples, not for 100,000." in " ".join(str(planned).split())
     short = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], samples=1_000, seconds=0.05, event_masses=[0.1], seed=1)
     assert "0.05 s are not enough for 10 samples, the fewest of an audit." in " ".join(str(short).split())
+
+
+def test_a_plan_knows_what_a_call_takes_however_few_outputs_it_gives(monkeypatch):
+    """Before, 20 ms a call were spread over the outputs of the largest batch: .4 s were planned, and 2.8 were taken."""
+    now, calls = [0.0], []
+    monkeypatch.setattr(planning, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def starts_slowly(data, size, rng):
+        now[0] += 0.02 + 1e-5 * size
+        calls.append(size)
+        return np.round(data + rng.laplace(size=size), 2)
+
+    for mode in ("sequential", "fixed"):
+        options = {"samples": 1_000, "mode": mode, "seed": 1}
+        planned = dpaudit.plan(starts_slowly, "eps=1", [(0.0, 1.0)], event_masses=[0.1], **options)
+        assert planned.seconds_a_call == pytest.approx(0.02, rel=0.01)
+        assert planned.seconds == pytest.approx(0.02 * planned.calls + 1e-5 * planned.runs, rel=0.01)
+        assert f"up to {planned.calls} calls of 20 ms each" in " ".join(str(planned).split())
+        calls.clear()
+        dpaudit.audit(starts_slowly, "eps=1", [(0.0, 1.0)], floating_point=False, **options)
+        assert len(calls) <= planned.calls <= 10 * len(calls)
+    waits = dpaudit.plan(starts_slowly, "eps=1", [(0.0, 1.0)], seconds=2.0, event_masses=[0.1], seed=1)
+    assert waits.samples < 300 and waits.seconds <= 2.0
+    named = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], samples=100, event_masses=[0.1], seed=1)
+    assert named.calls == 0 and "however few outputs" not in str(named)
 
 
 def test_a_plan_that_fits_keeps_its_samples():
@@ -92,6 +118,10 @@ def test_the_command_line_audits_within_the_time_and_says_what_was_cut(tmp_path,
     said = "slow_release.py:slow: cut to 200 of 100,000 samples, which fit into 60 s at"
     assert said in outcome.stderr and "in an event of mass 0.1" in outcome.stderr
     assert json.loads((tmp_path / "x" / "audit.json").read_text())["options"]["samples"] == 200
+    if outcome.exit_code == 5:  # before, more samples alone, which the limit cut again
+        text = " ".join(outcome.stdout.split())
+        assert "The limit of 60 s may have to be longer for them." in text
+        assert "Take more samples with --samples, and more time with --seconds." in text
     quiet = CliRunner().invoke(main, [*command, "-q"])
     assert quiet.exit_code in (0, 5) and not quiet.stderr
 
@@ -124,6 +154,7 @@ def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_w
     result = dpaudit.audit_within(6.0, slowing, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1, floating_point=False)
     assert slowing.now < 2.0 + 2 * slowing.then  # one call of the slow ones, and not thousands
     assert result.verdict in ("inconclusive", "not_refuted") and "1 of 1 pairs" in time_limit_of(result)
+    assert "how bad" not in time_limit_of(result)  # before: as if there were a violation
     finding = result.findings[0]
     assert 0 < finding.samples < 2 * 1_900
     broken = Slowing(monkeypatch, shift=9.0)

@@ -12,6 +12,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
+from dpaudit.numerals import LEAST_P_VALUE, no_zero
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import (
@@ -74,7 +75,9 @@ def findings_of(run: AuditRun) -> tuple[Finding, ...]:
     if weakest is not None and weakest.power is not None:
         at = next(place for place, finding in enumerate(findings) if finding is weakest)
         game = next(game for group, game in zip(run.groups, run.games, strict=True) if sorted(found_of)[at] in group)
-        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, run.options.mode, factor))
+        findings[at] = dataclasses.replace(
+            weakest, power=with_map(weakest.power, game, run.options.mode, factor, len(run.games))
+        )
     return tuple(findings)
 
 
@@ -121,7 +124,7 @@ def finding_of(
         parameter_lower=game.main.lower,
         ratio_lower=game.ratio_lower,
         log_wealth=game.main.log_wealth,
-        p_value=game.main.p_value if game.labelled else None,
+        p_value=no_zero(game.main.p_value) if game.labelled else None,
         looks=tuple(game.looks),
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,
@@ -237,7 +240,7 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, sessio
     """
     if not changed:
         return ()
-    details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
+    details = {"changed": len(changed), "of": inputs, "p_value": no_zero(changed[0].p_value)}
     asked = inputs + IN_SMALL_BATCHES
     rate = min(1.0, RATE * asked * sessions * (1 if is_fixed else ENDS))  # union bound
     summary = (
@@ -248,7 +251,7 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, sessio
 
 
 def _p_text(change: Change) -> str:
-    return f"p = {change.p_value:.1g}" if change.p_value else "p below 1e-307"
+    return f"p = {change.p_value:.1g}" if change.p_value > LEAST_P_VALUE else f"p below {LEAST_P_VALUE:g}"
 
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:

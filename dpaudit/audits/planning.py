@@ -16,6 +16,7 @@ for: `Plan.pools` says where the audit will not ask its pairs one by one.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import time
@@ -28,7 +29,7 @@ from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, GamePlan, game_plan, selected, table_draws
-from dpaudit.audits.power import game_before_draws, least_size, round_sizes
+from dpaudit.audits.power import game_before_draws, least_size, round_sizes, tested_draws
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
@@ -44,6 +45,7 @@ from dpaudit.inference.learned_power import (
     probability_measured,
     worst_learned_loss,
 )
+from dpaudit.inference.order import BATCHES
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.inference.pools import pool_pairs
@@ -64,11 +66,11 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 OF_AUDIT = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
-MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 MAX_SAMPLES = 10**9  # beyond which no number of samples is looked for
 MIN_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
+TIMED_BATCH = 64  # outputs of the last call of a vectorised subject, at least: what an output takes beside the call
 
 
 @with_near_names
@@ -146,14 +148,14 @@ def plan(
         return _Planned(subject, promise, chosen, games, confidence, power)
 
     audit = planned_at(samples)
-    per_run, timed = 0.0, 0
+    pace, timed = Pace(), 0
     if audit.asked:
         first = chosen[audit.asked[0]]
         timing = start_or_restart(lambda asked, restart: _time(asked, first, root, restart), subject)
-        per_run, timed, subject = timing
+        pace, timed, subject = timing
     if seconds is not None:
         check_options(seconds=seconds)
-        samples = _affordable(audit, subject, per_run, seconds, wanted)
+        samples = _affordable(audit, subject, pace, seconds, wanted)
         audit = planned_at(samples)  # so few may have games of their own
     budgets = []
     for place, (position, count) in enumerate(audit.represented()):
@@ -163,11 +165,12 @@ def plan(
         rows = [(mass, False) for mass in dict.fromkeys(event_mass_of(pair_claim, mass) for mass in masses)]
         if estimate is not None and estimate.event_mass > 0.0:
             rows.append((estimate.event_mass, True))
-        powers = tuple(_power(audit, pair_claim, *row, samples, over, per_run) for row in rows)
+        powers = tuple(_power(audit, pair_claim, *row, samples, over, pace) for row in rows)
         by_form = audit.by_form(pair_claim, event_mass_of(pair_claim, event_mass_measured()), samples)
         planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate)
         budgets.append(planned)
-    runs = audit.runs(samples)
+    runs, calls = audit.runs(samples), audit.calls(samples)
+    taking = pace.of(runs, calls)
     return Plan(
         claim=str(promise),
         confidence=confidence,
@@ -182,9 +185,11 @@ def plan(
         error_share=audit.level if audit.asked else 0.0,
         budgets=tuple(budgets),
         runs=runs,
-        seconds=runs * per_run,
+        seconds=taking,
         pilot_runs=timed + sum(2 * pilot for planned in budgets if planned.estimate is not None),
-        runs_per_second=1.0 / per_run if per_run > 0.0 else math.inf,
+        runs_per_second=runs / taking if taking > 0.0 else math.inf,
+        calls=calls if pace.call > 0.0 else 0,
+        seconds_a_call=pace.call,
         seed=root,
         subject=subject.describe(),
         environment=environment(),
@@ -203,6 +208,18 @@ def least_share(pairs: int) -> float:
     (1.0, 0.0671)
     """
     return float(shares_by_rank(np.zeros(pairs)).min(initial=1.0)) if pairs else 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """Seconds of each run, and of each call that gives many outputs, however few these are; reading included."""
+
+    run: float = 0.0
+    call: float = 0.0
+
+    def of(self, runs: int, calls: int) -> float:
+        """Seconds of so many runs in so many calls."""
+        return runs * self.run + calls * self.call
 
 
 class _Planned:
@@ -289,12 +306,18 @@ class _Planned:
         deep = min(2 * selected(self.promise, self.pairs), self.inputs)
         return self.inputs * table + deep * max(samples - table, 0)
 
+    def calls(self, samples: int, mode: Mode | None = None) -> int:
+        """Calls of a mechanism that gives many outputs in one, at most: one an input and round, or chunk of one."""
+        if not self.pairs:
+            return 0
+        rounds = schedule_of(mode or self.mode, samples, self.pairs, self.inputs).rounds()
+        chunks = math.ceil(samples / CHUNK_NUMBERS)
+        in_games = min(2 * selected(self.promise, self.pairs), self.inputs) if self.is_table else self.inputs
+        return in_games * (rounds + chunks) + BATCHES + (2 * chunks * self.inputs if self.is_table else 0)
+
     def _game(self, claim: Claim, samples: int, mode: Mode) -> Test:
         """The test of one pair, with the draws behind its pilot."""
-        schedule = schedule_of(mode, samples, self.pairs, 2)
-        least = MIN_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
-        draws = int(least * schedule.planned) - schedule.pilot
-        return game_before_draws(claim, draws, mode, self.level).main
+        return game_before_draws(claim, tested_draws(samples, mode, self.pairs), mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> AllPairsGame:
         """The test of one pair in the all-pairs table."""
@@ -305,7 +328,7 @@ class _Planned:
 
 
 def _power(
-    audit: _Planned, claim: Claim, event_mass: float, is_estimate: bool, samples: int, over: float, per_run: float
+    audit: _Planned, claim: Claim, event_mass: float, is_estimate: bool, samples: int, over: float, pace: Pace
 ) -> PlannedPower:
     """Power of the audit on one pair at one event mass, and what `over` needs."""
     known, learned = (audit.finds(claim, event_mass, samples, audit.mode, one) for one in (False, True))
@@ -319,7 +342,8 @@ def _power(
     for mode in NEEDED_IN:
         finds = [functools.partial(audit.finds, claim, event_mass, mode=mode, is_learned=one) for one in (False, True)]
         sizes = [audit.needed(of, sought) if math.isfinite(sought) else math.inf for of in finds]
-        seconds = audit.runs(int(sizes[1])) * per_run if math.isfinite(sizes[1]) else math.inf
+        size = int(sizes[1]) if math.isfinite(sizes[1]) else 0
+        seconds = pace.of(audit.runs(size), audit.calls(size, mode)) if size else math.inf
         needed.append(Needed(mode, sizes[0], sizes[1], seconds))
     return PlannedPower(
         event_mass=event_mass,
@@ -358,39 +382,45 @@ def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float)
 # --- the subject ---------------------------------------------------------------------------------------------------
 
 
-def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int, Subject]:
-    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called.
+def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[Pace, int, Subject]:
+    """Seconds of runs and calls; the runs that this took; how the subject has to be called.
 
-    A few runs on both inputs: batches that double, so that a slow subject is not asked for many.
+    A few runs on both inputs: batches that double, so that a slow subject is not asked for many, and one of
+    `TIMED_BATCH` at least. The quickest batch is what a call takes, whatever it gives.
     """
     spent, runs, seen = [], 0, []
     for side, data in enumerate((pair.x, pair.x_prime)):
-        size, total, chunk, latest = 1, 0.0, 0, math.inf
-        while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
+        size, total, chunk, latest, quickest = 1, 0.0, 0, math.inf, math.inf
+        while size:
             rng = stream(root, PLAN_DRAWS, int(restart > 0), side, chunk)
             moved = randomness_moved(subject, rng)
             started = time.perf_counter()
             try:  # a subject that turns slow is not waited for: the limit of an audit's time holds in the audit alone
-                with within(10.0 * TIMED_SECONDS if size > 1 else math.inf):
+                with within(10.0 * TIMED_SECONDS + total if size > 1 else math.inf):
                     outcomes = read_outputs(subject.sample(data, size, rng), size)
             except OutOfTimeError:
                 if size == 1 or is_time_over():
                     raise
-                latest = (time.perf_counter() - started) / size
+                latest, quickest = (time.perf_counter() - started) / size, 0.0
                 break
             elapsed = time.perf_counter() - started
             if moved():
                 subject.history.note_moved(data)
             # The last, largest batch counts: the first ones pay for imports and caches.
             latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
+            quickest = min(quickest, elapsed) if subject.is_vectorised else 0.0
+            latest -= quickest / size
             seen.append(outcomes.rows(slice(0, 8)))
-            size = max(1, min(2 * size, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
-        spent.append(latest)
+            is_late = runs >= TIMED_DRAWS * (side + 1) or total >= TIMED_SECONDS
+            following = max(2 * size, TIMED_BATCH) if is_late else 2 * size
+            is_over = is_late and (size >= TIMED_BATCH or not subject.is_vectorised)
+            size = 0 if is_over else max(1, min(following, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
+        spent.append((latest, quickest))
     failure = common_failure(seen)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    return sum(spent) / len(spent), runs, subject
+    return Pace(*(sum(times) / len(spent) for times in zip(*spent, strict=True))), runs, subject
 
 
 def _estimate(
@@ -420,14 +450,14 @@ def _estimate(
     )
 
 
-def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: float, wanted: int) -> int:
+def _affordable(audit: _Planned, subject: Subject, pace: Pace, seconds: float, wanted: int) -> int:
     """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
     room = seconds * FIXED_TIME if audit.mode == "fixed" else seconds
 
     def is_too_long(samples: int) -> bool:
         doubles = min(audit.inputs, 2 * STAGE_PAIRS)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
-        return per_run * runs > room
+        return pace.of(runs, audit.calls(samples)) > room
 
     longer = least_size(range(MIN_SAMPLES + 1, wanted + 1), is_too_long)
     return wanted if longer is None else longer - 1

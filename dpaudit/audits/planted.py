@@ -53,7 +53,9 @@ def plant(run: AuditRun) -> dict[int, Power]:
         rare = f"outputs of total probability {number_text(known.event_mass)}"
         why = f"no event has {rare}"
         if not is_findable:
-            needed = samples_for(games[hardest], options.mode, known, lambda power: math.isfinite(power.detectable))
+            needed = samples_for(
+                games[hardest], options.mode, known, lambda power: math.isfinite(power.detectable), len(games)
+            )
             why = f"{options.samples:,} samples are too few to find one in {rare}"
             why += "" if needed is None else f", {needed:,} would do"
         said = f"No leak was planted into the outputs: {why}. The table of the power is the general one."

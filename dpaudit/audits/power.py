@@ -16,6 +16,7 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.results.model import LearnedLoss, Power
 
 FOUND_WITH = 0.9  # the probability that defines the power
+MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 # Masses of events of a map: it ends where no loss shows.
 MASSES = tuple(float(f"{digit}e-{power}") for power in range(1, 6) for digit in (3, 1))
 
@@ -28,11 +29,11 @@ def power_of(game: PairGame, event_mass: float) -> Power:
     return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))
 
 
-def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: float) -> Power:
+def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: float, games: int) -> Power:
     """The power with what a test finds that knows the event, by its mass, and with the samples that would do.
 
-    The map ends where no loss shows. So many samples of one digit would make the pair, alone, "not refuted", by the
-    general table of what is found; None where not even 9 * 10^8 do.
+    The map ends where no loss shows. So many samples of one digit would make the pair "not refuted", in an audit of so
+    many `games`, by the general table of what is found; None where not even 9 * 10^8 do.
     """
     found: list[tuple[float, float]] = []
     for mass in MASSES:
@@ -43,19 +44,25 @@ def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: floa
 
     needed = None
     if not power.suffices(inconclusive_factor) and not power.is_planted:
-        needed = samples_for(game, mode, power, lambda found: found.suffices(inconclusive_factor))
+        needed = samples_for(game, mode, power, lambda found: found.suffices(inconclusive_factor), games)
     return dataclasses.replace(power, by_mass=tuple(found), samples_needed=needed)
 
 
-def samples_for(game: PairGame, mode: Mode, power: Power, is_enough: Callable[[Power], bool]) -> int | None:
-    """Samples of one digit by which the pair, alone, has a power that is enough; None where not even 9 * 10^8 do."""
+def samples_for(game: PairGame, mode: Mode, power: Power, is_enough: Callable[[Power], bool], games: int) -> int | None:
+    """Samples of one digit by which one pair of so many games has enough power; None where not even 9 * 10^8 do."""
 
     def suffices(samples: int) -> bool:
-        schedule = schedule_of(mode, samples, 1, 2)
-        alone = game_before_draws(game.claim, schedule.planned - schedule.pilot, mode, game.level)
-        return is_enough(power_of(alone, power.event_mass))
+        planned = game_before_draws(game.claim, tested_draws(samples, mode, games), mode, game.level)
+        return is_enough(power_of(planned, power.event_mass))
 
     return least_size(round_sizes(1, 9 * 10**8), suffices)
+
+
+def tested_draws(samples: int, mode: Mode, games: int) -> int:
+    """Labelled draws behind the pilot that each of so many games has at least in an audit of so many samples."""
+    schedule = schedule_of(mode, samples, games, 2)
+    least = MIN_SHARE_OF_DRAWS if mode == "adaptive" and games > 1 else 1.0
+    return int(least * schedule.planned) - schedule.pilot
 
 
 def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:

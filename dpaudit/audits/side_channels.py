@@ -41,6 +41,7 @@ from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
 from dpaudit.inference.tasks import toss
+from dpaudit.numerals import no_zero
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
@@ -181,7 +182,7 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
     ]
     medians = [float(np.median(seconds[side])) if np.any(side) else None for side in (labels, ~labels)]
     return {
-        "p_value": float(binomial_upper_tail(correct, guesses, np.array([0.5]))[0]),
+        "p_value": no_zero(float(binomial_upper_tail(correct, guesses, np.array([0.5]))[0])),
         "correct": correct,
         "guesses": guesses,
         "rule": "guess " + ", ".join(sides),
@@ -273,10 +274,11 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     if not tests:
         return said("not_applicable", "The outputs do not vary, so they show no noise to be shared.")
     p_value, what = min(tests)
-    details |= {"p_value": p_value, "feature": what}
+    details |= {"p_value": no_zero(p_value), "feature": what}
     if p_value * len(tests) > STAGE_RATE:
         return said("nothing_found", "Calls showed no noise that they share.")
-    return said("found", f"Calls share noise ({what}, p = {p_value:.1e}): the draws of this audit are not independent.")
+    how = f"{what}, p = {details['p_value']:.1e}"
+    return said("found", f"Calls share noise ({how}): the draws of this audit are not independent.")
 
 
 def independence_tests(calls: Sequence[Outcomes], pilot: int) -> list[tuple[float, str]]:

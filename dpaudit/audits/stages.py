@@ -97,7 +97,8 @@ class SeverityStage(Stage):
 
     def is_asked(self, run: AuditRun) -> bool:
         asked = run.options.severity is None or bool(run.options.severity)
-        return asked and run.options.mode != "fixed" and run.shown is not None and not run.depends
+        is_possible = run.options.mode != "fixed" and run.shown is not None and not run.depends
+        return asked and is_possible and bool(self._violated_games(run))
 
     def leave_out(self, run: AuditRun, reason: str) -> None:
         # Validity: time may depend on what was drawn, and so which pair has a stage: none has the audit's own bound.

@@ -65,7 +65,7 @@ def _found_text(planned: Plan) -> str:
     """The loss that the planned audit finds, in a sentence; empty where no power was computed for that mass."""
     for power in (power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1):
         if power.learned == float("inf"):
-            return "They find no loss in an event of mass 0.1."
+            return "No loss in an event of mass 0.1 is promised to be found."
         found, allowed = f"{power.learned:.3g}", f"{power.allowed:.3g}"
         return f"They find a loss of {found} nats in an event of mass 0.1, where {allowed} are allowed."
     return ""
@@ -123,7 +123,8 @@ def audit_within(
         check_time(seconds, mechanism, claim, listed, **options)
     try:
         with within(seconds - (time.monotonic() - started)):
-            return audit(mechanism, claim, listed, **options)
+            result = audit(mechanism, claim, listed, **options)
+        return dataclasses.replace(result, options={**result.options, "seconds": float(seconds)})
     except OutOfTimeError:
         raise OutOfTimeError(seconds) from None
 

@@ -71,6 +71,13 @@ class Schedule:
         used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
         return {k: pairs[k].pool.labelled(max(MIN_ROUND, int(growth * so_far))) for k, so_far in used.items()}
 
+    def rounds(self) -> int:
+        """Rounds at most, the pilot among them: those of pairs that stay near a decision."""
+        rounds, so_far = 1, self.pilot
+        while so_far < self.planned:
+            rounds, so_far = rounds + 1, so_far + max(MIN_ROUND, int(_growth(self.pairs) * so_far))
+        return rounds
+
     def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
         """Labelled draws so far, of the planned ones."""
         del runs
@@ -89,6 +96,9 @@ class Fixed(Schedule):
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         del runs
         return {k: pairs[k].pool.labelled(self.planned) for k in open_pairs}
+
+    def rounds(self) -> int:
+        return 2
 
 
 class Adaptive(Schedule):

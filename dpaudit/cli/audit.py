@@ -216,6 +216,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
     # What a replay has to be given again. Inputs in the text itself are in the result.
     texts = {"claim": given.claim} if given.claim is not None else {}
     texts |= {"pairs": given.pairs} if given.pairs is not None and names_pairs(given.pairs) else {}
+    limit = {} if seconds is None else {"seconds": seconds}
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
         where, source = subject.target or subject.name, searched[number]
@@ -240,7 +241,7 @@ def audit_command(ctx: click.Context, given: Any) -> None:
             report_error(ctx, error, where)
             statuses.append(SubjectError.exit_status)
             continue
-        result = dataclasses.replace(result, options={**result.options, **texts})
+        result = dataclasses.replace(result, options={**result.options, **texts, **limit})
         write = functools.partial(write_reports, result, place, chosen)
         written, status = written_or_reported(ctx, write, EXIT_STATUS[result.verdict], where)
         try:

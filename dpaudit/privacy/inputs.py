@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,8 @@ def _identity(value: Any) -> Any:
         return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
     if kind is float or isinstance(value, np.generic):
         return (kind, np.asarray(value).tobytes())
-    if kind is int:
-        return (kind, hex(value))  # hashes of integers collide: those of -1 and -2 are one
+    if kind in (int, Fraction):  # hashes of integers collide: those of -1 and -2 are one
+        return (kind, hex(value.numerator), hex(value.denominator))
     if value is None or kind in (bool, str, bytes):
         return (kind, value)
     if is_frame(value):

@@ -239,7 +239,7 @@ class _Call:
             self._fail_again()
         self._settle(result)
         # More samples would not mend draws that depend on each other: that is a mistake, here or in the mechanism.
-        if result.verdict == "inconclusive" and not (self.settings.strict or wording.has_changed(result)):
+        if result.verdict == "inconclusive" and not (self.settings.strict or wording.unjudged_count(result)):
             line = INCONCLUSIVE if wording.is_weak(result) else wording.settling_sentence(result)
             self._warn(DpauditInconclusiveWarning, line, weakness_text(result))
         elif result.verdict != "not_refuted":
@@ -285,7 +285,7 @@ class _Call:
         pair = saved.asked_of(self.claim, self.pairs)
         now = None if pair is None else witnesses.Power.of(result, pair.id, self.samples, self.accumulates)
         is_same_code = saved.is_of(self.subject.fingerprint)
-        fate = witnesses.fate(saved, now, is_same_code, result.verdict, wording.has_changed(result))
+        fate = witnesses.fate(saved, now, is_same_code, result.verdict, wording.unjudged_count(result) > 0)
         self.record["witness"] = fate
         if now is not None:
             self.record["witness_text"] = witness_text(saved, fate, now, self.subject.name)

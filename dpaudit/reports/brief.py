@@ -156,7 +156,8 @@ def page(result: AuditResult, saved: Path | None) -> list[Block]:
     else:
         rest = by_form.blocks(result)
         if result.verdict == "inconclusive" and wording.is_weak(result):
-            rest.append(Paragraph("Take more samples with --samples."))
+            time = ", and more time with --seconds" * ("seconds" in result.options)
+            rest.append(Paragraph(f"Take more samples with --samples{time}."))
     blocks += [head, answers(Dossier.alone(result))]
     blocks += [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
     blocks += rest

@@ -92,7 +92,7 @@ def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
         for finding in result.findings:
             check = f"utility: {clean(finding.bound, 120)}"
             name = f"{check} on {clean(finding.input_id, 80)}"
-            yield Case(result.subject, "", check, name, finding.status, utility_sentence(finding))
+            yield Case(result.subject, "", check, name, finding.status, utility_sentence(result, finding))
 
 
 def _audit_cases(result: AuditResult) -> Iterator[Case]:
@@ -120,7 +120,7 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
     """Say what was found of one pair."""
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
-    parts = [wording.bound_sentence(result, finding) + "."]
+    parts = [] if finding.is_withheld else [wording.bound_sentence(result, finding) + "."]
     if finding.verdict == "violated" and finding.witness is not None:
         differ = apart(finding.x, finding.x_prime)
         parts += [clean(finding.witness.description, 400), *([f"{differ}."] if differ else [])]
@@ -130,8 +130,8 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
     return clean(" ".join([*parts, *(clean(note, 300) for note in finding.notes)]), 1500)
 
 
-def utility_sentence(finding: UtilityFinding) -> str:
-    """Say what was measured of one bound on one input."""
+def utility_sentence(result: UtilityResult, finding: UtilityFinding) -> str:
+    """Say what was measured of one bound on one input; the limits of all of them hold together."""
     if finding.verdict == "error" or finding.message:
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
@@ -140,4 +140,5 @@ def utility_sentence(finding: UtilityFinding) -> str:
     rest = f"; {NOT_SETTLED}" if finding.status != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
     stated = f"stated: at most {number_text(finding.allowed)}{rest}"
-    return f"{measured}{wording.upper_text(finding.upper)} with confidence; {stated}."
+    sure = f"{wording.sure_text(result.confidence)} confidence"
+    return f"{measured}{wording.upper_text(finding.upper)} with {sure}; {stated}."

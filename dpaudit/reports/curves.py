@@ -194,10 +194,11 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
     upper = [(point.type_one, point.upper) for point in known_at]
     lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
     series = [Series("limit", claimed, "the claim allows no attack below")]
-    series.append(Series("curve w0", upper, "some attack is at or below, with confidence"))
+    sure = f"with {wording.sure_text(confidence)} confidence"
+    series.append(Series("curve w0", upper, f"some attack is at or below, {sure}"))
     if lower:
         description, label = joined(description, said("figure.band_lower")), "no threshold of this score is below"
-        series.append(Series("curve w1", staircase(lower), f"{label}, with confidence"))
+        series.append(Series("curve w1", staircase(lower), f"{label}, {sure}"))
     plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
     some = sorted({*range(0, len(known_at), max(1, len(known_at) // N_ROWS)), len(known_at) - 1})
     rows = tuple(  # the points that were measured: between them the claim's curve is below its chord

@@ -93,7 +93,7 @@ def text(result: Any) -> str:
         page = document_of(result)
         blocks = [Paragraph(f"{page.headline}."), *page.first[:1]]
         for one in result.findings[:FINDINGS]:
-            blocks.append(Paragraph(f"{one.bound} on {one.input_id}: {utility_sentence(one)}"))
+            blocks.append(Paragraph(f"{one.bound} on {one.input_id}: {utility_sentence(result, one)}"))
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False)
     with console.capture() as shown:
         console.print(terminal.show(blocks), crop=False)

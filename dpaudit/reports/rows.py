@@ -92,17 +92,21 @@ def privacy_line(result: AuditResult) -> Line:
         which = said("row.worst" if broken else "row.nearest")
         ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
     facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
-    if wording.dependence_sentence(result) or wording.has_memory(result):
+    unjudged = wording.unjudged_count(result)
+    if wording.dependence_sentence(result) or unjudged == count:
         # No ratio: figures of a single output suppose independent draws.
         known = "bound" if worst.parameter_lower > 0.0 else "unjudged"
         which = known if not broken else "doubtful" if wording.is_unreliable(result) else "stands"
         measured = said(f"row.{which}", **facts, limit=lower)
         missed = said("row.missed_larger" if broken else "row.missed_dependent")
         return line(promised, measured, missed, sentence=said(f"row.{which}_sentence") if broken else "")
-    tail = said("row.broken" if broken else "row.tested", broken=broken, pairs=plural(count, "pair"))
+    which = "broken" if broken else "judged" if unjudged else "tested"
+    tail = said(f"row.{which}", broken=broken, judged=count - unjudged, pairs=plural(count, "pair"))
     measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
+    if unjudged and not broken:
+        missed += said("row.missed_unjudged", count=plural(unjudged, "pair"))
     powers = [] if broken else [one.power for one in result.findings if one.power is not None]
     mass = max((one.blind_mass for one in powers if one.blind_mass is not None), default=None)
     others = [one for power in powers for one in power.learned if one.plants and not one.decides]
@@ -158,7 +162,8 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     powers = [finding.power for finding in result.findings if finding.power is not None]
     if not powers:
         return "not known", None, None
-    deciding = [(power.at_budget, math.inf if math.isnan(power.deciding) else power.deciding) for power in powers]
+    sizes_of = [(power.at_budget, power.deciding) for power in powers]
+    deciding = [sizes if math.isfinite(sum(sizes)) else (1.0, math.inf) for sizes in sizes_of]
     blind = max((loss / allowed for allowed, loss in deciding if allowed > 0.0), default=None)
     nats = max((loss for allowed, loss in deciding if not allowed > 0.0), default=0.0)  # of these there is no ratio
     found = wording.tried(powers)

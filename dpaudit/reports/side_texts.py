@@ -84,6 +84,8 @@ def found_beside(result: AuditResult) -> tuple[str, ...]:
 
 def status_text(finding: SideFinding) -> str:
     """Say what came of it, in words that stand behind its name."""
+    if finding.kind == "time_limit":
+        return "reached"
     known = FOUND if finding.status == "found" else {}
     return known.get(finding.kind, wording.status_word(finding.status))
 

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import Any, TypeVar
 
-from dpaudit.audits.findings import NONE_GIVEN, STANDS
+from dpaudit.audits.findings import STANDS
 from dpaudit.errors import UsageError
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.numerals import MISSING as MISSING
@@ -246,8 +246,8 @@ def leaks(result: AuditResult) -> bool:
 
 
 def why_unjudged(result: AuditResult) -> str:
-    """Tell why no number of draws would judge pairs: "controls" or "dependent"; empty where it would."""
-    is_dependent = has_changed(result) or has_memory(result)
+    """Tell why no number of draws would judge pairs: "controls" or "dependent"; empty where it would judge some."""
+    is_dependent = has_changed(result) or 0 < unjudged_count(result) == verdict_count(result, "inconclusive")
     return "controls" if has_controls_alone(result) else "dependent" if is_dependent else ""
 
 
@@ -268,12 +268,9 @@ def verdict_sentence(result: AuditResult) -> str:
     return f"{headline(result)}: {about(result)}."
 
 
-def has_memory(result: AuditResult) -> bool:
-    """Tell whether no pair has a bound since its calls remember earlier ones, such as those that keep their noise."""
-    return bool(result.findings) and all(
-        finding.verdict == "inconclusive" and any(NONE_GIVEN in note for note in finding.notes)
-        for finding in result.findings
-    )
+def unjudged_count(result: AuditResult) -> int:
+    """Say of how many pairs nothing is said, since calls remember earlier ones: they keep noise, or spend a budget."""
+    return sum(finding.is_withheld for finding in result.findings)
 
 
 def has_controls_alone(result: AuditResult) -> bool:
@@ -282,8 +279,8 @@ def has_controls_alone(result: AuditResult) -> bool:
 
 
 def is_weak(result: AuditResult) -> bool:
-    """Tell whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
-    return bool(result.findings) and not why_unjudged(result)
+    """Tell whether more draws are the advice: there are pairs, not controls alone, of independent calls."""
+    return bool(result.findings) and not why_unjudged(result) and _settled_by(result)[0] != "unknown"
 
 
 def has_changed(result: AuditResult) -> bool:
@@ -347,13 +344,22 @@ def settling_sentence(result: AuditResult) -> str:
     """Say what would settle an audit that is inconclusive: more draws, where it is for want of these."""
     if (why := state(result)) in ("nothing_asked", "controls", "dependent"):
         return said(f"settling.{why}")
+    which, needed = _settled_by(result)
+    unjudged, left = unjudged_count(result), verdict_count(result, "inconclusive")
+    which += "_first" if which == "samples" and left - unjudged > 1 else ""
+    rest = said("settling.others", having=f"{unjudged:,} of {plural(asked_count(result), 'pair')}") if unjudged else ""
+    limit = result.options.get("seconds")
+    time = said("settling.seconds", seconds=number_text(limit)) if limit and which != "unknown" else ""
+    return joined(said(f"settling.{which}", needed=needed), time, rest)
+
+
+def _settled_by(result: AuditResult) -> tuple[str, int | None]:
+    """Tell whether so many samples, more of them, or nobody knows how many would settle an audit that lacks draws."""
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed
-    if needed is None:
-        is_unknown = power is not None and power.by_mass and not power.is_planted
-        return said("settling.unknown" if is_unknown else "settling.more")
-    return said("settling.samples", needed=needed)
+    is_unknown = needed is None and power is not None and power.by_mass and not power.is_planted
+    return "samples" if needed is not None else "unknown" if is_unknown else "more", needed
 
 
 def counts_sentence(finding: Finding) -> str:
@@ -501,10 +507,14 @@ def duration_text(seconds: float) -> str:
     ('50 ms', '42.4 s', '4 min', '2.78 h')
     >>> duration_text(0.823), duration_text(0.9999)
     ('823 ms', '1,000 ms')
+    >>> duration_text(2e-5), duration_text(0.0)
+    ('20 µs', '0 ms')
     """
     for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
         if seconds >= size:
             return f"{seconds / size:,.3g} {unit}"
+    if 0.0 < seconds < 1e-4:
+        return f"{number_text(1e6 * seconds, 3)} µs"
     return f"{number_text(1_000.0 * seconds, 3)} ms"
 
 

@@ -359,6 +359,12 @@ class Finding(Form):
     severity: Severity | None = None
     traceback: str = dataclasses.field(default="", compare=False, repr=False, metadata=UNSAVED)
 
+    @property
+    def is_withheld(self) -> bool:
+        """Tell whether its draws depend on each other, so that nothing is said of it: no evidence, and no power."""
+        evidence = (self.log_wealth, self.p_value, self.power)
+        return self.verdict == "inconclusive" and evidence == (None, None, None) and SAME_INPUT not in self.notes
+
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """Inputs as files keep them, and looks as lists."""
         record["looks"] = [list(look.values()) for look in record["looks"]]

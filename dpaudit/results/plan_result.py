@@ -132,7 +132,7 @@ class Plan(Printed, Saved):
     pilot_runs : int
         That the plan itself took.
     runs_per_second : float
-        Measured on the pilot.
+        Of the audit, as measured on the pilot.
     seed : int
         Of the pilot.
     subject, environment : dict
@@ -144,6 +144,10 @@ class Plan(Printed, Saved):
     pools : int
         Games in which the audit asks several pairs of one shift together. No figure of the plan counts on them: all are
         of an audit with pool=False.
+    calls : int
+        Of the audit, at most, of a mechanism that gives many outputs in a call; 0 of one that is called once a run.
+    seconds_a_call : float
+        That such a call takes, however few outputs it gives: `seconds` has it for each of `calls`.
     """
 
     claim: str
@@ -168,5 +172,7 @@ class Plan(Printed, Saved):
     time_limit: float | None = None
     samples_wanted: int | None = None
     pools: int = 0
+    calls: int = 0
+    seconds_a_call: float = 0.0
 
     schema = SCHEMA

@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -216,15 +216,26 @@ def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
     try:
         return getattr(value, name)
     except AttributeError as error:
+        where = getattr(value, "__name__", type(value).__name__)
         names = [known for known in dir(value) if not known.startswith("_")]
+        names = [known for known in names if _may_be_meant(getattr(value, known, None), argument, where)]
         hint = did_you_mean(name, names)
         if not hint:
-            own = [known for known in names if not isinstance(getattr(value, known, None), ModuleType)][:NAMES_SHOWN]
-            hint = f" It has {', '.join(own)}." if own else " It has no public attributes."
-        where = getattr(value, "__name__", type(value).__name__)
+            kind = "pairs" if argument == "pairs" else "a mechanism"
+            hint = f" It has {', '.join(names[:NAMES_SHOWN]) or f'nothing that could be {kind}'}."
         raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}.{hint}") from error
     except Exception as error:
         raise UsageError(f"{argument} must be readable, got {what_raised(error)} ({text!r}).") from error
+
+
+def _may_be_meant(value: Any, argument: str, module: str) -> bool:
+    """Tell whether an attribute can be what was meant: neither a number, nor what a module imports for its own use."""
+    if isinstance(value, type):
+        return value.__module__ == module
+    home = str(getattr(value, "__module__", "")).partition(".")[0]
+    if isinstance(value, ModuleType) or home in sys.stdlib_module_names:
+        return False
+    return callable(value) or hasattr(value, "sample") or (argument == "pairs" and isinstance(value, Iterable))
 
 
 def what_raised(error: BaseException) -> str:

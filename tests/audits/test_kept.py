@@ -145,6 +145,22 @@ def test_an_object_that_forgets_its_noise_is_asked_anew_and_one_without_noise_is
         assert dpaudit.audit(no_noise, "eps=1", [(0, 1)], **PLAIN).verdict == "violated"
 
 
+def test_noise_that_was_switched_off_between_two_audits_is_not_called_kept_alone():
+    """Before, the reason was kept noise for certain, though a caller may have switched it off."""
+
+    def release(data, rng):
+        return data + (rng.laplace() if is_noisy else 0.0)
+
+    is_noisy = True
+    assert dpaudit.audit(release, "eps=1", [(0, 1)], **PLAIN).findings[0].power is not None
+    is_noisy = False
+    (finding,) = dpaudit.audit(release, "eps=1", [(0, 1)], **PLAIN).findings
+    assert finding.verdict == "inconclusive" and finding.notes[0].startswith(
+        "Noise is kept, or was switched off: earlier"
+    )
+    assert "Where noise was switched off, audit a new object." in finding.notes[0]
+
+
 class Shown:
     """A mechanism that a store knows again: what it keeps is no part of its printed form."""
 

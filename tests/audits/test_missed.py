@@ -6,7 +6,7 @@ import pytest
 from support.samplers import laplace, normal
 
 import dpaudit
-from dpaudit.reports import by_form, wording
+from dpaudit.reports import by_form, rows, wording
 from dpaudit.reports.by_form import mass_figure
 
 
@@ -40,6 +40,28 @@ def test_the_samples_that_are_named_are_enough(mode):
     # A sound mechanism: at this level "violated" has a probability of 5% at most, and the seed is fixed.
     assert audited(needed, mode).verdict == "not_refuted"
     assert audited(needed // 2, mode).verdict == "inconclusive"
+
+
+def test_the_samples_that_are_named_are_enough_beside_other_pairs():
+    """Before, they were those of a pair alone, without the longer pilot: 4,000, which named 4,000 again."""
+    pairs = [(0.0, 1.0), (0.0, 0.25), (0.0, 3.0)]
+    options = {"seed": 3, "severity": False, "floating_point": False}
+    metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
+    few = dpaudit.audit(laplace, metric, pairs, samples=1_500, **options)
+    weakest = wording.least_powerful(few)
+    needed = weakest.power.samples_needed
+    assert (weakest.id, few.verdict) == ("0.0|3.0", "inconclusive")
+    assert f"(samples={needed}); others may need more." in wording.settling_sentence(few)
+    enough = dpaudit.audit(laplace, metric, pairs, samples=needed, **options).findings[2]
+    assert (enough.id, enough.verdict) == ("0.0|3.0", "not_refuted")
+
+
+def test_a_promise_beyond_all_that_draws_can_show_hides_a_leak_of_any_size():
+    """Before: "leaks of – × the promise", and the advice of more draws beside "how many is not known"."""
+    result = dpaudit.audit(normal, "eps=50", [(0.0, 1.0)], samples=300, seed=1, floating_point=False)
+    assert result.verdict == "inconclusive" and math.isinf(result.findings[0].power.at_budget)
+    assert rows.missed_sentence(result).startswith("What it may have missed: a leak of any size")
+    assert "not known" in wording.settling_sentence(result) and not wording.is_weak(result)
 
 
 def test_where_no_number_of_samples_is_known_none_is_promised():

@@ -82,6 +82,14 @@ def test_the_bits_in_use_of_a_double_are_those_from_its_first_to_its_last():
         assert OwnBits("bits used").words(code, code) == f"of size 2^3 and {bits} bits in use"
 
 
+def test_an_end_between_the_codes_of_numbers_and_that_of_0_is_no_power_of_two():
+    """Before: "multiples of 2^549755813889", half way to the code of 0, for outputs that are 0."""
+    lowest, half = OwnBits("lowest bit"), 2.0**39 + 1.0
+    assert lowest.words(half, 2.0**40) == lowest.words(2.0**40, 2.0**40) == "that are 0"
+    assert lowest.words(-3.0, half) == "that are multiples of 2^-3 and not 0"
+    assert lowest.words(-3.0, math.inf) == "that are multiples of 2^-3"
+
+
 @pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (10.0, 10.0), (-3.7, 0.3), (0.1, 1 / 3)])
 def test_every_draw_of_a_sampler_by_inversion_is_attainable(location, scale):
     # numpy's formula for Generator.laplace, and scale * log(u). Vectorised logarithms may differ from those of the C

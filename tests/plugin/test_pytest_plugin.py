@@ -138,6 +138,24 @@ def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
     result.stdout.fnmatch_lines(["dpaudit: *1 side finding (call order), of which a call order alone fails its*"])
 
 
+def test_an_audit_of_kept_noise_fails_too(pytester, write):
+    """Before, it passed with a warning, against the manual, and a saved witness was dropped by its silence."""
+    write("""
+        class Keeps:
+            noise = None
+
+            def __call__(self, x, rng):
+                self.noise = rng.laplace() if self.noise is None else self.noise
+                return x + self.noise
+
+        def test_kept(dp_audit):
+            dp_audit(Keeps(), claim="eps=1", pairs=[(0.0, 1.0)], samples=200, floating_point=False)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*Inconclusive: draws depend on each other*", "*note     0.0|1.0: Noise is kept*"])
+
+
 FORGETS = """
     def test_forgets(dp_audit):
         def forgets(x, rng): x + rng.laplace()

@@ -160,7 +160,10 @@ def test_kinds_of_exceptions_are_compared_by_an_audit_of_calls_alone(synthetic):
 
     for interface in ("f(data, rng)", "sample(data, size, rng), one call a draw", "isolated, f(data)"):
         status, facts = item(interface)
-        assert status == "tested in part" and "which kinds were raised" in facts and "their texts were not" in facts
+        assert (
+            status == "tested in part"
+            and "which kinds were raised, with which texts, and how often, was compared" in facts
+        )
         assert "Running times were not compared" in facts and "backend was not looked at" in facts
     status, facts = item("f(data, size, rng)")
     assert status == "not assessed" and "errors were not compared" in facts

@@ -5,15 +5,20 @@ import io
 import math
 import re
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+import dpaudit
 from dpaudit import reports
-from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.audits.findings import NONE_GIVEN, order_finding, withheld
 from dpaudit.audits.memory_checks import KEPT_NOISE
 from dpaudit.cli import audit as command
+from dpaudit.inference.order import Change
+from dpaudit.numerals import LEAST_P_VALUE
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import rows, wording
+from dpaudit.reports.cases import pair_sentence
 
 
 @pytest.fixture(params=["call_order", "independence"])
@@ -67,15 +72,40 @@ def test_no_loss_is_called_unknown_of_which_a_bound_is_shown(synthetic):
 
 def test_more_draws_are_no_advice_where_noise_is_kept(synthetic):
     """Before, page one said that more draws would settle it, above a note that all of them are one draw."""
-    pair = synthetic.finding("a", "b", 0.0, verdict="inconclusive", power=None, witness=None, notes=(KEPT_NOISE,))
-    kept = synthetic.result([pair])
+    pair = synthetic.finding("a", "b", 0.0, verdict="inconclusive", power=None)
+    kept = synthetic.result([withheld(pair, KEPT_NOISE)])
     text = reports.render(kept, "md")
     assert text.startswith("# Inconclusive: draws depend on each other, which leaves 1 of 1 pair unjudged")
     for told in ("More draws would not settle it", "Measured: nothing, since", "Everything, since its runs depend"):
         assert told in text
-    weak = synthetic.result([dataclasses.replace(pair, notes=())])
+    weak = synthetic.result([pair])
     assert "Inconclusive: too little evidence" in reports.render(weak, "md") and wording.is_weak(weak)
     assert not wording.is_weak(kept)
+
+
+SPENT = "Nothing was learnt: of the outcomes on the two inputs the first 1 and 0 are others."
+
+
+@pytest.mark.parametrize("why", [KEPT_NOISE, SPENT])
+def test_more_draws_are_no_advice_for_pairs_whose_draws_depend_on_each_other(synthetic, why):
+    """Before, they would settle a spent budget too, and all pairs where some keep their noise; "2 pairs tested"."""
+    kept, sound = withheld(synthetic.finding("a", "b", 0.0), why), synthetic.finding("c", "d", 0.5)
+    for pairs in ([kept], [kept, sound]):
+        result = synthetic.result(pairs)
+        assert (
+            wording.settling_sentence(result).startswith("More draws would not settle it") and result.verdict != "error"
+        )
+        assert not wording.is_weak(result) and f"leaves 1 of {len(pairs)} pair" in wording.headline(result)
+        assert "Take more samples" not in failure_text(result, "")
+    assert "0.5 × the promise; 1 of 2 pairs judged" in rows.line_of(result).measured
+    assert "everything of 1 pair whose runs depend on each other" in rows.line_of(result).missed
+    weak = dataclasses.replace(synthetic.finding("c", "d", 0.5), verdict="inconclusive")
+    both = wording.settling_sentence(synthetic.result([kept, weak]))
+    assert (
+        both
+        == "More draws would settle it. More draws would not settle 1 of 2 pairs: those have to be independent first."
+    )
+    assert pair_sentence(result, kept)[:20] == why[:20]  # and no bound, since none is given
 
 
 def test_more_runs_are_no_advice_where_losses_depend_on_each_other(synthetic):
@@ -90,3 +120,11 @@ def test_more_runs_are_no_advice_where_losses_depend_on_each_other(synthetic):
     assert rows.line_of(result).measured == "nothing, since its draws depend on each other"
     unmeasured = dataclasses.replace(result, findings=(dataclasses.replace(one, message=""),))
     assert rows.line_of(unmeasured).measured == "nothing" and not rows.line_of(unmeasured).settles
+
+
+def test_no_p_value_that_is_stated_is_0():
+    """Before, 0 was saved, which would be a proof, beside the words "below 1e-307"; so was that of an exact test."""
+    (side,) = order_finding([Change("are all among the first", 0.0)], 1, True)
+    assert side.details["p_value"] == LEAST_P_VALUE == 1e-307 and "(p below 1e-307)" in side.summary
+    leaks = dpaudit.audit(lambda data, size, rng: np.full(size, data), "eps=0.01", [(0, 1)], mode="fixed", seed=1)
+    assert leaks.findings[0].p_value == LEAST_P_VALUE

@@ -75,7 +75,9 @@ def test_a_file_named_like_another_one_works_in_worker_processes(project):
         ("nothing.py:release", "an existing file, got 'nothing.py'"),
         ("sub/file.txt:release", "a file that ends in .py, got 'sub/file.txt'"),
         ("mymodule.py:relase", "attribute of mymodule, got 'relase' at 'mymodule.py:relase'. Did you mean 'release'?"),
-        ("mymodule.py:zzz", "It has Family, Mechanism, PureDP, mechanism, number, release."),
+        ("mymodule.py:zzz", "It has Family, Mechanism, mechanism, release."),
+        ("imports.py:nope", "got 'nope' at 'imports.py:nope'. It has release."),  # before: did you mean 'np'?
+        ("imports.py:fraction", "It has release."),
         ("mymodule.py:release.zzz", "attribute of release, got 'zzz'"),
         ("mymodule.py:Mechanism", "the class Mechanism at 'mymodule.py:Mechanism'. Instantiate it"),
         ("mymodule.py:number", "got int at 'mymodule.py:number'."),
@@ -84,6 +86,7 @@ def test_a_file_named_like_another_one_works_in_worker_processes(project):
 )
 def test_each_bad_target_is_told_what_is_wrong(project, target, words):
     (project / "mymodule.py").write_text(RELEASE + MECHANISM)
+    (project / "imports.py").write_text(f"import numpy as np\nfrom fractions import Fraction\nlimit = 3\n{RELEASE}")
     assert words in message_of(resolve_target, target)
 
 
