@@ -13,11 +13,11 @@ Validity. Cells, bets and limits are fixed before the first of these calls. No v
   non-negative supermartingale with start 1 under every law that keeps the claim, so this has probability at most
   `level`, ever (Ville's inequality). Level is that of the pair.
 * At 1 / `against`, over the number of pairs that are asked, the violation is withheld. Where 1 / factor has mean at
-  most 1, this has probability at most 1 / `against` of any pair, ever. Without a delta that is so where a guess is
-  right at least half as far above the claim as it was found to be: with a claim of c, and h halfway to what was found,
-  t c / h + (1 - t) (1 - c) / (1 - h) falls in t, and is 1 at t = h. Of a violation that independent outputs show to be
-  twice as large as it is, nothing is proven: so are those that are found by luck. With n draws of normal noise, a loss
-  of any size is found and withheld in at most 1.5% of audits (`tests/audits/test_single_calls.py` measures it).
+  most 1, some pair is so with probability at most 1 / `against`, ever. Without a delta that is where guesses are right
+  at least half as far above the claim as they were found to be: with a claim of c, and h halfway to what was found,
+  t c / h + (1 - t) (1 - c) / (1 - h) falls in t, and is 1 at t = h. A violation that was found by luck may be smaller;
+  `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of audits, whatever it
+  is: half is bet as with all that was found it would be 9%.
 * Between these, at the limit of calls or of time, the violation stands, and a remark says what is not known.
 """
 
@@ -56,7 +56,7 @@ class SingleCallSizes:
     first: int = 32  # calls of the first round
     growth: float = 0.25  # of a later one, over all calls before it
     times_of_verdict: int = 4  # the labelled draws that the violation took: calls at most
-    max_calls: int = 20_000
+    max_calls: int = 50_000
     max_seconds: float = 30.0  # of all pairs together
     stake: float = 0.5  # of what was found: it may be twice as large as what is there
     against: float = 100.0
