@@ -64,6 +64,7 @@ class AuditRun:
     labelled: Sequence[int] = ()
     groups: Sequence[Sequence[int]] = ()
     withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    calls_share: bool = False  # whether calls for one output each contradict what larger ones showed
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
     table: AllPairsTable | None = None  # in the place of games
     changes: Sequence[Change] = ()  # of the inputs of the table
@@ -85,7 +86,7 @@ class AuditRun:
     @property
     def depends(self) -> bool:
         """True where draws of some pair were seen to depend on each other."""
-        return bool(self.changes) or any(game.change for game in self.games)
+        return self.calls_share or bool(self.changes) or any(game.change for game in self.games)
 
     @property
     def verdict(self) -> Verdict:

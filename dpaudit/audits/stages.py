@@ -22,7 +22,7 @@ from itertools import islice
 
 import numpy as np
 
-from dpaudit.audits import low_bits, severity, side_channels
+from dpaudit.audits import low_bits, severity, side_channels, single_calls
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import IN_SMALL_BATCHES, STAGE_PAIRS, STAGE_RATE, changes_of, order_finding, withhold_all
@@ -143,6 +143,30 @@ class Dependence(Stage):
         withhold_all(run.games)
         changes = changes_of(run.games) if run.table is None else (run.changes, run.inputs)
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.session, 1))
+
+
+class SecondLook(Stage):
+    """Calls for one output each behind violations of a vectorised subject: `dpaudit.audits.single_calls`.
+
+    A session of a store has none: later ones go on from its evidence.
+    """
+
+    what = single_calls.WHAT
+    purposes = streams.SINGLE_DRAWS, streams.SINGLE_COINS
+    own_rate = 1.0 / single_calls.SIZES.against
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return run.subject.is_vectorised and not (run.session or run.depends) and bool(self._violated(run))
+
+    def leave_out(self, run: AuditRun, reason: str) -> None:
+        for k in self._violated(run):
+            run.games[k].remarks += (single_calls.SLOW,)
+
+    def run(self, run: AuditRun) -> None:
+        single_calls.look_again(run, self._violated(run))
+
+    def _violated(self, run: AuditRun) -> list[int]:
+        return [k for k, game in enumerate(run.games) if game.is_violated and k not in run.withheld]
 
 
 class Plants(Stage):
@@ -342,7 +366,7 @@ class GreyBoxStage(Stage):
             raise OutOfTimeError
 
 
-EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), Plants())
+EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), SecondLook(), Plants())
 BESIDE: tuple[Stage, ...] = (
     BandStage(), LowBits(), Independence(), Timing(), Containment(), SearchReport(), GreyBoxStage()
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs that an audit takes behind its decision: small batches, and the low bits of calls.
+"""Runs that an audit takes behind its decision: small batches, calls for one output each, and the low bits of calls.
 
 Each is counted over the runs that the decision took. Runs are exact: they do not depend on the machine.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits.single_calls import SIZES as SINGLE_CALLS
 from dpaudit.bench.design import Design
 from dpaudit.bench.numbers import laplace
 from dpaudit.bench.repeats import audits
@@ -31,7 +32,7 @@ MIN_RUNS_IN_BATCHES = BATCHES * MIN_BEHIND_VIOLATION  # runs in small batches be
 def runs(design: Design) -> dict[str, Any]:
     """Runs behind a decision, over `design.seeds` seeds of each subject, and where naive noise is found in calls.
 
-    "met": of three subjects that are violated, the median of the runs of small batches is at most what they may take
+    "met": of three subjects that are violated, the median of the runs behind it is at most what they may take
     (`_allowed`); and the low bits of naive noise leak in all audits of calls.
     """
     subjects = {name: _behind(design, name, scale) for name, scale in LITTLE.items()}
@@ -81,7 +82,8 @@ def _calls(design: Design) -> dict[str, Any]:
 
 def _allowed(decided: int) -> float:
     """Runs that a violation may have behind it, where nothing hints at dependence."""
-    return max(MIN_RUNS_IN_BATCHES, SHARE_OF_DRAWN * decided) + runs_in_one_call(most_runs_of_batches(decided, 1.0))
+    in_batches = max(MIN_RUNS_IN_BATCHES, SHARE_OF_DRAWN * decided)
+    return in_batches + runs_in_one_call(most_runs_of_batches(decided, 1.0)) + SINGLE_CALLS.times_of_verdict * decided
 
 
 def _call(data: float, rng: np.random.Generator) -> float:

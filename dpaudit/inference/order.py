@@ -45,7 +45,8 @@ what shows there misleads the rule.
 
 Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects beyond
 sixteen, of outputs of a batch that neither pairs of places nor the batches show (three bits whose sum is even), and of
-a change behind the outcomes that are looked at, the first ones and the last few of each later chunk.
+a change behind the outcomes that are looked at, the first ones and the last few of each later chunk. Behind a violation
+calls for one output each say whether it rests on such dependence (`dpaudit.audits.single_calls`).
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ SEVERITY_DRAWS, SEVERITY_COINS = 33, 34  # of violated pairs, for a bound that s
 BAND_DRAWS = 36  # of the band of a trade-off function
 TIMING_DRAWS, TIMING_COINS, INDEPENDENCE_DRAWS = 60, 61, 62  # of an isolated subject's side findings
 PLANTS = 37  # of leaks that are planted into outputs that were seen
+SINGLE_DRAWS, SINGLE_COINS = 42, 43  # of calls for one output each, behind a violation
 CERTIFICATE_RUNS = 56  # of the runs that a law that was worked out is held against
 CHECK_DRAWS = 44  # of the conformance checks, which have keys of their own behind it
 
