@@ -136,13 +136,13 @@ def place_sentence(domain: Mapping[str, Any]) -> str:
     >>> place_sentence({"kind": "number", "low": 0, "high": 5})
     'It looked at some pairs of numbers from 0 to 5; values outside of these were never tried.'
     """
-    kind, ends, special = domain.get("kind"), domain.get("ends"), " and the special ones" * bool(domain.get("special"))
+    kind, ends = domain.get("kind"), domain.get("ends")
     if kind == "dataset" and domain.get("examples") and not domain.get("beyond"):
         return (
             "It tried some neighbours of the examples, and no values but theirs: none beyond, where forgotten clipping "
             "would show."
         )
-    span, rows = f"from {domain.get('low')} to {domain.get('high')}{special}", domain.get("example", 0)
+    span, rows = f"from {domain.get('low')} to {domain.get('high')}", domain.get("example", 0)
     records = "of the records that its domain lists"
     looked = {
         "number": f"some pairs of numbers {span}",

@@ -25,12 +25,12 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
     record : mapping
         `kind` and the parameters of its class: "number" (`NumberDomain`), "vector" (`VectorDomain`), "dataset"
         (`DatasetDomain` with `values`, or with `low` and `high`) or "inputs" (`ListedDomain`). NaN and infinities are
-        the strings "nan", "inf" and "-inf", in `special`, `values` and `change`.
+        the strings "nan", "inf" and "-inf", in `values`, `special` and `change`.
 
     Examples
     --------
     >>> domain_from_dict({"kind": "number", "low": 0, "high": 1, "change": "inf"})
-    NumberDomain(low=0, high=1, change=inf, integer=False, special=())
+    NumberDomain(low=0, high=1, change=inf, integer=False)
     """
     kinds: dict[str, Callable[..., Domain]] = {
         "number": NumberDomain,

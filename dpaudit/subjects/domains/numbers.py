@@ -7,7 +7,6 @@ each is tried at several levels, because most faults depend on where the answers
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -18,100 +17,13 @@ import numpy as np
 from dpaudit.arguments import check_among
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, FloatArray, number, whole_number
-from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, SHARE, SWEEP, Domain, Inputs, Start, check_ends, is_number
+from dpaudit.subjects.domains.domain import MOVES, SWEEP, Domain, Inputs, Start, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
 PARTS = {"half the change": 0.5, "small change": 1e-3}  # families of starts that use a part of the largest change
 INSIDE = 32  # numbers of a range, evenly, that starts move by the largest change
 MIN_PART = 1e-4  # of the largest change, of a pair at random
-
-
-@dataclasses.dataclass(frozen=True)
-class NumberDomain(Domain):
-    """Numbers between two ends; two of them are adjacent if they differ by at most `change`.
-
-    Parameters
-    ----------
-    low, high : float
-        Finite, low < high.
-    change : float
-        Positive; infinity for any two numbers, as a metric claim has it.
-    integer : bool
-        Whether only whole numbers are inputs; the ends are whole then, and `change` is at least 1.
-    special : tuple
-        Further inputs, adjacent to every other one: for example NaN, where the mechanism says that it takes it.
-
-    Examples
-    --------
-    >>> [(x, y) for _, x, y in NumberDomain(0, 10, integer=True).starts()][:3]
-    [(5, 6), (5, 4), (0, 1)]
-    >>> [pair.id for pair in NumberDomain(0, 3, integer=True).all_pairs()], NumberDomain(0, 3).all_pairs()
-    (['0|1', '1|2', '2|3'], None)
-    """
-
-    low: float
-    high: float
-    change: float = 1.0
-    integer: bool = False
-    special: tuple[Any, ...] = ()
-
-    def __post_init__(self) -> None:
-        _ = self._line
-
-    def starts(self) -> Iterator[Start]:
-        """Starts of vectors of one number, and numbers inside of the range; then the special inputs."""
-        low, high, step = self.low, self.high, self._line.step
-        inside = (np.array([base]) for base in np.linspace(low, high, INSIDE + 2)[1:-1])
-        moved = (("inside", *self._line.pair(base, base + step)) for base in inside)
-        for family, x, x_prime in itertools.chain(self._line.starts(), moved):
-            yield family, *_scalars((x, x_prime))
-        for value in self.special:
-            yield "special", value, self._line.vector(np.array([0.5 * (low + high)]))[0]
-            yield "special", self._line.vector(np.array([low]))[0], value
-
-    def random(self, rng: np.random.Generator) -> Inputs:
-        """Anywhere; by the largest change half of the time, else by any part of it."""
-        pair = _scalars(self._line.random(rng))
-        if self.special and rng.random() < SHARE:
-            return self.special[int(rng.integers(len(self.special)))], pair[0]
-        return pair
-
-    def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """The pair shifted, halfway to an end, turned round, at another part of the change, or another pair."""
-        if not all(map(is_number, (x, x_prime))):
-            return [self.random(rng) for _ in range(2)]
-        return [_scalars(pair) for pair in self._line.moves([x], [x_prime], rng)]
-
-    def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
-        if all(map(is_number, (x, x_prime))):
-            yield from map(_scalars, self._line.sized([x], [x_prime], size))
-
-    def steps(self, x: Any, x_prime: Any) -> int:
-        return self._line.steps([x], [x_prime]) if all(map(is_number, (x, x_prime))) else 0
-
-    def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
-        return self._line.on_way([x], [x_prime], step)[0]
-
-    def sweep(self) -> list[Any]:
-        return [x for (x,) in self._line.sweep()]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "number", **dataclasses.asdict(self)}
-
-    def all_inputs(self, most: int) -> Iterable[Any] | None:
-        listed = self._line.all_inputs(most)
-        return None if listed is None else itertools.chain((x for (x,) in listed), self.special)
-
-    def is_pair(self, x: Any, x_prime: Any) -> bool:
-        plain = [v for v in (x, x_prime) if not any(is_same(v, other) for other in self.special)]
-        return not plain or (all(map(is_number, plain)) and self._line.is_pair(plain[:1], plain[-1:]))
-
-    @functools.cached_property
-    def _line(self) -> VectorDomain:
-        """Vectors of one number: what can be said of these."""
-        return VectorDomain(1, self.low, self.high, self.change, integer=self.integer, as_list=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,8 +44,6 @@ class VectorDomain(Domain):
         replaced).
     integer : bool
         Whether the vectors are whole numbers; the ends are whole then, and `change` is at least 1.
-    special : tuple
-        Values that a coordinate may have too: for example NaN, where the mechanism says that it takes it.
     as_list : bool
         Whether the inputs are lists rather than arrays; so they are in the JSON form.
 
@@ -150,7 +60,6 @@ class VectorDomain(Domain):
     change: float = 1.0
     adjacency: Change = "each"
     integer: bool = False
-    special: tuple[Any, ...] = ()
     as_list: bool = False
 
     def __post_init__(self) -> None:
@@ -169,7 +78,7 @@ class VectorDomain(Domain):
             raise UsageError(f"length must be at least 2 where one number goes up and another down, got {self.length}.")
 
     def starts(self) -> Iterator[Start]:
-        """The patterns of the literature at several levels, parts of their changes, and special values."""
+        """The patterns of the literature at several levels, and parts of their changes."""
         step, n = self.step, self.length
         changes, half = self._patterns(), np.where(np.arange(n) < n // 2, 1.0, 0.0)
         for level in self._levels:
@@ -190,9 +99,6 @@ class VectorDomain(Domain):
             for base in (*(np.full(n, level) for level in self._levels), split, ramp):
                 for change in changes.values():
                     yield family, *self.pair(base, base + self.size(part) * change)
-        for value in self.special:
-            for place in dict.fromkeys((0, n - 1, n // 2)):
-                yield "special", *self._special_pair(np.full(n, self._levels[0]), place, value)
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Anywhere, on the levels or with ties; changed by a random pattern, half of the time as far as it may."""
@@ -200,17 +106,12 @@ class VectorDomain(Domain):
         kind = rng.random()
         if kind < 0.75 and self.length > 1:
             base = rng.choice(self._levels if kind < 0.5 else base[:2], size=self.length)
-        if self.special and rng.random() < SHARE:
-            value = self.special[int(rng.integers(len(self.special)))]
-            return self._special_pair(base, int(rng.integers(self.length)), value)
         return self.pair(base, base + self._random_change(rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """The change kept and the place moved (all of it, one number, a swap), or the other way round, or a part."""
-        base, change = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float) - np.asarray(x, dtype=float)
-        if not np.isfinite(base).all() or not np.isfinite(change).all():
-            return [self.random(rng) for _ in range(2)]
-        n = self.length
+        base, other = _arrays(x, x_prime)
+        change, n = other - base, self.length
         moved, flipped, order = base.copy(), change.copy(), rng.permutation(n)
         moved[rng.integers(n)] = rng.choice(np.array(self._levels))
         places = rng.permutation(n)[: max(1, n // 3)]
@@ -224,8 +125,8 @@ class VectorDomain(Domain):
         return [self.pair(place, place + shift) for place, shift in found][:MOVES]
 
     def sized(self, x: Any, x_prime: Any, size: float) -> Iterator[Inputs]:
-        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
-        if self._changes_one and np.isfinite([first, second]).all():
+        first, second = _arrays(x, x_prime)
+        if self._changes_one:
             place = int(np.argmax(first != second))
             for base, other in ((first, second), (second, first)):
                 for step in (size * (self.high - self.low), -size * (self.high - self.low)):
@@ -234,18 +135,19 @@ class VectorDomain(Domain):
                     yield self.vector(base), self._nearest(moved)
 
     def steps(self, x: Any, x_prime: Any) -> int:
-        gap = float(np.abs(np.subtract(x_prime, x, dtype=float)).max())
-        if self.adjacency == "moved" or not 0.0 < gap < math.inf:
+        gap = float(np.abs(np.subtract(*_arrays(x, x_prime))).max())
+        if self.adjacency == "moved" or gap == 0.0:
             return 0
         return self._hops(gap) * (self.length if self._changes_one else 1)
 
     def on_way(self, x: Any, x_prime: Any, step: int) -> Any:
         """One number after the other where one may change, else a straight line."""
-        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        first, second = _arrays(x, x_prime)
         hops = self._hops(float(np.abs(second - first).max()))
         before = hops * np.arange(self.length) if self._changes_one else np.zeros(self.length)
         part = np.clip(step - before, 0, hops) / hops
-        return self._nearest((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
+        middle: FloatArray = (1.0 - part) * first + part * second
+        return self._nearest(middle)  # each end is what it is, to the last bit
 
     def sweep(self) -> list[Any]:
         if not self._changes_one:
@@ -268,29 +170,25 @@ class VectorDomain(Domain):
 
     def all_inputs(self, most: int) -> Iterable[Any] | None:
         levels = range(math.floor(self.low), math.floor(self.high) + 1)
-        if not self.integer or self.special or len(levels) ** self.length > most:
+        if not self.integer or len(levels) ** self.length > most:
             return None
         return (self.vector(np.array(values)) for values in itertools.product(levels, repeat=self.length))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        first, second = _arrays(x, x_prime)
         if first.shape != (self.length,) or second.shape != (self.length,):
             return False
         slack = TOLERANCE * max(abs(self.low), abs(self.high), 1.0)
-        special = np.array(
-            [[any(is_same(v, other) for other in self.special) for v in side] for side in (first, second)]
-        )
-        for side, is_special in zip((first, second), special, strict=True):
+        for side in (first, second):
             inside = (self.low - slack <= side) & (side <= self.high + slack)
-            if not np.all(is_special | inside & (not self.integer or side == np.floor(side))):
+            if not np.all(inside & (not self.integer or side == np.floor(side))):
                 return False
-        either = special.any(axis=0)
-        gaps = np.where(either, 0.0, second - first)
+        gaps = second - first
         if np.abs(gaps).max() > self.change + slack:
             return False
-        changed = int(sum(not is_same(v, w) for v, w in zip(first, second, strict=True)))
+        changed = int(np.count_nonzero(gaps))
         if self.adjacency == "moved":
-            return changed <= 2 and (bool(either.any()) or abs(float(gaps.sum())) <= slack)
+            return changed <= 2 and abs(float(gaps.sum())) <= slack
         return self.adjacency == "each" or changed <= 1
 
     @property
@@ -346,13 +244,6 @@ class VectorDomain(Domain):
             change[places[1]] = -change[places[0]]
         return change
 
-    def _special_pair(self, base: FloatArray, place: int, value: Any) -> Inputs:
-        """A vector, and the same with a special value at one place."""
-        x = self.vector(base)
-        other = np.array(x, dtype=float)
-        other[place] = value
-        return x, other.tolist() if self.as_list else other
-
     def vector(self, values: FloatArray) -> Any:
         """An input of these numbers, moved into the range."""
         inside = np.clip(values, self.low, self.high)
@@ -370,8 +261,52 @@ class VectorDomain(Domain):
         return self.vector(base), self.vector(base + change)
 
 
-def _scalars(pair: Inputs) -> Inputs:
-    return pair[0][0], pair[1][0]
+class NumberDomain(VectorDomain):
+    """Numbers between two ends; two of them are adjacent if they differ by at most `change`.
+
+    Parameters
+    ----------
+    low, high : float
+        Finite, low < high.
+    change : float
+        Positive; infinity for any two numbers, as a metric claim has it.
+    integer : bool
+        Whether only whole numbers are inputs; the ends are whole then, and `change` is at least 1.
+
+    Examples
+    --------
+    >>> [(x, y) for _, x, y in NumberDomain(0, 10, integer=True).starts()][:3]
+    [(5, 6), (5, 4), (0, 1)]
+    >>> [pair.id for pair in NumberDomain(0, 3, integer=True).all_pairs()], NumberDomain(0, 3).all_pairs()
+    (['0|1', '1|2', '2|3'], None)
+    """
+
+    def __init__(self, low: float, high: float, change: float = 1.0, integer: bool = False) -> None:
+        super().__init__(1, low, high, change, integer=integer)
+
+    def __repr__(self) -> str:
+        return f"NumberDomain(low={self.low}, high={self.high}, change={self.change}, integer={self.integer})"
+
+    def starts(self) -> Iterator[Start]:
+        """Starts of vectors of one number, and numbers inside of the range."""
+        yield from super().starts()
+        for base in np.linspace(self.low, self.high, INSIDE + 2)[1:-1]:
+            yield "inside", *self.pair(np.array([base]), np.array([base + self.step]))
+
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        return is_number(x) and is_number(x_prime) and super().is_pair(x, x_prime)
+
+    def vector(self, values: FloatArray) -> Any:
+        return super().vector(values).item()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "number"} | {name: getattr(self, name) for name in ("low", "high", "change", "integer")}
+
+
+def _arrays(x: Any, x_prime: Any) -> tuple[FloatArray, FloatArray]:
+    """Two inputs, which may be single numbers, as vectors."""
+    first, second = (np.asarray(side, dtype=float).reshape(-1) for side in (x, x_prime))
+    return first, second
 
 
 def _part(rng: np.random.Generator) -> float:
