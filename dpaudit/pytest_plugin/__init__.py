@@ -10,7 +10,7 @@
 * Options come from the call, the mark, the command line, the profile, the ini file, or `[tool.dpaudit]` (`options`);
   the seed of a call from the test's node id, its number within the test and, if fresh, a printed seed of the session.
 * A violation saves its witness, which the next run replays first (`witnesses`); a known one has a reason and a date
-  (`marks`, `unmatched`); a slow audit says what it may take, and can be limited and interrupted (`pace`).
+  (`marks`, `summary`); a slow audit says what it may take, and can be limited and interrupted (`pace`).
 * Verdicts are entries `dpaudit` of a test's `user_properties`, so that they reach JUnit files; the summary and the
   report (`--dp-report`) are written once, also with the workers of pytest-xdist (`summary`).
 * An option that makes no sense stops the session at its start, with the place that states it; one of a mark or call

@@ -14,8 +14,8 @@ import pytest
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.pytest_plugin import checks
+from dpaudit.pytest_plugin.marks import LIST, listed_violation
 from dpaudit.pytest_plugin.options import Settings
-from dpaudit.pytest_plugin.unmatched import judged
 from dpaudit.reports.words import plural, some
 
 if TYPE_CHECKING:
@@ -309,3 +309,43 @@ def _slug(node_id: str, call: int) -> str:
 
 def _rate(value: float) -> str:
     return f"{value:.3g}"
+
+
+def judged(
+    config: pytest.Config, listed: Sequence[Mapping[str, Any]], processes: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, bool]]:
+    """Line on each known violation that `[tool.dpaudit]` lists and no collected test has; whether it fails the session.
+
+    It does from its date on. A test that was renamed, deleted, or has no audit any more cannot judge its own entry. No
+    entry is judged where tests were deselected (other than by `--dp-only`), files ignored or nothing run; nor one whose
+    file lies outside of what the command line names, or could not be collected. `processes` are those that collected
+    (with pytest-xdist each worker collects everything), by what `Plan.account` says of it.
+    """
+    option = config.option
+    chosen = any(getattr(option, name, None) for name in ("lf", "ignore", "ignore_glob", "collectonly"))
+    if not processes or chosen or any(one["is_selected"] for one in processes):
+        return []
+    unread = {node_id for one in processes for node_id in one["unread"]}
+    lines = []
+    for position in sorted(set.intersection(*(set(one["missing"]) for one in processes))):
+        entry = listed[position]
+        test = str(entry["test"])
+        if not _is_below(config, test) or any(test.startswith(node_id) for node_id in unread):
+            continue
+        known = listed_violation(entry)  # one that makes no sense has stopped the session
+        expired = f" and expired on {known.expires.isoformat()}" if known.is_expired else ""
+        text = f"{test!r} ({known.reason}) belongs to no test that audits{expired}: correct or remove it in {LIST}"
+        lines.append((text, known.is_expired))
+    return lines
+
+
+def _is_below(config: pytest.Config, test: str) -> bool:
+    """Tell whether the session was to collect the file of a node id."""
+    if config.args_source is config.ArgsSource.TESTPATHS:
+        return True
+    file = config.rootpath / test.partition("::")[0]
+    for argument in config.args:
+        place = Path(config.invocation_params.dir / argument)
+        if "::" not in argument and (place == file or place in file.parents):
+            return True
+    return False

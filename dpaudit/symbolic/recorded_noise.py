@@ -36,13 +36,23 @@ from dpaudit.subjects.call_limits import watching
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.alignment import Implied, Note, asks_of_ratios, differences, exceeds, imply
-from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.certifying import REAL_SHARE, SECONDS
 from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.dependence import Dependence
 from dpaudit.symbolic.noise_judging import Proof, prove
-from dpaudit.symbolic.runs import MAX_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
+from dpaudit.symbolic.runs import (
+    MAX_PATHS,
+    Path,
+    Paths,
+    Steps,
+    check_runs,
+    differing,
+    explore,
+    is_repeatable,
+    is_within,
+    run,
+)
 from dpaudit.symbolic.tape import Tape
 from dpaudit.symbolic.trace import Row, rows
 
@@ -385,3 +395,33 @@ def in_nats(claim: Claim) -> Claim:
     line = claim.inequality()
     assert isinstance(line, HockeyStickLine)
     return ApproxDP(line.epsilon, line.delta) if line.delta else PureDP(line.epsilon)
+
+
+def blamed(subject: Subject, x: Any, x_prime: Any, seed: int) -> str:
+    """The line to blame for what differs between the outputs of two inputs though no noise is in it, or "".
+
+    Both are run once more with numbers, line by line. A line is blamed where on both one variable got the value that
+    the number has there; where no variable did, that on which the mechanism returned. Nothing rests on it. Empty under
+    a debugger or a measure of coverage, which trace lines themselves.
+    """
+    steps = (Steps(), Steps())
+    paths = [
+        run(subject, data, Tape(seed, 0, is_plain=True), own) for data, own in zip((x, x_prime), steps, strict=True)
+    ]
+    found = differing(paths[0].output, paths[1].output)
+    if found is not None:
+        here, there = (_always(own, value) for own, value in zip(steps, found[1:], strict=True))
+        common = [line for line, name in here if (line, name) in there]
+        if common:
+            return common[-1]
+    # A function that hands on what another one returned is not to blame.
+    ends = [next((line for value, line in own.returned if value is own.returned[-1][0]), "") for own in steps]
+    return ends[0] or ends[1]
+
+
+def _always(steps: Steps, value: float) -> list[tuple[str, str]]:
+    """The lines, with a variable each, that have given this value whenever they ran."""
+    found: dict[tuple[str, str], bool] = {}
+    for line, name, got in steps.numbers:
+        found[line, name] = found.get((line, name), True) and is_within([got], [value])[0]
+    return [key for key, same in found.items() if same]

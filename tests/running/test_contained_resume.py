@@ -7,7 +7,7 @@ import pytest
 
 import dpaudit
 from dpaudit.running.checkpoint import read_header
-from dpaudit.subjects.isolation.record import Record
+from dpaudit.subjects.isolation.subject import Record
 
 
 class EndsOnce:
