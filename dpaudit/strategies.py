@@ -1,13 +1,12 @@
-"""Hypothesis strategies for tests of private mechanisms: finite mechanisms, claims that they keep, metrics, datasets.
+"""Hypothesis strategies for tests of private mechanisms: finite mechanisms, claims that they keep, metrics.
 
 They need `hypothesis`, which is imported when a strategy is asked for. Examples shrink towards few inputs, few outcomes
-and small whole weights. `random_mechanisms` gives thousands of matrices at once, for exact checks in numpy; it needs no
-hypothesis.
+and small whole weights.
 
 >>> from hypothesis import HealthCheck, given, settings
->>> @given(mechanism=finite_mechanisms(PureDP(1.0)), kernel=kernels(outcomes=4))
+>>> @given(mechanism=finite_mechanisms(PureDP(1.0)))
 ... @settings(max_examples=10, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
-... def test(mechanism, kernel):
+... def test(mechanism):
 ...     assert mechanism.claim == PureDP(1.0)
 >>> test()
 """
@@ -15,16 +14,13 @@ hypothesis.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.exact.finite_mechanism import FiniteMechanism
 from dpaudit.exact.keeping import tempered
-from dpaudit.laws.nasty import NASTY_FUNCTIONS, NastyFunction
-from dpaudit.privacy.adjacency import add_remove, replace_one
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -36,7 +32,6 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.privacy.finite_metrics import MatrixMetric, shortest_paths
-from dpaudit.privacy.pairs import Pair
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
@@ -57,49 +52,9 @@ else:
 
     st = _Hypothesis()
 
-Kind = Literal["dense", "zeros", "ties", "extreme", "near"]
 Span = int | tuple[int, int]  # a number, or the least and the largest
-KINDS: tuple[Kind, ...] = ("dense", "zeros", "ties", "extreme", "near")
 EXTREME = 1e-12  # the smallest weight beside 1 in an "extreme" row: losses of up to 28 nats
 FAMILIES = ("pure", "approximate", "zcdp", "renyi", "gaussian", "metric")
-
-
-def random_mechanisms(
-    rng: np.random.Generator, count: int, inputs: int, outcomes: int, kind: Kind = "dense"
-) -> FloatArray:
-    """Random row-stochastic matrices, shape (count, inputs, outcomes).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    count, inputs, outcomes : int
-        At least 1.
-    kind : {"dense", "zeros", "ties", "extreme", "near"}
-        Uniform on the simplex; with outcomes that some inputs do not have; with probabilities that are small whole
-        parts, so that losses coincide; with weights from 1e-12 to 1; or close to each other (losses of 0.01 nats).
-
-    Examples
-    --------
-    >>> random_mechanisms(np.random.default_rng(1), 1000, 3, 4, "zeros").shape
-    (1000, 3, 4)
-    """
-    shape = (count, inputs, outcomes)
-    if kind == "dense":
-        weights = rng.exponential(size=shape)
-    elif kind == "zeros":
-        weights = rng.exponential(size=shape) * (rng.random(shape) < 0.6)
-    elif kind == "ties":
-        weights = rng.integers(0, 4, size=shape).astype(float)
-    elif kind == "extreme":
-        weights = np.exp(rng.uniform(math.log(EXTREME), 0.0, size=shape))
-    elif kind == "near":
-        weights = rng.exponential(size=(count, 1, outcomes)) * np.exp(rng.uniform(-0.01, 0.01, size=shape))
-    else:
-        raise UsageError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
-    weights = np.maximum(weights, 1e-60 * (weights > 0.0))
-    empty = weights.sum(axis=-1) == 0.0
-    weights[empty, 0] = 1.0
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def stochastic_matrices(
@@ -193,65 +148,6 @@ def finite_metrics(points: Span = (2, 5), *, infinite: bool = False) -> SearchSt
         return MatrixMetric(shortest_paths(table), ids=tuple(range(count)))
 
     return metrics()
-
-
-def kernels(
-    outcomes: Span = (2, 5), new_outcomes: Span = (1, 5), *, deterministic: bool | None = None
-) -> SearchStrategy[FloatArray]:
-    """Row-stochastic kernels of shape (outcomes, new_outcomes): maps of outcomes, randomised ones, or both."""
-
-    @st.composite
-    def maps(draw: DrawFn) -> FloatArray:
-        count, images = draw(_whole(outcomes)), draw(_whole(new_outcomes))
-        targets = draw(st.lists(st.integers(0, images - 1), min_size=count, max_size=count))
-        return np.asarray(np.eye(images)[targets])
-
-    randomised = stochastic_matrices(outcomes, new_outcomes)
-    return st.one_of([maps(), randomised]) if deterministic is None else (maps() if deterministic else randomised)
-
-
-def nasty_functions(*, randomised: bool | None = None) -> SearchStrategy[NastyFunction]:
-    """One of `dpaudit.laws.NASTY_FUNCTIONS`; only the randomised ones, or only the others, if told."""
-    chosen = [function for function in NASTY_FUNCTIONS if randomised in (None, function.is_randomised)]
-    return st.sampled_from(chosen)
-
-
-def events(outcomes: int, *, chances: bool = False) -> SearchStrategy[FloatArray]:
-    """Events on 0..outcomes - 1 as 0 and 1, or with `chances` as probabilities of keeping each; some are positive."""
-    if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
-        raise UsageError(f"outcomes must be a whole number of at least 1, got {outcomes!r}.")
-    values = [0.0, 1.0, 0.5, 0.01] if chances else [0.0, 1.0]
-    lists = st.lists(st.sampled_from(values), min_size=outcomes, max_size=outcomes)
-    return lists.filter(any).map(np.array)
-
-
-def weights(parts: Span = (2, 4)) -> SearchStrategy[NDArray[np.float64]]:
-    """Positive weights that sum to 1, shape (parts,)."""
-    values = st.sampled_from([1.0, 2.0, 5.0, 1e-3])
-    lists = _whole(parts).flatmap(lambda count: st.lists(values, min_size=count, max_size=count))
-    return lists.map(lambda drawn: np.array(drawn) / np.sum(drawn))
-
-
-def datasets(domain: list[Any] | tuple[Any, ...], size: Span = (0, 5)) -> SearchStrategy[list[Any]]:
-    """Datasets: lists of records of a domain, in any order, with repetitions."""
-    if not domain:
-        raise UsageError("domain must have at least one record, got none.")
-    least, largest = (size, size) if isinstance(size, int) else size
-    return st.lists(st.sampled_from(list(domain)), min_size=least, max_size=largest)
-
-
-def adjacent_pairs(
-    domain: list[Any] | tuple[Any, ...],
-    adjacency: Literal["replace_one", "add_remove"] = "replace_one",
-    size: Span = (1, 5),
-) -> SearchStrategy[Pair]:
-    """Pairs of adjacent datasets over a domain of at least two records."""
-    if adjacency not in ("replace_one", "add_remove"):
-        raise UsageError(f"adjacency must be 'replace_one' or 'add_remove', got {adjacency!r}.")
-    if len(domain) < 2:
-        raise UsageError(f"domain must have at least two records, got {len(domain)}.")
-    neighbours = replace_one if adjacency == "replace_one" else add_remove
-    return datasets(domain, size).flatmap(lambda data: st.sampled_from(neighbours(data, list(domain))))
 
 
 def _whole(span: Span) -> SearchStrategy[int]:

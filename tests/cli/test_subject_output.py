@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 from test_repeated_options import commands
 
-from dpaudit.cli import main, subject_output
+from dpaudit.cli import main
+from dpaudit.cli import outputs as subject_output
 from dpaudit.errors import DpauditNoteWarning
 
 LOUD = """
