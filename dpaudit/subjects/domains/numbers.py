@@ -145,9 +145,8 @@ class VectorDomain(Domain):
         first, second = _arrays(x, x_prime)
         hops = self._hops(float(np.abs(second - first).max()))
         before = hops * np.arange(self.length) if self._changes_one else np.zeros(self.length)
-        part = np.clip(step - before, 0, hops) / hops
-        middle: FloatArray = (1.0 - part) * first + part * second
-        return self._nearest(middle)  # each end is what it is, to the last bit
+        part = np.asarray(np.clip(step - before, 0, hops), dtype=float) / hops
+        return self._nearest((1.0 - part) * first + part * second)  # each end is what it is, to the last bit
 
     def sweep(self) -> list[Any]:
         if not self._changes_one:
