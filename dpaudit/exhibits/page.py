@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +45,8 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
 def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     """The figures of a whole run, in words and numbers."""
     rows = [("bugs", str(len(records)))]
-    rows.append(("sources", str(len({_origin(record["source"]) for record in records}))))
+    sources = {re.split(r"#| \(|,", record["source"])[0] for record in records}  # repositories, papers and texts
+    rows.append(("sources", str(len(sources))))
     for part, name in PARTS.items():
         seen = [record[part] for record in records if part in record]
         found = [entry for entry in seen if entry["found"]]
@@ -75,11 +77,6 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _median(seen: Sequence[dict[str, Any]], name: str) -> float:
     return float(statistics.median(one[name] for one in seen))
-
-
-def _origin(source: str) -> str:
-    """The repository, paper or text that a source names."""
-    return source.split("#")[0].split(" (")[0].split(",")[0]
 
 
 def _found(record: dict[str, Any], part: str) -> bool:

@@ -90,10 +90,6 @@ def parts_of(value: Any) -> dict[str, Any]:
     return {"text": Text(canonical(value))}
 
 
-def _complex(value: complex) -> Mapping[str, Any]:
-    return {"real": value.real, "imaginary": value.imag, "size": abs(value), "angle": cmath.phase(value)}
-
-
 def shows_bits(value: Decimal) -> bool:
     """Tell whether a finite decimal has more digits than tell doubles apart, and they are those of a double.
 
@@ -127,10 +123,6 @@ def _fraction(value: Fraction) -> Mapping[str, Any]:
     parts = {"value": number, "numerator": value.numerator, "denominator": value.denominator}
     shows_bits = number == value and value.denominator > 1 and value.numerator.bit_length() > N_KEPT_BITS
     return {"value": number} if shows_bits else parts
-
-
-def _failed(value: Failed) -> Mapping[str, Any]:
-    return {"message": value.message}
 
 
 def _opaque(value: Opaque) -> Mapping[str, Any]:
@@ -190,6 +182,7 @@ def _uncompressed(value: bytes) -> bytes | None:
 
 
 DECODERS: dict[type, Decoder] = {
-    complex: _complex, Decimal: _decimal, Fraction: _fraction, Failed: _failed, Opaque: _opaque,
+    complex: lambda z: {"real": z.real, "imaginary": z.imag, "size": abs(z), "angle": cmath.phase(z)},
+    Decimal: _decimal, Fraction: _fraction, Failed: lambda failed: {"message": failed.message}, Opaque: _opaque,
     set: _set, frozenset: _set, bytes: _bytes, bytearray: _bytes,
 }  # fmt: skip

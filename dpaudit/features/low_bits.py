@@ -90,10 +90,6 @@ def _used(values: FloatArray, _: float) -> FloatArray:
     return np.where(values == 0.0, ZERO, 64.0 * exponent + (position - exponent + 52.0))
 
 
-def _last_bits(values: FloatArray, _: float) -> FloatArray:
-    return np.where(values == 0.0, ZERO, (bits_of(values) & ((1 << SIZES.last_bits) - 1)).astype(float))
-
-
 def _phase(values: FloatArray, step: float) -> FloatArray:
     """The remainder modulo a step in parts centred at 0: what is left of a number that grids share."""
     steps = values / step
@@ -142,7 +138,10 @@ KINDS: dict[str, tuple[Callable[[FloatArray, float], FloatArray], Callable[[floa
     "decimal places": (_decimals, _of_decimals),
     "remainder": (_phase, _of_phase),
     "bits used": (_used, _of_used),
-    "last bits": (_last_bits, _of_last),
+    "last bits": (
+        lambda v, _: np.where(v == 0.0, ZERO, (bits_of(v) & ((1 << SIZES.last_bits) - 1)).astype(float)),
+        _of_last,
+    ),
 }
 
 

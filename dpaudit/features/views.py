@@ -155,10 +155,6 @@ def _decimals(values: FloatArray, _: float) -> FloatArray:
     return found.reshape(values.shape)
 
 
-def _remainders(values: FloatArray, step: float) -> FloatArray:
-    return np.asarray(np.round(np.mod(values / step + 1e-7, 1.0), 6))
-
-
 def _morton_code(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
     bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
@@ -180,7 +176,7 @@ KINDS: dict[str, ViewKind] = {
         lambda v, c: np.abs(v - c), "the distance of {0} from {parameter}, with guesses swapped above"
     ),
     "remainder": ViewKind(lambda v, m: np.mod(v, m), "{0} modulo {parameter}"),
-    "step": ViewKind(_remainders, "{0} modulo {parameter}"),
+    "step": ViewKind(lambda v, m: np.round(np.mod(v / m + 1e-7, 1.0), 6), "{0} modulo {parameter}"),
     "fraction": ViewKind(lambda v, _: np.mod(np.round(v, 9), 1.0), "the part of {0} behind the point"),
     "decimals": ViewKind(_decimals, "the number of decimals of {0}"),
     "sign of zero": ViewKind(

@@ -150,10 +150,6 @@ def _form(kind: Any) -> str:
     return next((form for own, form in forms if issubclass(kind, own)), "other")
 
 
-def _nones(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
-    sink.put_names(path, "kind", rows, "none")
-
-
 def _scalars(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
     """Numpy's texts, complex numbers, dates and durations as Python's own."""
     if depth:
@@ -565,5 +561,6 @@ def _letters_of(ours: Sequence[str], width: int) -> tuple[FloatArray, FloatArray
 Visit = Callable[[Sink, Sequence[Any], Rows, str, int], None]
 VISITS: dict[str, Visit] = {
     "number": _numbers, "scalar": _scalars, "mapping": _mappings, "text": _texts, "array": _arrays,
-    "sequence": _sequences, "none": _nones, "other": _others,
+    "sequence": _sequences, "other": _others,
+    "none": lambda sink, _, rows, path, __: sink.put_names(path, "kind", rows, "none"),
 }  # fmt: skip

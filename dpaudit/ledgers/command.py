@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
                     "entry": entry,
                     "slug": SLUGS[entry.verdict],
                     "evidence": evidence_text(entry),
-                    "counterexample": _data_text(entry.counterexample),
+                    "counterexample": json.dumps(data, ensure_ascii=False) if (data := entry.counterexample) else "",
                     "tests": [
                         (mark.node, f"{root}/{quote(mark.path)}#L{mark.line}") for mark in nodes.get(entry.id, [])
                     ],
@@ -208,7 +208,3 @@ def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
     for mark in marks:
         nodes.setdefault(mark.id, {}).setdefault(mark.node, mark)
     return {name: list(found.values()) for name, found in nodes.items()}
-
-
-def _data_text(counterexample: Mapping[str, Any]) -> str:
-    return json.dumps(counterexample, ensure_ascii=False) if counterexample else ""

@@ -58,7 +58,8 @@ def _report(document: Document, most: int) -> dict[str, Any]:
     """The document as the template reads it, with so many rows of a table."""
     is_short = most <= ROW_LIMITS[-2]
     unsaid = (*EXPLAINED, *DETAILS) if is_short else EXPLAINED if most < ROW_LIMITS[0] else ()
-    sections = [_shortened(one, most) for one in document.sections if not _is_detail(one, unsaid)]
+    told = [one for one in document.sections if one.mark in GRAVE or not one.id.endswith(unsaid)]
+    sections = [_shortened(one, most) for one in told]
     kept = [one for one in sections if one.blocks or one.level == 2]  # a chapter's part may have had a figure alone
     first = sorted(document.first[1:], key=lambda block: not isinstance(block, SignOffBlock))  # it must come early
     return {
@@ -67,10 +68,6 @@ def _report(document: Document, most: int) -> dict[str, Any]:
         "breaks": not is_short,
         "colours": _style()[1],
     }
-
-
-def _is_detail(section: Section, details: tuple[str, ...]) -> bool:
-    return section.id.endswith(details) and section.mark not in GRAVE
 
 
 def _shortened(section: Section, most: int) -> Section:

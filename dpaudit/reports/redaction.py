@@ -68,11 +68,6 @@ def _lowers(values: FloatArray, budgets: FloatArray) -> FloatArray:
     return np.array(list(map(_beside, values.tolist(), budgets.tolist())))
 
 
-def _p_value(value: float) -> float:
-    """The power of ten at or above it."""
-    return value if not 0.0 < value < math.inf else min(1.0, 10.0 ** math.ceil(math.log10(value)))
-
-
 def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     """The dossier without records; with a stated key (of 32 random bytes) reports can be compared with each other."""
     mask = _Mask(key if key is not None else secrets.token_bytes(32))
@@ -159,11 +154,6 @@ def _hidden(mask: _Mask, one: Any, own: str) -> str:
     return REDACTED if own else ""
 
 
-def _options(mask: _Mask, one: Any, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Options without what the command line was given as claim and pairs: records, or files named after a person."""
-    return {name: value for name, value in own.items() if name not in ("claim", "pairs")}
-
-
 def _ratio(mask: _Mask, one: Finding, own: float) -> float:
     is_known = math.isfinite(own) and one.parameter_budget > 0.0
     return _beside(one.parameter_lower, one.parameter_budget) / one.parameter_budget if is_known else own
@@ -203,8 +193,10 @@ ANYWHERE: Mapping[str, Rule] = {
     **TEXTS,
     "seed": _be(REDACTED),  # what is shown and saved in its place
     "seconds": _at(),
-    "options": _options,
-    "p_value": lambda mask, one, own: _p_value(own),
+    # What the command line was given as claim and pairs are records, or files named after a person.
+    "options": lambda mask, one, own: {name: value for name, value in own.items() if name not in ("claim", "pairs")},
+    # The power of ten at or above it.
+    "p_value": lambda mask, one, own: min(1.0, 10.0 ** math.ceil(math.log10(own))) if 0.0 < own < math.inf else own,
     "log_wealth": _be(None),
     "id": lambda mask, one, own: mask.pair(own, [one.x_id, one.x_prime_id]),
     **dict.fromkeys(("x_id", "x_prime_id", "input_id"), lambda mask, one, own: mask.name(own)),

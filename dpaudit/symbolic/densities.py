@@ -336,12 +336,9 @@ def hockey_stick(leaves: Sequence[NoisyNumber], mu: float, epsilon: float) -> fl
         elif not (leaf.has_one_scale and (leaf.shift == 0.0 or leaf.laws[0].family == "normal")):
             p, q = ([(1.0, leaf.signals[side], leaf.factors[side], leaf.laws[side])] for side in (0, 1))
             best = max(best, mixed_hockey_stick(p, q, epsilon))
-    laplace = [leaf.shift / leaf.scales[0] for leaf in leaves if _is_plain_laplace(leaf)]
+    shifted = [leaf for leaf in leaves if leaf.is_whole and leaf.has_one_scale and leaf.shift > 0.0]
+    laplace = [leaf.shift / leaf.scales[0] for leaf in shifted if leaf.laws[0].family == "laplace"]
     return max(best, _composed(laplace, epsilon)) if len(laplace) > 1 and epsilon > 0.0 else best
-
-
-def _is_plain_laplace(leaf: NoisyNumber) -> bool:
-    return leaf.is_whole and leaf.has_one_scale and leaf.laws[0].family == "laplace" and leaf.shift > 0.0
 
 
 def _rounded_hockey_stick(leaf: NoisyNumber, by: Function, epsilon: float) -> float:

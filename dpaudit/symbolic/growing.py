@@ -46,23 +46,11 @@ def rounding(digits: int) -> Function:
     return Function(f"round {digits}", lambda v: round(v, digits), last, size / steps)
 
 
-def _below_one_more(limit: float) -> float:
-    return math.floor(limit) + 1.0
-
-
-def _cut_off(limit: float) -> float:
-    return float(math.floor(limit) + (limit >= 0.0))
-
-
-def _of_positive(function: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda limit: function(limit) if limit > 0.0 else -math.inf
-
-
 FUNCTIONS = {
-    "floor": Function("floor", math.floor, _below_one_more, 1.0),
+    "floor": Function("floor", math.floor, lambda limit: math.floor(limit) + 1.0, 1.0),
     "ceil": Function("ceil", math.ceil, lambda limit: float(math.floor(limit)), 1.0),
-    "trunc": Function("trunc", math.trunc, _cut_off, 1.0),
-    "exp": Function("exp", math.exp, _of_positive(math.log), ends=(-708.0, 709.0)),
+    "trunc": Function("trunc", math.trunc, lambda limit: float(math.floor(limit) + (limit >= 0.0)), 1.0),
+    "exp": Function("exp", math.exp, lambda limit: math.log(limit) if limit > 0.0 else -math.inf, ends=(-708.0, 709.0)),
     "log": Function("log", math.log, math.exp, start=0.0),
     "log1p": Function("log1p", math.log1p, math.expm1, start=-1.0),
     "log2": Function("log2", math.log2, lambda limit: 2.0**limit, start=0.0),

@@ -46,7 +46,8 @@ class NoiseDraws(FiniteDraws):
         self.tape, self._name = tape, OF_PYTHON
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
-        given = {key: number_of(value, method) if _is_symbol(value) else value for key, value in given.items()}
+        symbols = [key for key, one in given.items() if isinstance(one, Symbol) or type(one) is SymbolArray]
+        given = given | {key: number_of(given[key], method) for key in symbols}
         name = f"{library} {method}"
         # Validity: numbers of another precision say by their last digits what they were added to.
         if method in TRACKED and given.get("out") is None and np.dtype(given.get("dtype", float)) == np.float64:
@@ -115,10 +116,6 @@ class NoiseDraws(FiniteDraws):
         if not isinstance(value, np.ndarray):
             return symbols[0]
         return guarded(symbols.reshape(numbers.shape), value.dtype)
-
-
-def _is_symbol(value: Any) -> bool:
-    return isinstance(value, Symbol) or type(value) is SymbolArray
 
 
 def _is_small(method: str, given: Mapping[str, Any]) -> bool:

@@ -391,7 +391,8 @@ def _broken(
     """
     if asks_of_ratios(claim):
         is_broken = loss > claim.value * (1.0 + SLACK) + SLACK
-        return f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}" if is_broken else ""
+        nats = "infinitely many nats" if math.isinf(loss) else f"{loss:.6g} nats"
+        return f"a loss of {nats}, claimed {number_text(claim.value)}" if is_broken else ""
     if claim.family == "renyi":
         for order in claim.orders:
             found, allowed = divergence(order), float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
@@ -403,13 +404,6 @@ def _broken(
         if found > allowed * (1.0 + SLACK) + 1e-12:
             return f"delta {found:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
     return ""
-
-
-# Words.
-
-
-def _nats(loss: float) -> str:
-    return "infinitely many nats" if math.isinf(loss) else f"{loss:.6g} nats"
 
 
 def _moved(worst: Sequence[NoisyNumber], direction: tuple[int, int]) -> str:

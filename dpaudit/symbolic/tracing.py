@@ -71,15 +71,15 @@ class Tracer(Choices):
             if step.weights is not weights and step.weights != weights:
                 self.refuse("a run on the same draws makes other draws: something is kept between runs")
             return step.taken
-        if self.depth > len(self.steps) + MAX_STRAIGHT and self._gives_way():
+        if self.depth > len(self.steps) + MAX_STRAIGHT and (
+            self.heaviest_other > self.mass or time.monotonic() > self.deadline
+        ):
             self.suspend()
         before = len(self.opened)
-        taken = self.take(weights, _likeliest(weights))
+        # In doubles: which outcome comes first only orders the runs.
+        taken = self.take(weights, max(range(len(weights)), key=lambda outcome: float(weights[outcome])))
         self.heaviest_other = max([self.heaviest_other, *(float(path.mass) for path in self.opened[before:])])
         return taken
-
-    def _gives_way(self) -> bool:
-        return self.heaviest_other > self.mass or time.monotonic() > self.deadline
 
     def suspend(self) -> None:
         """End the run where it is, by `Suspended`; its path is to be continued later."""
@@ -126,11 +126,6 @@ class Tracer(Choices):
 @functools.lru_cache(maxsize=1024)
 def _equal_parts(count: int) -> tuple[Fraction, ...]:
     return (Fraction(1, count),) * count
-
-
-def _likeliest(weights: tuple[Fraction, ...]) -> int:
-    """An outcome whose probability is the largest, up to the rounding of doubles: it only orders the runs."""
-    return max(range(len(weights)), key=lambda outcome: float(weights[outcome]))
 
 
 def _place() -> str:
