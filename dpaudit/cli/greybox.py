@@ -15,7 +15,8 @@ from dpaudit.errors import OutputError
 
 if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
-    from dpaudit.symbolic.recorded_noise import RecordedPair
+    from dpaudit.reports.document import Document, Table
+    from dpaudit.symbolic.recorded_noise import RecordedPair, RecordedResult
 
 MAX_PAIRS = 10  # whose grades are printed
 FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
@@ -47,10 +48,9 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
     from rich.text import Text
 
     from dpaudit.audits.grey_box import replay_same_randomness
-    from dpaudit.reports import wording
+    from dpaudit.reports import terminal, wording
     from dpaudit.results.saving import json_text, write_whole
     from dpaudit.symbolic.recorded_noise import KIND, record_noise
-    from dpaudit.symbolic.trace import as_html, as_text
 
     with_values, trace_html = given.with_values, given.trace_html
     with subject_output():
@@ -64,9 +64,10 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
     statuses = {one.status for one in (finding, noise) if one is not None}
     is_found = any(pair.grade in FINDINGS for pair in graded) or (noise is not None and noise.status == "found")
     if tape is not None and trace_html:
-        page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}", with_values) if tape.pairs else ""
+        from dpaudit.reports import html
+
         try:
-            write_whole(trace_html, page)
+            write_whole(trace_html, html.render(_page(tape, with_values)) if tape.pairs else "")
         except OSError as error:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
     if given.form == "json":
@@ -90,9 +91,33 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
         if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
             console.print(Text(wording.clean(beside.summary, 600)))
         if tape is not None and given.trace and tape.pairs:
-            click.echo(as_text(tape.pairs[0].trace, with_values))
+            console.print(terminal.show([_calls(tape.pairs[0], with_values)]), crop=False)
     # What the one cannot compare the other may.
     ctx.exit(FOUND if is_found else NOT_APPLICABLE if statuses == {"not_applicable"} else NOTHING_FOUND)
+
+
+def _calls(pair: RecordedPair, with_values: bool) -> Table:
+    """The first calls of both runs; a star marks those that differ."""
+    from dpaudit.reports.document import Table
+    from dpaudit.reports.wording import clean
+
+    rows = [("*" * row.differs, *row.texts(with_values), row.place) for row in pair.trace]
+    return Table("", ("", "x", "x_prime", "line"), [[clean(text, 200) for text in row] for row in rows])
+
+
+def _page(tape: RecordedResult, with_values: bool) -> Document:
+    """The calls on the worst pair as a page."""
+    from dpaudit.reports.document import Document, Section
+    from dpaudit.reports.wording import clean
+
+    worst = tape.pairs[0]
+    return Document(
+        kicker="Calls of both runs",
+        headline=clean(f"{tape.subject}: {worst.id}"),
+        verdict="violated" if worst.grade == "proved" else "not_refuted",
+        sections=(Section("calls", "Calls", (_calls(worst, with_values),)),),
+        footer="Made by `dpaudit greybox`. A star marks calls that differ.",
+    )
 
 
 def _one_grade(replayed: Sequence[GreyBoxPair], recorded: Sequence[RecordedPair]) -> list[GreyBoxPair]:
