@@ -29,12 +29,13 @@ def museum_command(ctx: click.Context, given: Any) -> None:
 
     Exit status 0 if every bug that is run was found in each way and no mended version was called violated, else 3.
     """
-    from rich.table import Table
     from rich.text import Text
 
     from dpaudit.exhibits import environments, museum
     from dpaudit.exhibits.command import run_museum
     from dpaudit.exhibits.page import figures
+    from dpaudit.reports import terminal
+    from dpaudit.reports.document import Table
     from dpaudit.results.saving import check_folder
 
     exhibits = museum(*given.names)
@@ -64,10 +65,7 @@ def museum_command(ctx: click.Context, given: Any) -> None:
     options = {name: getattr(given, name) for name in ("seed", "seeds", "resume")}
     count = len(museum())
     records = run_museum(exhibits, folder, all_exhibits=count, parts=parts, libraries=places, tell=tell, **options)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for row in figures(records):
-        table.add_row(*map(Text, row))
-    console.print(table)
+    console.print(terminal.show([Table("", ("", ""), figures(records))]))
     for name in ("museum.json", "museum.md", "museum.html"):
         click.echo(f"Written: {folder / name}")
     missed = [

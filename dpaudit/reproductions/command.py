@@ -16,18 +16,14 @@ from typing import Any
 
 import numpy as np
 import scipy
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table as RichTable
-from rich.text import Text
+from rich.console import Group
 
 from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.extensions import names as extension_names
 from dpaudit.reports import terminal
-from dpaudit.reports.document import Block, Paragraph
-from dpaudit.reports.document import Table as Grid
+from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reproductions.reproduction import (
     GROUP,
     Cell,
@@ -35,7 +31,6 @@ from dpaudit.reproductions.reproduction import (
     Options,
     Outcome,
     Statement,
-    Table,
     load_reproduction,
 )
 from dpaudit.results.codec import to_json
@@ -43,8 +38,6 @@ from dpaudit.results.saving import SHARED, check_folder, json_text, write_whole
 
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table
-MAX_WORD = 20  # characters
-TERMINAL = 80  # columns, of output that is not a terminal
 DOTS_PER_INCH = 110
 
 
@@ -54,7 +47,7 @@ def listing() -> Group:
     if not found:
         return terminal.show([Paragraph(f"No reproductions are installed (entry-point group {GROUP}).")])
     rows = tuple((name, one.description, str(getattr(one, "source", ""))) for name, one in found)
-    return terminal.show([Grid("", ("reproduction", "what it reproduces", "source"), rows)])
+    return terminal.show([Table("", ("reproduction", "what it reproduces", "source"), rows)])
 
 
 def chosen(names: Sequence[str]) -> dict[str, HasRun]:
@@ -131,35 +124,18 @@ def picture(outcome: Outcome) -> bytes:
 def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, quick: bool) -> Group:
     """The tables and the printed statements beside ours."""
     source = str(getattr(reproduction, "source", ""))
-    head: list[Block] = [Paragraph(f"{name}: {reproduction.description}" + (f" ({source})" if source else ""))]
+    blocks: list[Block] = [Paragraph(f"{name}: {reproduction.description}" + (f" ({source})" if source else ""))]
     if quick:
-        head.append(Paragraph("Quick: few repetitions. A smoke test, not a reproduction."))
-    foot: list[Block] = []
+        blocks.append(Paragraph("Quick: few repetitions. A smoke test, not a reproduction."))
+    for table in outcome.tables:
+        blocks += [Paragraph(table.title, "lead")]
+        blocks += [Table("", table.columns, [[_cell(cell) for cell in row] for row in table.rows])]
+        blocks += [Paragraph(table.note)] * bool(table.note)
     if outcome.statements:
         columns = tuple(field.name for field in dataclasses.fields(Statement))
-        foot += [Paragraph("Printed and ours", "lead")]
-        foot += [Grid("", columns, tuple(map(dataclasses.astuple, outcome.statements)))]
-    foot.append(Paragraph(f"{seconds:.1f} s"))
-    tables = [part for table in outcome.tables for part in _table(table)]
-    return Group(terminal.show(head), *tables, terminal.show(foot))
-
-
-def _table(table: Table) -> list[RenderableType]:
-    result = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    cells = [[_cell(cell) for cell in row] for row in table.rows]
-    labels = [all(isinstance(row[i], str | None) for row in table.rows) for i in range(len(table.columns))]
-    widths = []
-    for i, column in enumerate(table.columns):
-        # A number is never broken over two lines, and a word only where it is very long.
-        words = [word for row in cells for word in (row[i].split() if labels[i] else [row[i]])]
-        widths.append(min(max([len(word) for word in [*words, *column.split()]], default=1), MAX_WORD))
-    fits = sum(widths) + 3 * len(widths) <= TERMINAL  # else a table cut off at the right would be worse
-    for column, is_label, width in zip(table.columns, labels, widths, strict=True):
-        side = "left" if is_label else "right"
-        result.add_column(column, justify=side, overflow="fold", min_width=width if fits else None)  # type: ignore[arg-type]
-    for row_of_cells in cells:
-        result.add_row(*map(Text, row_of_cells))
-    return [result, Text(table.note)] if table.note else [result]
+        blocks += [Paragraph("Printed and ours", "lead")]
+        blocks += [Table("", columns, tuple(map(dataclasses.astuple, outcome.statements)))]
+    return terminal.show([*blocks, Paragraph(f"{seconds:.1f} s")])
 
 
 def _cell(cell: Cell) -> str:
