@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from rich.console import Group
 
 from dpaudit.arguments import check_options, did_you_mean
-from dpaudit.environment import __version__
+from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.extensions import names as extension_names
 from dpaudit.reports import terminal
@@ -98,14 +96,11 @@ def saved_form(
         "seed": seed,
         "quick": quick,
         "seconds": seconds,
-        "environment": {
-            "dpaudit": __version__, "python": platform.python_version(), "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        "environment": {name: environment()[name] for name in ("dpaudit", "python", "numpy", "scipy")},
         "statements": [dataclasses.asdict(statement) for statement in outcome.statements],
         "tables": [dataclasses.asdict(table) for table in outcome.tables],
         "numbers": dict(outcome.numbers),
-    }  # fmt: skip
+    }
     strict: dict[str, Any] = to_json(content)
     return strict
 
