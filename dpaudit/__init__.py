@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpaudit import libraries as libraries
     from dpaudit import strategies as strategies
     from dpaudit.audits.auditing import audit as audit
-    from dpaudit.audits.comparing import same_distribution as same_distribution
+    from dpaudit.audits.auditing import same_distribution as same_distribution
     from dpaudit.audits.grey_box import GreyBoxResult as GreyBoxResult
     from dpaudit.audits.grey_box import replay_same_randomness as replay_same_randomness
     from dpaudit.audits.planning import plan as plan

@@ -6,7 +6,6 @@ imported here, so that a package of exhibits depends on claims and domains alone
 (The room is not called `museum`: `dpaudit.museum` is always the function.)
 """
 
-from dpaudit.exhibits.exhibit import CHANNELS, KINDS, Exhibit, Kind, Release
-from dpaudit.exhibits.registry import museum
+from dpaudit.exhibits.exhibit import CHANNELS, KINDS, Exhibit, Kind, Release, museum
 
 __all__ = ["CHANNELS", "KINDS", "Exhibit", "Kind", "Release", "museum"]

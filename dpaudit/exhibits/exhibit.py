@@ -17,7 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
+from dpaudit.extensions import extensions
 from dpaudit.privacy.claims import Claim
 
 Kind = Literal[
@@ -185,3 +187,38 @@ class Exhibit:
             return f"https://github.com/{found[1]}/issues/{found[2]}"
         found = _PAPER.search(self.source)
         return f"https://arxiv.org/abs/{found[1]}" if found else ""
+
+
+GROUP = "dpaudit.museum"
+
+
+def museum(*names: str) -> tuple[Exhibit, ...]:
+    """The exhibits of all installed museums, by kind and name; or those that are named.
+
+    The object of an entry point of `GROUP` is a function without arguments that returns exhibits, of any package.
+
+    Raises
+    ------
+    UsageError
+        If a museum cannot be loaded, two exhibits have one name, or a name is none.
+
+    Examples
+    --------
+    >>> [exhibit.source for exhibit in museum("one-key-for-all-layers")]
+    ['jax-ml/jax#3646']
+    """
+    found: dict[str, Exhibit] = {}
+    for source, listed in extensions(GROUP):
+        if not callable(listed):
+            raise UsageError(f"museum must be a function that returns exhibits, got {listed!r:.80} at {source!r}.")
+        for exhibit in listed():
+            if not isinstance(exhibit, Exhibit):
+                raise UsageError(f"museum must return exhibits, got {exhibit!r:.80} at {source!r}.")
+            if exhibit.name in found:
+                raise UsageError(f"exhibits must have different names, got {exhibit.name!r} twice.")
+            found[exhibit.name] = exhibit
+    for name in names:
+        if name not in found:
+            raise UsageError(f"name must be a case of the bug corpus, got {name!r}.{did_you_mean(name, found)}")
+    chosen = [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
+    return tuple(sorted(chosen, key=lambda exhibit: (exhibit.kind, exhibit.name)))
