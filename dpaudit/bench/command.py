@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.text import Text
 
 from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.bench.benching import FILE, run_bench
@@ -20,7 +19,7 @@ from dpaudit.bench.speed_page import into_page, write_speed
 from dpaudit.bench.summary import overall_lines, tables
 from dpaudit.errors import UsageError
 from dpaudit.reports import terminal
-from dpaudit.reports.document import Table
+from dpaudit.reports.document import Paragraph, Table
 
 
 def bench(given: Any, tell: Callable[[str], None]) -> tuple[Group, list[Path], bool]:
@@ -39,12 +38,11 @@ def bench(given: Any, tell: Callable[[str], None]) -> tuple[Group, list[Path], b
     written = [folder / FILE, *write_figure(content, folder), *write_speed(content, folder)]
     if given.page is not None:
         written.append(into_page(content, Path(given.page)))
-    said = Group(tables(content), *overall_lines(content))
+    said = [*tables(content), *overall_lines(content)]
     if given.quick:
-        said.renderables.append(
-            Text("These audits are few and small (--quick): that all of it runs is what they show, and nothing else.")
-        )
-    return said, written, bool(content["summary"]["errors"])
+        text = "These audits are few and small (--quick): that all of it runs is what they show, and nothing else."
+        said.append(Paragraph(text))
+    return terminal.show(said), written, bool(content["summary"]["errors"])
 
 
 def chosen_parts(

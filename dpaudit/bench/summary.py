@@ -7,13 +7,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from dpaudit.bench.design import TARGETS
 from dpaudit.bench.measuring import alarm_p_value
+from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import MISSING, short_count
 
 Record = Mapping[str, Any]
@@ -61,10 +57,10 @@ def summary(content: Record) -> dict[str, Any]:
     return result
 
 
-def overall_lines(content: Record) -> list[Text]:
+def overall_lines(content: Record) -> list[Block]:
     """The overall figures in words, each against its target."""
     figures = content["summary"]
-    lines: list[Text] = []
+    lines: list[Block] = []
     least = content["design"]["counted_from"]
     if ratio := figures.get("draws ratio"):
         what = f"Draws to detection over the optimum's ({ratio['problems']} problems of at least {least} draws a side)"
@@ -74,7 +70,7 @@ def overall_lines(content: Record) -> list[Text]:
         lines += _against(what, shortfall, "shortfall")
         if more := sum(_is_of_more(content, record) for record in records_of(content, "bounds").values()):
             audits = content["design"]["doubtful_seeds"]
-            lines.append(Text(f"  * {more} of them left in doubt by the first audits: the median of {audits}"))
+            lines.append(Paragraph(f"  * {more} of them left in doubt by the first audits: the median of {audits}"))
     if alarms := figures.get("false alarms"):
         words = (
             f"False alarms: {alarms['violated']:,} of {alarms['audits']:,} audits of {alarms['problems']} problems "
@@ -84,7 +80,7 @@ def overall_lines(content: Record) -> list[Text]:
         lines.append(_line(words, alarms["p_value"] >= TARGETS["false alarms"]))
     if alarms := figures.get("false alarms, not tight"):
         words = f"False alarms on other sound problems: {alarms['violated']:,} of {alarms['audits']:,} audits"
-        lines.append(Text(words))
+        lines.append(Paragraph(words))
     if rows := figures.get("classics"):
         words = f"Classic subjects: {rows['reached']} of {rows['rows']} bounds at least as high as DP-Sniper's"
         lines.append(_line(words, rows["reached"] == rows["rows"]))
@@ -94,30 +90,28 @@ def overall_lines(content: Record) -> list[Text]:
         elif name in figures:
             limit = TARGETS.get(name)
             words = f"{_title(name)}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
-            lines.append(_line(words, figures[name] <= limit) if limit else Text(words))
-    lines += [Text(f"Broke: {name}: {_error_text(content, name)}", "bold magenta") for name in figures["errors"]]
+            lines.append(_line(words, figures[name] <= limit) if limit else Paragraph(words))
+    lines += [Paragraph(f"Broke: {name}: {_error_text(content, name)}", mark="error") for name in figures["errors"]]
     return lines
 
 
-def tables(content: Record) -> Group:
+def tables(content: Record) -> list[Block]:
     """One row a problem, and one a classic subject, readable at 80 columns."""
-    parts = [_problem_table(content), _classic_table(content), _reasons(content)]
-    return Group(*(part for part in parts if part is not None))
+    return [*_problem_table(content), *_classic_table(content), *_reasons(content)]
 
 
-def _problem_table(content: Record) -> Table | None:
+def _problem_table(content: Record) -> list[Block]:
     shown = {i: e for i, e in content["problems"].items() if set(e["parts"]) & {"draws", "bounds", "alarms"}}
-    if not shown:
-        return None
     # "best" is the optimum's; ratios of draws are over it, at the median and the worst seed.
-    table = _table("problem", "best\ndraws", "ratio", "worst", "bound", "best\nbound", "short\n(s.e.)", "false\nalarms",
-                   "time\n(s)")  # fmt: skip
+    columns = ("problem", "best\ndraws", "ratio", "worst", "bound", "best\nbound", "short\n(s.e.)", "false\nalarms",
+               "time\n(s)")  # fmt: skip
+    rows = []
     for name, entry in shown.items():
         draws, bounds, alarms = (entry["parts"].get(part, {}) for part in ("draws", "bounds", "alarms"))
         optimum = draws.get("optimum")
         has_none = "found" in draws and optimum is None
-        table.add_row(
-            Text(name),
+        rows.append((
+            name,
             "none" if has_none else _count(optimum),
             _short(draws.get("ratio"), 2),
             _short(draws["worst"] / optimum if optimum else None, 2),
@@ -126,8 +120,8 @@ def _problem_table(content: Record) -> Table | None:
             _short(bounds.get("shortfall"), 2) + ("*" if _is_of_more(content, bounds) else ""),
             f"{alarms['violated']}/{alarms['audits']}" if "audits" in alarms else MISSING,
             f"{sum(record.get('seconds', 0.0) for record in entry['parts'].values()):.0f}",
-        )
-    return table
+        ))  # fmt: skip
+    return [Table("", columns, rows)] if rows else []
 
 
 def _is_of_more(content: Record, bounds: Record) -> bool:
@@ -135,44 +129,33 @@ def _is_of_more(content: Record, bounds: Record) -> bool:
     return bool(len(bounds.get("lower", ())) > content["design"].get("bound_seeds", math.inf))
 
 
-def _classic_table(content: Record) -> Table | None:
-    rows = records_of(content, "classics")
-    if not rows:
-        return None
-    table = _table("classic\nsubject", "truth", "median\nbound\n(95%)", "runs\neach", "best bound at\nthese runs",
-                   "DP-Sn.\n(90%)", "its\nruns", "StatDP\n(none)")  # fmt: skip
-    for name, record in rows.items():
+def _classic_table(content: Record) -> list[Block]:
+    columns = ("classic\nsubject", "truth", "median\nbound\n(95%)", "runs\neach", "best bound at\nthese runs",
+               "DP-Sn.\n(90%)", "its\nruns", "StatDP\n(none)")  # fmt: skip
+    rows = []
+    for name, record in records_of(content, "classics").items():
         peers = {peer["tool"]: peer for peer in record["peers"]}
         sniper, statdp = peers.get("DP-Sniper", {}), peers.get("StatDP", {})
-        table.add_row(
-            Text(name.removeprefix("classic ")),
+        rows.append((
+            name.removeprefix("classic "),
             _fixed(record["truth"]),
-            Text(_fixed(record["lower"]), "" if record["reached"] else "yellow"),
+            _fixed(record["lower"]),
             short_count(record["runs"]),
             f"{_fixed(record['optimum'])} ± {_fixed(record['standard_error'])}",
             _fixed(sniper.get("bound")),
             short_count(int(sniper["runs"])) if sniper else MISSING,
             _fixed(statdp.get("bound")),
-        )
-    return table
+        ))  # fmt: skip
+    return [Table("", columns, rows)] if rows else []
 
 
-def _reasons(content: Record) -> Group | None:
+def _reasons(content: Record) -> list[Block]:
     """Reasons why a classic subject's bound is lower than the other tool's, where it is."""
     lower = {name: record for name, record in records_of(content, "classics").items() if not record["reached"]}
-    lines = [
-        f"{name}: {_fixed(record['lower'])} is below {_fixed(record['peers'][0]['bound'])}; {record['reason']}"
-        for name, record in lower.items()
+    return [
+        Paragraph(f"{name}: {_fixed(one['lower'])} is below {_fixed(one['peers'][0]['bound'])}; {one['reason']}")
+        for name, one in lower.items()
     ]
-    return Group(*(Text(line) for line in lines)) if lines else None
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-    table.add_column(first, overflow="fold", min_width=16)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
 
 
 def records_of(content: Record, part: str) -> dict[str, Any]:
@@ -195,7 +178,7 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _against(what: str, figures: Record, name: str) -> Sequence[Text]:
+def _against(what: str, figures: Record, name: str) -> Sequence[Block]:
     median, worst = TARGETS[f"{name}, median"], TARGETS[f"{name}, worst"]
     return (
         _line(f"{what}: median {_short(figures['median'])} (at most {median:g})", figures["median"] <= median),
@@ -204,8 +187,8 @@ def _against(what: str, figures: Record, name: str) -> Sequence[Text]:
     )  # fmt: skip
 
 
-def _line(text: str, is_met: bool) -> Text:
-    return Text.assemble((text, ""), "  ", ("met", "green") if is_met else ("not met", "bold yellow"))
+def _line(text: str, is_met: bool) -> Block:
+    return Paragraph(f"{text}  {'met' if is_met else 'not met'}", mark="" if is_met else "inconclusive")
 
 
 def _error_text(content: Record, name: str) -> str:
