@@ -15,7 +15,8 @@ from dpaudit.errors import OutputError
 
 if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
-    from dpaudit.reports.document import Document, Table
+    from dpaudit.reports.document import Document
+    from dpaudit.results.model import Verdict
     from dpaudit.symbolic.recorded_noise import RecordedPair, RecordedResult
 
 MAX_PAIRS = 10  # whose grades are printed
@@ -67,7 +68,7 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
         from dpaudit.reports import html
 
         try:
-            write_whole(trace_html, html.render(_page(tape, with_values)) if tape.pairs else "")
+            write_whole(trace_html, html.render(_trace(tape, with_values)) if tape.pairs else "")
         except OSError as error:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
     if given.form == "json":
@@ -91,33 +92,22 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
         if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
             console.print(Text(wording.clean(beside.summary, 600)))
         if tape is not None and given.trace and tape.pairs:
-            console.print(terminal.show([_calls(tape.pairs[0], with_values)]), crop=False)
+            console.print(terminal.show(_trace(tape, with_values).sections[0].blocks), crop=False)
     # What the one cannot compare the other may.
     ctx.exit(FOUND if is_found else NOT_APPLICABLE if statuses == {"not_applicable"} else NOTHING_FOUND)
 
 
-def _calls(pair: RecordedPair, with_values: bool) -> Table:
-    """The first calls of both runs; a star marks those that differ."""
-    from dpaudit.reports.document import Table
-    from dpaudit.reports.wording import clean
-
-    rows = [("*" * row.differs, *row.texts(with_values), row.place) for row in pair.trace]
-    return Table("", ("", "x", "x_prime", "line"), [[clean(text, 200) for text in row] for row in rows])
-
-
-def _page(tape: RecordedResult, with_values: bool) -> Document:
-    """The calls on the worst pair as a page."""
-    from dpaudit.reports.document import Document, Section
+def _trace(tape: RecordedResult, with_values: bool) -> Document:
+    """The first calls of both runs on the worst pair; a star marks those that differ."""
+    from dpaudit.reports.document import Document, Section, Table
     from dpaudit.reports.wording import clean
 
     worst = tape.pairs[0]
-    return Document(
-        kicker="Calls of both runs",
-        headline=clean(f"{tape.subject}: {worst.id}"),
-        verdict="violated" if worst.grade == "proved" else "not_refuted",
-        sections=(Section("calls", "Calls", (_calls(worst, with_values),)),),
-        footer="Made by `dpaudit greybox`. A star marks calls that differ.",
-    )
+    rows = [("*" * row.differs, *row.texts(with_values), row.place) for row in worst.trace]
+    table = Table("", ("", "x", "x_prime", "line"), [[clean(text, 200) for text in row] for row in rows])
+    headline, footer = clean(f"{tape.subject}: {worst.id}"), "Made by `dpaudit greybox`. A star marks what differs."
+    verdict: Verdict = "violated" if worst.grade == "proved" else "not_refuted"
+    return Document("Calls of both runs", headline, verdict, (Section("calls", "Calls", (table,)),), footer)
 
 
 def _one_grade(replayed: Sequence[GreyBoxPair], recorded: Sequence[RecordedPair]) -> list[GreyBoxPair]:

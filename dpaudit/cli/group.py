@@ -189,17 +189,12 @@ def say(text: str, err: bool = True) -> None:
 
 
 def fitted(text: str, stream: TextIO | None) -> str:
-    """The message as a stream shows it."""
+    """The message as a stream shows it: a line that is too long in several, the later ones indented, words whole."""
     if stream is None or not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns
-    return "\n".join(line if line.startswith(WHOLE) else _wrapped(line, width) for line in text.split("\n"))
-
-
-def _wrapped(line: str, width: int) -> str:
-    """The line in lines of at most this width, the later ones indented; words are kept whole."""
     fold = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return fold.fill(line)
+    return "\n".join(line if line.startswith(WHOLE) else fold.fill(line) for line in text.split("\n"))
 
 
 SHARED = {  # options of several commands

@@ -135,14 +135,15 @@ def read_example(text: str) -> Any:
         table = _table_without_pandas(text, suffix)
     else:
         with parsing("example", "a readable table", repr(text)):
-            table = _parquet(text) if suffix == ".parquet" else pandas.read_csv(io.StringIO(read_csv("example", text)))
+            if suffix == ".csv":
+                table = pandas.read_csv(io.StringIO(read_csv("example", text)))
+            else:
+                table = read_table(
+                    "example", text, lambda file: file.read(use_threads=False).to_pandas(use_threads=False)
+                )
     if not len(table):
         raise UsageError(f"example must have at least one row, got none at {text!r}.")
     return table
-
-
-def _parquet(path: str) -> Any:
-    return read_table("example", path, lambda file: file.read(use_threads=False).to_pandas(use_threads=False))
 
 
 def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
