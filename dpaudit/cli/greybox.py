@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from dpaudit.cli.group import command, shared
-from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.outputs import print_result, subject_output
 from dpaudit.cli.subjects import given_subject
 from dpaudit.errors import OutputError
 
@@ -46,10 +46,9 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
     "Record the noise". A pair then has one grade, that of its record where it is recorded and its replay is not
     "definite": what is proved by that gives exit status 1, what composition implies does not.
     """
-    from rich.text import Text
-
     from dpaudit.audits.grey_box import replay_same_randomness
-    from dpaudit.reports import terminal, wording
+    from dpaudit.reports.document import Paragraph
+    from dpaudit.reports.wording import clean
     from dpaudit.results.saving import json_text, write_whole
     from dpaudit.symbolic.recorded_noise import KIND, record_noise
 
@@ -71,28 +70,23 @@ def greybox_command(ctx: click.Context, given: Any) -> None:
             write_whole(trace_html, html.render(_trace(tape, with_values)) if tape.pairs else "")
         except OSError as error:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
-    if given.form == "json":
-        shown = finding.to_dict() if noise is None else {KIND: noise.to_dict(), finding.kind: finding.to_dict()}
-        click.echo(json_text(shown), nl=False)
-    else:
-        console = output_console()
-        # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
-        led_by, beside = finding, noise
-        if noise is not None and (noise.status == "found" or (noise.status == "nothing_found" and not is_found)):
-            led_by, beside = noise, finding
-        console.print(Text(wording.clean(led_by.summary, 600)))
-        for pair in graded[:MAX_PAIRS]:
-            statement = "" if pair.statement in led_by.summary else f" {pair.statement}"
-            console.print(Text(wording.clean(f"{pair.id}: {pair.grade}.{statement}", 600)))
-            for hint in pair.hints:
-                text = f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}"
-                console.print(Text(wording.clean(text, 300)))
-        runs = result.samples + (0 if tape is None else tape.runs)
-        console.print(Text(f"{runs} runs of the mechanism, seed {result.seed}"))
-        if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
-            console.print(Text(wording.clean(beside.summary, 600)))
-        if tape is not None and given.trace and tape.pairs:
-            console.print(terminal.show(_trace(tape, with_values).sections[0].blocks), crop=False)
+    shown = finding.to_dict() if noise is None else {KIND: noise.to_dict(), finding.kind: finding.to_dict()}
+    # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
+    led_by, beside = finding, noise
+    if noise is not None and (noise.status == "found" or (noise.status == "nothing_found" and not is_found)):
+        led_by, beside = noise, finding
+    texts = [clean(led_by.summary, 600)]
+    for pair in graded[:MAX_PAIRS]:
+        statement = "" if pair.statement in led_by.summary else f" {pair.statement}"
+        texts.append(clean(f"{pair.id}: {pair.grade}.{statement}", 600))
+        for hint in pair.hints:
+            texts.append(clean(f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}", 300))
+    runs = result.samples + (0 if tape is None else tape.runs)
+    texts.append(f"{runs} runs of the mechanism, seed {result.seed}")
+    if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
+        texts.append(clean(beside.summary, 600))
+    table = _trace(tape, with_values).sections[0].blocks if tape is not None and given.trace and tape.pairs else ()
+    print_result(given.form, lambda: json_text(shown), lambda: [*map(Paragraph, texts), *table])
     # What the one cannot compare the other may.
     ctx.exit(FOUND if is_found else NOT_APPLICABLE if statuses == {"not_applicable"} else NOTHING_FOUND)
 
