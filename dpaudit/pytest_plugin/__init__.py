@@ -22,14 +22,16 @@ the end) is imported until an audit runs. The manual is docs/pytest.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin import checks
-from dpaudit.pytest_plugin.ending import reports_exit
 from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
 from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit, is_ours
@@ -260,3 +262,33 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print what was audited and found, and what the session promises."""
     for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
         terminalreporter.write_line(f"dpaudit: {line}")
+
+
+@contextlib.contextmanager
+def reports_exit(item: pytest.Item) -> Iterator[None]:
+    """While a test runs, `os._exit` reports the test that called it, and never has status 0: a suite would end green.
+
+    Child processes end as ever. What ends the process in C code, past Python, is not seen: audit it with isolation.
+    """
+    own, end = os.getpid(), os._exit
+    capture = item.config.pluginmanager.getplugin("capturemanager")
+
+    def reported_exit(status: int) -> NoReturn:
+        if os.getpid() != own:
+            end(status)
+        if capture is not None:
+            capture.suspend_global_capture(in_=True)
+        text = (
+            f"\ndpaudit: FAILED: {item.nodeid} ended the process of pytest with os._exit({status!r}). No test after it "
+            "was run. Audit it with isolation: dp_audit(..., isolation=True).\n"
+        )
+        with contextlib.suppress(OSError, ValueError):
+            (sys.__stderr__ or sys.stderr).write(text)
+            (sys.__stderr__ or sys.stderr).flush()
+        end(status or int(pytest.ExitCode.INTERNAL_ERROR))
+
+    os._exit = reported_exit
+    try:
+        yield
+    finally:
+        os._exit = end
