@@ -116,6 +116,7 @@ LOST = {
     "written into floats": (in_place, "looks at"),
     "shorter floats": (lambda x, rng: numbers(x, rng).astype(np.float32), "looks at"),
     "a sum in shorter floats": (lambda x, rng: np.sum(numbers(x, rng), dtype=np.float32), "looks at"),
+    "a percentile": (lambda x, rng: np.nanpercentile(numbers(x, rng), 50), "for nanpercentile"),
     "a mask": (masked, "MaskedArray"),
     "names": (lambda x, rng: np.rec.array([(float(x), 1)]) if rng.laplace() is not None else None, "recarray"),
     "a container": (several_ways(Box), "a Box"),

@@ -10,12 +10,11 @@ import pytest
 from dpaudit import reports
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
-from dpaudit.pytest_plugin.texts import failure_text, weakness_text
+from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import brief, scores, terminal, wording
 from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import certificate_attachment
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.rows import missed_sentence
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
 MIN_RATIO = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
@@ -120,13 +119,6 @@ def unclear(synthetic):
     return synthetic.result([zero, one])
 
 
-def test_the_pair_that_is_named_is_an_inconclusive_one(unclear):
-    assert wording.least_powerful(unclear).id == "a|b"
-    assert missed_sentence(unclear).endswith("Tested least well was the pair a|b.")
-    assert "0.4 nats where nothing may leak" in missed_sentence(unclear)
-    assert "a|b" in weakness_text(unclear) and "a|c" not in weakness_text(unclear)
-
-
 def test_among_inconclusive_pairs_the_one_furthest_from_its_limit_is_named(synthetic, unclear):
     three = synthetic.finding("a", "d", 0.1, 1.0, "inconclusive", power=Power(0.1, 0.9, 9.0, 1.0))  # 4.5 limits of 2
     both = dataclasses.replace(unclear, findings=(*unclear.findings, three))
@@ -134,10 +126,3 @@ def test_among_inconclusive_pairs_the_one_furthest_from_its_limit_is_named(synth
     # The limit is the audit's own: 0.4 is 4 times the 0.1 of a budget of 0.
     wide = dataclasses.replace(both, options={**both.options, "inconclusive_factor": 3.0})
     assert wording.least_powerful(wide).id == "a|b"
-
-
-def test_every_row_of_an_audit_of_scores_has_a_name_of_its_own(synthetic):
-    """Before, each number of guesses had a row of the same name."""
-    names = [name for name, _ in scores.facts(synthetic.scores())]
-    assert len(names) == len(set(names)) and "accuracy, 200 guessed" in names
-    assert dict(scores.facts(synthetic.scores()))["accuracy, 90 guessed"].startswith("88.89%, 80 right: ")

@@ -5,11 +5,9 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import reports
-from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import answers, rows
@@ -27,10 +25,6 @@ def response(x, rng):
 
 def tells(x, rng):
     return 918273 if x == 0 else 1
-
-
-def draws(x, rng):
-    return rng.normal()
 
 
 def certify(path, mechanism, claim):
@@ -101,16 +95,6 @@ def test_a_redacted_certificate_and_scores_quote_nothing(project):
     masked = hidden.attachments[1].result
     assert masked.parameter_lower <= original.attachments[1].result.parameter_lower
     assert masked.parameter_ceiling >= original.attachments[1].result.parameter_ceiling
-
-
-def test_the_command_writes_a_page_for_each(project):
-    certify("c.json", response, "eps=1")
-    audit_scores("s.json", 4.0)
-    done = CliRunner().invoke(main, ["report", "c.json", "s.json", "--report", "html,md", "--out", "o"])
-    assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in (project / "o").rglob("*.*") if path.is_file()) == [
-        "certificate.html", "certificate.md", "scores.html", "scores.md",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,6 @@ def test_the_summary_of_several_subjects_fits_eighty_columns(synthetic):
         assert word in text
 
 
-def test_a_table_of_pairs_fits_eighty_columns(synthetic, any_result):
-    text = synthetic.page([brief.pairs(any_result)])
-    assert max(len(line) for line in text.split("\n")) <= 80
-
-
 def test_a_pair_whose_audit_broke_has_no_bound_and_no_ratio(synthetic):
     result = synthetic.make("error")
     broken = [one for one in result.findings if one.verdict == "error"]
