@@ -308,7 +308,7 @@ LATER_LEAKS: dict[str, dict[str, Maker]] = {
         "record": lambda x, r: [Record(0.0, 1, Record(float(r.normal()), 0, Record(0.0, even(x, r))))],
     },
     "signs of zeros": {
-        "zero in list": lambda x, r: {"v": [float(r.normal()), (-0.0 if x else 0.0) if r.random() < 0.2 else 1.0]},
+        "zero in list": lambda x, r: {"v": [float(r.normal()), (-0.0 if x else 0.0) if r.random() < 0.2 else 1.0]}
     },
     "low digits": {
         "last digit": last_digit,

@@ -14,16 +14,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.bench import classics, problem_set, sparse_vector
 from dpaudit.bench.optimum import bound
-from dpaudit.bench.problem import (
-    KINDS,
-    Law,
-    Problem,
-    finite_law,
-    grid_law,
-    load_problems,
-    product_law,
-    union_law,
-)
+from dpaudit.bench.problem import KINDS, Law, Problem, finite_law, grid_law, load_problems, product_law, union_law
 from dpaudit.errors import UsageError
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms import problems as reference

@@ -338,10 +338,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
             [("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)],
             "Not yet. No promise was found broken, but 1 test of 2 gave no full answer.",
         ),
-        (
-            [("privacy", "error", "", None)],
-            "Not yet. No promise was found broken, but the test gave no full answer",
-        ),
+        ([("privacy", "error", "", None)], "Not yet. No promise was found broken, but the test gave no full answer"),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),

@@ -31,11 +31,7 @@ def test_a_violation_fits_eighty_columns_but_for_the_command(synthetic, any_resu
 
 def test_names_are_never_markup_or_control_sequences(synthetic):
     result = synthetic.make("hostile")
-    for blocks in (
-        ([brief.summary([result])]),
-        ([brief.pairs(result)]),
-        (brief.violation(result)),
-    ):
+    for blocks in (([brief.summary([result])]), ([brief.pairs(result)]), (brief.violation(result))):
         text = synthetic.page(blocks)
         assert "\x1b" not in text and "\u202e" not in text and "\x00" not in text
         assert "\\x1b[31" in text.replace("\n", "").replace(" ", "")

@@ -11,12 +11,7 @@ from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.failures import Returned
 from dpaudit.inference.tasks import Request, Task, TaskResult
-from dpaudit.running.checkpoint import (
-    CheckpointPlan,
-    open_checkpoint,
-    read_header,
-    temporary_checkpoint,
-)
+from dpaudit.running.checkpoint import CheckpointPlan, open_checkpoint, read_header, temporary_checkpoint
 from dpaudit.running.plain_data import block
 
 HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
