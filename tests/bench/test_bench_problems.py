@@ -115,14 +115,6 @@ def edges_of(law: Law, ends: np.ndarray) -> np.ndarray:
     return np.array([-np.inf, *inner, np.inf])
 
 
-def test_the_check_of_a_law_can_fail():
-    rng = np.random.default_rng(1)
-    wrong = finite_law([0.55, 0.45], [0.45, 0.55])
-    draws = 10_000
-    counts = np.bincount((rng.random(draws) < 0.6).astype(int), minlength=2)  # the law says 0.55: 10 deviations off
-    assert stats.chisquare(np.sort(counts)[::-1], draws * np.sort(wrong.p)[::-1]).pvalue < 1e-9
-
-
 def test_published_truths_of_the_classic_subjects():
     # Over the eight patterns, as the literature gives them (see the table that the bench prints).
     for number, truth in ((0, 0.0885), (1, 0.0882), (3, 0.1725), (5, 0.42)):

@@ -23,10 +23,6 @@ def response(x, rng):
     return x if rng.random() < 0.75 else 1 - x
 
 
-def tells(x, rng):
-    return 918273 if x == 0 else 1
-
-
 def certify(path, mechanism, claim):
     dpaudit.certify(mechanism, claim, [Pair(0, 1, x_id=NAMES[0], x_prime_id=NAMES[1])]).save(path)
 
@@ -79,7 +75,7 @@ def test_every_format_takes_them_with_results_and_alone(synthetic, project):
 
 
 def test_a_redacted_certificate_and_scores_quote_nothing(project):
-    certify("Quillfeather.json", tells, "eps=1")
+    certify("Quillfeather.json", lambda x, rng: 918273 if x == 0 else 1, "eps=1")
     audit_scores("Zabaglione.json", 4.0)
     original = read_dossier(["Quillfeather.json", "Zabaglione.json"])
     hidden = redacted(original)
