@@ -265,6 +265,16 @@ def p_of(found, delta, level):
     return spent + stats.binom.sf(found.correct - 1, guesses, limit)
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
+    budget, probed = Budget(1.0, delta), SIZES.probe
+    for seed in range(3):
+        (found,) = run(two_values(1.15, delta), (0.0, 1.0), budget, 4_000, seed).pairs
+        assert found.wrong > 100  # it guesses, and is wrong at times
+        assert found.correct + found.wrong + found.abstained == 2 * (4_000 - int(0.3 * 4_000) - probed)
+        assert found.p_value == pytest.approx(p_of(found, delta, STAGE_RATE), rel=1e-9)
+
+
 def test_a_rule_is_counted_again_at_the_whole_level():
     found = run(two_values(3.0), (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
     rule = LowBitRule.from_dict(found.rule, 0.0, 1.0)

@@ -10,11 +10,12 @@ import pytest
 from dpaudit import reports
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
-from dpaudit.pytest_plugin.texts import failure_text
+from dpaudit.pytest_plugin.texts import failure_text, weakness_text
 from dpaudit.reports import brief, scores, terminal, wording
 from dpaudit.reports.answers import answers
 from dpaudit.reports.attachments import certificate_attachment
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.rows import missed_sentence
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
 MIN_RATIO = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
@@ -117,6 +118,13 @@ def unclear(synthetic):
     zero = synthetic.finding("a", "b", 0.0, 0.0, "inconclusive", ratio_lower=None, power=power)
     one = synthetic.finding("a", "c", 0.8, 1.0, power=Power(0.1, 0.9, 1.4, 1.0))
     return synthetic.result([zero, one])
+
+
+def test_the_pair_that_is_named_is_an_inconclusive_one(unclear):
+    assert wording.least_powerful(unclear).id == "a|b"
+    assert missed_sentence(unclear).endswith("Tested least well was the pair a|b.")
+    assert "0.4 nats where nothing may leak" in missed_sentence(unclear)
+    assert "a|b" in weakness_text(unclear) and "a|c" not in weakness_text(unclear)
 
 
 def test_among_inconclusive_pairs_the_one_furthest_from_its_limit_is_named(synthetic, unclear):
