@@ -186,6 +186,17 @@ def test_what_an_exception_says_is_part_of_the_outcome(mode):
     assert audit(raising, "eps=0.1", mode=mode, confidence=0.95).verdict == "violated"
 
 
+def test_a_batch_that_raises_by_its_size_is_no_leak_one_call_a_draw():
+    def small_batches_only(data, size, rng):
+        if size > 5:
+            raise ValueError("too many")
+        return rng.normal(size=size)
+
+    result = audit(small_batches_only, "eps=0.1")
+    assert result.subject["interface"].endswith("one call a draw")
+    assert result.verdict in ("not_refuted", "inconclusive")
+
+
 def test_a_vectorised_call_that_raises_later_is_an_error_that_says_what_to_do():
     calls = []
 

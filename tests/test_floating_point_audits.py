@@ -153,6 +153,11 @@ def test_a_replay_is_the_same_for_one_seed_and_no_draw_of_it_was_seen_before(lea
     assert len(set(seen)) == len(seen) > result.samples + result.floating_point.samples
 
 
+def test_only_leaks_keep_their_rule(leaking):
+    assert leaking.floating_point.pairs[0].rule is not None
+    assert [pair.rule for pair in audited(on_grid).floating_point.pairs] == [None]
+
+
 def test_results_without_a_witness_are_refused(leaking):
     for result in (audited(on_grid), audited(floating_point=False)):
         with pytest.raises(

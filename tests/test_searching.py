@@ -202,6 +202,14 @@ def test_a_pair_that_raises_takes_no_place_from_one_that_is_worse():
     assert sum(3 in (pair.x, pair.x_prime) for pair in several) == 1
 
 
+def test_example_data_is_enough():
+    examples = [[0.3, 0.6, 1.0], [0.2]]
+    result = dpaudit.audit(heavy_at_the_boundary, "eps=1", Search(examples=examples, budget=6000), **QUICK)
+    assert result.verdict == "violated"
+    used = {record for finding in result.findings for record in [*finding.x, *finding.x_prime]}
+    assert used <= {0.3, 0.6, 1.0, 0.2}
+
+
 def test_examples_of_a_metric_claim_are_its_inputs():
     claim = dpaudit.MetricDP(lambda x, y: abs(x - y) if abs(x - y) < 50 else math.inf)
     found = search_pairs(two_far_regions, claim, examples=[0.0, 70.0, 72.0, 99.0], budget=4000, seed=SEED)
