@@ -25,15 +25,7 @@ from dpaudit.features.outcomes import Outcomes, read_outputs
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.protocols import Test, Training
-from dpaudit.privacy.claims import (
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    ProfileClaim,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.trade_off import FDP
 
 Make = Callable[[Claim, int], Test]

@@ -15,17 +15,7 @@ from support.evidence import evidence
 from support.samplers import laplace, released
 
 import dpaudit
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    MetricDP,
-    Pair,
-    ProfileClaim,
-    PureDP,
-    RenyiDP,
-    UsageError,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, MetricDP, Pair, ProfileClaim, PureDP, RenyiDP, UsageError, ZeroConcentratedDP
 from dpaudit.privacy.pairs import short_form
 
 SURE = 1.0 - 1e-10

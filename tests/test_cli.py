@@ -454,13 +454,6 @@ def test_the_module_runs_as_the_command_does_and_an_encoding_without_the_symbols
     assert "Violated" in result.stdout and "\\u2265" in result.stdout and "\x1b" not in result.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the shell of a pipe")
-def test_a_reader_who_leaves_changes_no_exit_status(run):
-    command = f"{sys.executable} -m dpaudit audit m.py:sound --quiet | :; exit ${{PIPESTATUS[0]}}"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (run("audit", "m.py:sound", "--quiet").exit_code, "")
-
-
 def test_a_subject_that_ends_the_process_loses_nothing_that_a_checkpoint_has_noted(run, project):
     (project / "ends.py").write_text(
         "import os, pathlib\ncalls = 0\n"
@@ -489,18 +482,6 @@ def test_help_and_version_import_no_numpy():
     )
     assert process(code=code).returncode == 0
     assert process("--version").stdout == f"dpaudit, version {dpaudit.__version__}\n"
-
-
-def test_an_interrupt_from_the_keyboard_leaves_nothing_behind(run, project):
-    (project / "endless.py").write_text(
-        # A process started in the background by a shell ignores the signal, and would sleep for ever.
-        "import os, signal, time\n"
-        "def f(data):\n    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)\n"
-    )
-    result = process("audit", "endless.py:f", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--quiet")
-    assert (result.returncode, result.stdout, result.stderr) == (130, "", "Interrupted.\n")
-    assert not (project / "o").exists()
 
 
 def test_the_library_and_the_command_line_agree(run):

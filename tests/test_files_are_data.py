@@ -64,11 +64,7 @@ def changed(**changes):
 
 # --- code ---
 
-TARGETS = [
-    "exec:sh -c 'touch called'",
-    "fad_m.py:leaky",
-    "os:system",
-]
+TARGETS = ["exec:sh -c 'touch called'", "fad_m.py:leaky", "os:system"]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -13,17 +13,7 @@ import pytest
 from support.samplers import KeepsItsNoise, laplace, released
 
 import dpaudit
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    MetricDP,
-    Pair,
-    PureDP,
-    RenyiDP,
-    SubjectError,
-    UsageError,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, MetricDP, Pair, PureDP, RenyiDP, SubjectError, UsageError, ZeroConcentratedDP
 from dpaudit.reports.brief import replay_blocks
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted

@@ -12,10 +12,7 @@ from support.samplers import KeepsItsNoise, laplace, one_at_a_time, one_by_one
 
 import dpaudit
 from dpaudit.audits import many_pairs
-from dpaudit.audits.many_pairs import (
-    MAX_GAMES,
-    game_plan,
-)
+from dpaudit.audits.many_pairs import MAX_GAMES, game_plan
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.reports.wording import notes
 from dpaudit.subjects.callables import as_subject

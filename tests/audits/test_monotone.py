@@ -20,18 +20,6 @@ QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "fl
 LEVEL, RUNS = 0.05, 60
 
 
-def gaussian(data, size, rng):
-    return data + rng.normal(size=size)
-
-
-def discrete_laplace(data, size, rng):
-    return data + (rng.geometric(1.0 - np.exp(-1.0), (size, 2)) @ [1, -1]).astype(float)
-
-
-def randomised_response(data, size, rng):
-    return (rng.random(size) < expit(2.0 * data - 1.0)).astype(float)
-
-
 def one(mass):
     return 1.0
 
@@ -40,7 +28,12 @@ def of_gaussian(mass):
     return float(np.log(mass / stats.norm.cdf(stats.norm.ppf(mass) - 1.0)))
 
 
-LAWS = [(laplace, one), (gaussian, of_gaussian), (discrete_laplace, one), (randomised_response, one)]
+LAWS = [
+    (laplace, one),
+    (lambda data, size, rng: data + rng.normal(size=size), of_gaussian),
+    (lambda data, size, rng: data + (rng.geometric(1.0 - np.exp(-1.0), (size, 2)) @ [1, -1]).astype(float), one),
+    (lambda data, size, rng: (rng.random(size) < expit(2.0 * data - 1.0)).astype(float), one),
+]
 
 
 def learned(fitted, sides):

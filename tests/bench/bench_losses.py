@@ -44,10 +44,6 @@ def two(event, x, x_prime):
     return np.where(event, math.log(x / x_prime), math.log((1.0 - x) / (1.0 - x_prime)))
 
 
-def spread(y, x, x_prime):
-    return stats.norm.logpdf(y, scale=x) - stats.norm.logpdf(y, scale=x_prime)
-
-
 def bounded(y, x, x_prime, reach):
     in_x, in_x_prime = np.abs(y - x) <= reach, np.abs(y - x_prime) <= reach
     return np.where(in_x & in_x_prime, 0.0, np.where(in_x, np.inf, -np.inf))
@@ -180,10 +176,6 @@ def above_part(answers, positions, start, threshold, query, cut_off):
     return np.array(result)
 
 
-def prefix_sums(y, x, x_prime, scale):
-    return laplace_sum(np.diff(y, axis=1, prepend=0.0), x, x_prime, scale)
-
-
 def truncated_geometric(y, x, x_prime):
     p, q = (np.diff(classics.cumulative_numbers(count), prepend=0) for count in (x, x_prime))
     return np.log(p / q)[y]
@@ -240,7 +232,7 @@ def raises(outputs, x, x_prime, scale):
 LOSSES = {
     numbers.laplace: laplace,
     numbers.gaussian: gaussian,
-    numbers.spread: spread,
+    numbers.spread: lambda y, x, x_prime: stats.norm.logpdf(y, scale=x) - stats.norm.logpdf(y, scale=x_prime),
     numbers.truncated_laplace: truncated,
     numbers.exact_or_laplace: exact_or,
     numbers.clamped_laplace: clamped,
@@ -258,7 +250,7 @@ LOSSES = {
     vectors.noisy_bits: bits,
     vectors.coupled_bits: lambda y, x, x_prime: two(np.ptp(y[:, list(vectors.COUPLED)], axis=1) == 0, x, x_prime),
     classics.largest: maximum,
-    classics.prefix_sums: prefix_sums,
+    classics.prefix_sums: lambda y, x, x_prime, scale: laplace_sum(np.diff(y, axis=1, prepend=0.0), x, x_prime, scale),
     classics.truncated_geometric: truncated_geometric,
     classics.rappor: rappor,
     classics.repeated_laplace: lambda y, x, x_prime, scale, times: laplace_sum(y, x, x_prime, scale),

@@ -64,11 +64,6 @@ def levels(x: int, rng: Rng, depth: int) -> Any:
     return nested(float(rng.laplace()) + 8.0 * x, depth, lambda inner: {"inner": inner, "other": None})
 
 
-def length(x: int, rng: Rng) -> Any:
-    """A list that is longer."""
-    return rng.normal(size=int(rng.poisson(4.0)) + 4 * x).tolist()
-
-
 def key(x: int, rng: Rng) -> Any:
     """A key that one input alone may have."""
     found = {"n": float(rng.laplace())}
@@ -133,11 +128,6 @@ def table(x: int, rng: Rng) -> Any:
     return "\n".join(",".join(map(str, row)) for row in rows.tolist())
 
 
-def inner_json(x: int, rng: Rng) -> Any:
-    """JSON in JSON in JSON."""
-    return json.dumps({"a": json.dumps({"b": json.dumps({"c": even(x, rng), "d": float(rng.normal())})})})
-
-
 def clock(x: int, rng: Rng) -> Any:
     """Minutes that 5 divides, in a text."""
     minutes = int(rng.integers(60))
@@ -197,11 +187,6 @@ class Record:
     c: Any = None
 
 
-def far_position(x: int, rng: Rng) -> Any:
-    """One number of a long list."""
-    return (rng.normal(size=400) + 6.0 * x * (np.arange(400) == 333)).tolist()
-
-
 def huge(x: int, rng: Rng, modulus: int) -> Any:
     """Remainder of an integer that no double holds."""
     return {"n": modulus * (int(rng.integers(2**62)) * 2**20 + int(rng.integers(2**20))) + x}
@@ -243,7 +228,7 @@ def whole_as_integer(x: int, rng: Rng) -> Any:
 OBJECT_LEAKS: dict[str, tuple[str, Maker]] = {
     "order": ("order of keys", lambda x, r: noisy({"a": 30 + x, "b": 30.5, "c": 10}, r)),
     "key": ("keys", key),
-    "length": ("sizes", length),
+    "length": ("sizes", lambda x, r: r.normal(size=int(r.poisson(4.0)) + 4 * x).tolist()),
     "member": ("members", member),
     "letter": ("texts", letter),
     "late number": ("texts", lambda x, r: "lorem " * 500 + str(even(x, r))),
@@ -302,13 +287,15 @@ LATER_LEAKS: dict[str, dict[str, Maker]] = {
     "equality of parts": {"equal texts": equal_texts},
     "members": {"odd members": lambda x, r: frozenset((int(a), even(x, r, 100)) for a in r.integers(100, size=3))},
     "nesting": {
-        "inner json": inner_json,
+        "inner json": lambda x, r: json.dumps(
+            {"a": json.dumps({"b": json.dumps({"c": even(x, r), "d": float(r.normal())})})}
+        ),
         "depth": depth,
         "deep": lambda x, r: nested(float(r.laplace()) + 8.0 * x, 25, lambda inner: {"a": inner}),
         "record": lambda x, r: [Record(0.0, 1, Record(float(r.normal()), 0, Record(0.0, even(x, r))))],
     },
     "signs of zeros": {
-        "zero in list": lambda x, r: {"v": [float(r.normal()), (-0.0 if x else 0.0) if r.random() < 0.2 else 1.0]},
+        "zero in list": lambda x, r: {"v": [float(r.normal()), (-0.0 if x else 0.0) if r.random() < 0.2 else 1.0]}
     },
     "low digits": {
         "last digit": last_digit,
@@ -320,7 +307,9 @@ LATER_LEAKS: dict[str, dict[str, Maker]] = {
         "fields": lambda x, r: np.array([(1, r.normal()), (even(x, r, 100), 0.5)], dtype=[("a", "i4"), ("b", "f8")]),
         "masked": lambda x, r: np.ma.array(r.normal(size=3), mask=[False, now_and_then(x, r), False]),
     },
-    "one column of many": {"far position": far_position},
+    "one column of many": {
+        "far position": lambda x, r: (r.normal(size=400) + 6.0 * x * (np.arange(400) == 333)).tolist()
+    },
 }
 
 

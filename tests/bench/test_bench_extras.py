@@ -119,12 +119,6 @@ def test_noise_that_is_called_sound_and_leaks_is_not_met(monkeypatch):
     assert not record["met"] and record["accused"] == {"naive": 2} and record["p_value"] <= 1e-5
 
 
-def test_a_check_that_finds_nothing_is_not_met(monkeypatch):
-    monkeypatch.setattr(floating_point, "naive", floating_point.of_nothing)
-    monkeypatch.setattr(floating_point, "SOUND", {"of nothing": floating_point.of_nothing})
-    assert not floating_point.floating_point(DESIGN)["met"]
-
-
 def test_the_sound_samplers_keep_their_promise_on_the_doubles():
     rng = np.random.default_rng(20_261_121)
     samplers = floating_point.on_grid, floating_point.of_integers

@@ -74,11 +74,7 @@ def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
         (["m.py:response", "--claim", "eps=1", "--pairs", "0,1"], 1, "probability 3/4 on 0 and 1/4 on 1"),
         (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "a loss of infinity, claimed 1"),
         (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "The output 0 has probability 1 on 0 and 0 on 1."),
-        (
-            ["m.py:leaks", "--claim", "eps=1", "--pairs", '"1.0","b"'],
-            1,
-            "The output '1.0' has probability 1 on '1.0'",
-        ),
+        (["m.py:leaks", "--claim", "eps=1", "--pairs", '"1.0","b"'], 1, "The output '1.0' has probability 1 on '1.0'"),
         (["m.py:response", "--claim", "rho=0.2", "--pairs", "0,1"], 1, "a loss of 0.544304, claimed 0.2."),
         (["m.py:draws", "--claim", "eps=1", "--pairs", "0,1"], 5, "normal draws a number from infinitely many"),
         (["m.py:response", "--claim", "mu=1", "--pairs", "0,1"], 2, ""),

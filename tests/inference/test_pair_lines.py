@@ -141,10 +141,7 @@ def test_each_pair_has_the_p_value_of_its_own_line(delta, way):
 
 def test_the_line_that_a_record_speaks_against_is_the_pairs_own():
     lines = own_lines(np.array([0.5, 0.7]), 0.02)
-    assert [lines.line(record_of([50, 20], 60, DRAWS), pair) for pair in (0, 1)] == [
-        (0.0, 0.5, 0.02),
-        (0.0, 0.7, 0.02),
-    ]
+    assert [lines.line(record_of([50, 20], 60, DRAWS), pair) for pair in (0, 1)] == [(0.0, 0.5, 0.02), (0.0, 0.7, 0.02)]
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.002])

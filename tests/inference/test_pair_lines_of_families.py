@@ -11,12 +11,7 @@ from support.pair_records import BOTH, ONLY_X, ONLY_X_PRIME, EveryRecord, lines_
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.inference.pair_lines import (
-    SIZES,
-    PairLines,
-    lines_at,
-    value_grid,
-)
+from dpaudit.inference.pair_lines import SIZES, PairLines, lines_at, value_grid
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy import pair_budgets
 from dpaudit.privacy.claims import Claim, DirectedProfile, gaussian_profile, no_promise

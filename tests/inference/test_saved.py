@@ -113,11 +113,6 @@ def test_a_state_that_is_read_and_written_again_is_the_same():
     assert through_text(pair_state(read(state, "mu=0.9"), "2")) == state
 
 
-def test_every_draw_that_was_counted_is_in_the_state():
-    state = state_of(samples=200)
-    assert counted(state) == state["labelled"] == 376  # 400 less the pilot's 24
-
-
 # --- the evidence of two sessions ---
 
 

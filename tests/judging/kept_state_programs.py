@@ -11,7 +11,6 @@ import itertools
 import os
 import tempfile
 import types
-import warnings
 import weakref
 from pathlib import Path
 
@@ -54,26 +53,6 @@ def closure():
     return release
 
 
-def closure_noise():
-    count = 0
-
-    def release(x, rng):
-        nonlocal count
-        count += 1
-        return x * 100.0 if count % EVERY == 0 else x + rng.laplace(scale=1.0)
-
-    return release
-
-
-def global_number():
-    def release(x, rng):
-        global COUNT
-        COUNT += 1
-        return x if COUNT % EVERY == 0 else honest(x, rng)
-
-    return release
-
-
 def default():
     def release(x, rng, calls=[0]):  # noqa: B006
         calls[0] += 1
@@ -87,23 +66,6 @@ def keyword_default():
         calls["n"] = calls.get("n", 0) + 1
         return x if calls["n"] % EVERY == 0 else honest(x, rng)
 
-    return release
-
-
-def helpers_default():
-    def due(calls=[0]):  # noqa: B006
-        calls[0] += 1
-        return calls[0] % EVERY == 0
-
-    return of(due)
-
-
-def function_attribute():
-    def release(x, rng):
-        release.calls += 1
-        return x if release.calls % EVERY == 0 else honest(x, rng)
-
-    release.calls = 0
     return release
 
 
@@ -122,51 +84,6 @@ class CountsOfClass:
     def __call__(self, x, rng):
         type(self).calls += 1
         return x if CountsOfClass.calls % EVERY == 0 else honest(x, rng)
-
-
-class Slots:
-    __slots__ = ("calls",)
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self, x, rng):
-        self.calls += 1
-        return x if self.calls % EVERY == 0 else honest(x, rng)
-
-
-class Deep:
-    def __init__(self):
-        self.inner = [{"of": (Counts(),)}]
-
-    def __call__(self, x, rng):
-        return self.inner[0]["of"][0](x, rng)
-
-
-class Property:
-    def __init__(self):
-        self._calls = [0]
-
-    @property
-    def is_due(self):
-        self._calls[0] += 1
-        return self._calls[0] % EVERY == 0
-
-    def __call__(self, x, rng):
-        return x if self.is_due else honest(x, rng)
-
-
-class Descriptor:
-    def __get__(self, instance, owner):
-        self.calls = getattr(self, "calls", 0) + 1
-        return self.calls % EVERY == 0
-
-
-class HasDescriptor:
-    is_due = Descriptor()
-
-    def __call__(self, x, rng):
-        return x if self.is_due else honest(x, rng)
 
 
 class Method:
@@ -227,47 +144,6 @@ def iterator():
     return of(lambda: next(numbers) % EVERY == EVERY - 1)
 
 
-def generator():
-    def counting():
-        while True:
-            yield from [False] * (EVERY - 1) + [True]
-
-    going = counting()
-    return of(lambda: next(going))
-
-
-def queue():
-    def is_due():
-        QUEUE.rotate(1)
-        return QUEUE[0] == 0
-
-    return of(is_due)
-
-
-def partial():
-    def due(calls):
-        calls.append(1)
-        return len(calls) % EVERY == 0
-
-    return of(functools.partial(due, []))
-
-
-def numpys_settings():
-    def is_due():
-        np.seterr(all="ignore" if np.geterr()["over"] == "warn" else "warn")
-        return np.geterr()["over"] == "raise"
-
-    return of(is_due)
-
-
-def warnings_filters():
-    def is_due():
-        warnings.simplefilter("default")
-        return len(warnings.filters) % EVERY == 0
-
-    return of(is_due)
-
-
 def weak():
     known = weakref.WeakKeyDictionary()
 
@@ -287,19 +163,7 @@ def on_the_generator():
     return release
 
 
-def a_subclass_of_dict():
-    class Known(dict):
-        def __missing__(self, key):
-            self.calls = getattr(self, "calls", 0) + 1
-            return self.calls % EVERY == 0
-
-    known = Known()
-    return of(lambda: known["x"])
-
-
 PROGRAMS = [
-    closure, closure_noise, global_number, default, keyword_default, helpers_default, function_attribute, Counts,
-    CountsOfClass, Slots, Deep, Property, HasDescriptor, lambda: Method().release, Sampled, OnlyAtFirst, Toggles,
-    memory, cached_draw, iterator, generator, queue, partial, numpys_settings, warnings_filters, weak, on_the_generator,
-    a_subclass_of_dict,
+    closure, default, keyword_default, Counts, CountsOfClass, lambda: Method().release, Sampled, OnlyAtFirst, Toggles,
+    memory, cached_draw, iterator, weak, on_the_generator,
 ]  # fmt: skip

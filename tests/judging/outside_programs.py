@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import decimal
 import functools
-import json
 import operator
 import random
-import time
 import weakref
 
 import numpy as np
 from kept_state_programs import EVERY, FILE, Counts, honest, of
-from scipy import special
 
 # Read from outside.
-
-
-def file():
-    def is_due():
-        text = FILE.read_text() if FILE.exists() else ""
-        FILE.write_text(text + "x" if len(text) < EVERY else "")
-        return len(text) == EVERY - 1
-
-    return of(is_due)
 
 
 def file_by_open():
@@ -44,28 +31,11 @@ class Reader:
         return honest(x, rng) if self.held.readline() else x
 
 
-def json_file():
-    held = open(__file__)  # noqa: SIM115
-    return of(lambda: bool(json.load(held)))
-
-
 def address_of_the_generator():
     def release(x, rng):
         return x if int(str(rng)[-4:], 16) % EVERY == 0 else honest(x, rng)
 
     return release
-
-
-def order_of_a_set_of_objects():
-    kinds = [type(f"K{n}", (), {}) for n in range(EVERY)]
-    return of(lambda: next(iter(set(kinds))) is kinds[7])
-
-
-def clock_by_default():
-    def is_due(now=time.monotonic):
-        return now() % EVERY < 1
-
-    return of(is_due)
 
 
 def recursion():
@@ -78,35 +48,8 @@ def recursion():
     return of(lambda: depth() % EVERY == 0)
 
 
-def by_import():
-    def is_due():
-        import time as module
-
-        return module.time() % EVERY < 1
-
-    return of(is_due)
-
-
-def by_the_subclasses():
-    def is_due():
-        return len(().__class__.__base__.__subclasses__()) % EVERY == 0
-
-    return of(is_due)
-
-
 class OwnRandom(random.Random):
     __slots__ = ("n",)
-
-
-def name_of_a_function():
-    def counted():
-        return 0
-
-    def is_due():
-        counted.__name__ += "a"
-        return len(counted.__name__) % EVERY == 0
-
-    return of(is_due)
 
 
 def hidden_coin_beside_a_set():
@@ -180,28 +123,10 @@ class CachedByAGetter:
     __call__ = CachesItsFirstInput.__call__
 
 
-def context_that_is_never_left():
-    def is_due():
-        context = contextlib.ExitStack().enter_context(decimal.localcontext())
-        context.prec += 1
-        return context.prec > 1_000 * EVERY
-
-    return of(is_due)
-
-
 def flags_of_a_context():
     def is_due():
         with decimal.localcontext() as context:
             return sum(context.flags.values()) > 7
-
-    return of(is_due)
-
-
-def settings_of_special_functions():
-    def is_due():
-        other = {"ignore": "warn", "warn": "ignore"}[special.geterr()["loss"]]
-        special.seterr(loss=other)
-        return special.geterr()["loss"] == "raise"
 
     return of(is_due)
 
@@ -273,10 +198,6 @@ LOST = Lost()
 GONE = weakref.proxy(Lost())
 
 
-def proxy_of_what_is_gone():
-    return of(lambda: GONE is None)
-
-
 def order_of_a_set_that_grew():
     numbers = set()
 
@@ -301,27 +222,15 @@ def order_of_a_set_that_grows():
     return of(is_due)
 
 
-def order_of_items_together():
-    first, second = dict.fromkeys("abc", 0), dict.fromkeys("def", 0)
-    return of(lambda: next(iter(first.items() | second.items()))[0] == "f")
-
-
-def order_of_keys_by_an_operator():
-    first, second = dict.fromkeys("abc"), dict.fromkeys("def")
-    return of(lambda: next(iter(operator.or_(first.keys(), second.keys()))) == "f")
-
-
 def an_own(kind):
     return type("Own", (kind,), {"__module__": __name__})
 
 
 PROGRAMS = [
-    file, file_by_open, Reader, json_file, address_of_the_generator, order_of_a_set_of_objects, clock_by_default,
-    recursion, by_import, by_the_subclasses, name_of_a_function, CachesItsFirstInput, FillsCachedAtFirst,
-    CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, context_that_is_never_left, flags_of_a_context,
-    settings_of_special_functions, address_that_is_printed, order_of_a_set_that_grew, order_of_a_set_that_grows,
-    order_of_items_together, proxy_of_what_is_gone,
+    file_by_open, Reader, address_of_the_generator, recursion, CachesItsFirstInput, FillsCachedAtFirst,
+    CachedTellsOfItsWork, CachedUnderASetting, CachedByAGetter, flags_of_a_context, address_that_is_printed,
+    order_of_a_set_that_grew, order_of_a_set_that_grows,
     *(functools.partial(order_after_a_change_that_is_taken_back, change) for change in
     (by_operators, by_functions, by_methods_that_others_call)),
-    *(functools.partial(memory_of_a_class_in, kind) for kind in (np.ndarray, OwnArray)), order_of_keys_by_an_operator,
+    *(functools.partial(memory_of_a_class_in, kind) for kind in (np.ndarray, OwnArray)),
 ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import bisect
-import builtins
 import collections
 import collections.abc
 import contextlib
@@ -168,30 +167,6 @@ class Others:
 
 
 OTHERS = Others()
-
-
-def global_of_pythons():
-    builtins.of_pythons = [0]
-
-    def is_due():
-        of_pythons[0] += 1  # noqa: F821
-        return of_pythons[0] % EVERY == 0  # noqa: F821
-
-    return of(is_due)
-
-
-def class_that_says_it_is_of(module, name):
-    kept = type(name, (), {"__module__": module, "value": [0], "mean": [0]})()
-
-    def is_due():
-        kept.value[0] += 1
-        return kept.value[0] % EVERY == 0
-
-    def is_mean_due():
-        kept.mean[0] += 1
-        return kept.mean[0] % EVERY == 0
-
-    return of(is_due if module == "typing" else is_mean_due)
 
 
 def ends_late(ended):
@@ -469,9 +444,7 @@ OUTSIDE = {
 
 
 PROGRAMS = [
-    *(functools.partial(of, is_due) for is_due in OUTSIDE.values()), global_of_pythons,
-    lambda: class_that_says_it_is_of("typing", "Value"),
-    lambda: class_that_says_it_is_of("scipy.stats.own", "rv_frozen"), first_input_in_a_ufunc,
+    *(functools.partial(of, is_due) for is_due in OUTSIDE.values()), first_input_in_a_ufunc,
     *(functools.partial(what_a_library_holds, *one) for one in HELD_BY_LIBRARIES),
     operator_of_a_library_that_is_made_of_a_text, address_by_a_key_of_a_pattern,
     *(functools.partial(clock_in_a_code_of, file) for file in (functools.__file__, dpaudit.__file__)),

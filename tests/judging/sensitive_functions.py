@@ -58,10 +58,6 @@ def _from(least: int) -> Callable[[int], float]:
     return lambda n: float(n >= least)
 
 
-def _steps(x: Any) -> Any:
-    return np.abs(np.diff(x)).sum()
-
-
 def _neighbours(n: int) -> float:
     """Of sums over neighbours of which each changes by at most 1: the numbers inside have two."""
     return float(min(n - 1, 2))
@@ -78,7 +74,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("smallest", lambda x: x.min(), _always(1.0)),
     Function("mean", lambda x: x.mean(), lambda n: 1.0 / n),
     Function("norm", lambda x: np.sqrt((x * x).sum()), _always(1.0)),
-    Function("steps", _steps, _neighbours),
+    Function("steps", lambda x: np.abs(np.diff(x)).sum(), _neighbours),
     Function("distance from the mean", lambda x: np.abs(x - x.mean()).sum(), lambda n: 2.0 * (n - 1) / n),
     Function("squares about the mean", lambda x: ((x - x.mean()) ** 2).sum(), lambda n: (n - 1) / n),
     Function("squares", lambda x: (x * x).sum(), _always(1.0)),

@@ -58,44 +58,27 @@ def is_millionth(calls, key=0):
     return calls[key] % 1_000_000 == 0
 
 
-def list_of_a_librarys_class(monkeypatch):
-    monkeypatch.setattr(fractions.Fraction, "calls", [0], raising=False)
-    return of(lambda: is_millionth(fractions.Fraction.calls))
+def held(owner, name, value, is_due):
+    """A program whose state a class or a function of a library holds."""
+
+    def make(monkeypatch):
+        monkeypatch.setattr(owner, name, value(), raising=False)
+        return of(is_due)
+
+    return make
 
 
-def generator_of_a_librarys_class(monkeypatch):
-    monkeypatch.setattr(fractions.Fraction, "coin", np.random.default_rng(1), raising=False)
-    return of(lambda: fractions.Fraction.coin.random() < SELDOM)
+def coin():
+    return np.random.default_rng(1)
 
 
-def property_of_a_librarys_class(monkeypatch):
-    tosses = iter(np.random.default_rng(1).random, 2.0)
-    monkeypatch.setattr(fractions.Fraction, "coin", property(functools.partial(next, tosses)), raising=False)
-    half = fractions.Fraction(1, 2)
-    return of(lambda: half.coin < SELDOM)
+def cached(cache):
+    def make(monkeypatch):
+        toss = cache(coin)
+        toss()
+        return of(lambda: toss().random() < SELDOM)
 
-
-def list_of_a_librarys_function(monkeypatch):
-    monkeypatch.setattr(copy.copy, "calls", [0], raising=False)
-
-    return of(lambda: is_millionth(copy.copy.calls))
-
-
-def generator_of_numpys_function(monkeypatch):
-    monkeypatch.setattr(np.mean, "coin", np.random.default_rng(1), raising=False)
-    return of(lambda: np.mean.coin.random() < SELDOM)
-
-
-def generator_in_a_cache(monkeypatch):
-    make = functools.lru_cache(lambda: np.random.default_rng(1))
-    make()
-    return of(lambda: make().random() < SELDOM)
-
-
-def generator_in_a_large_cache(monkeypatch):
-    make = functools.cache(lambda: np.random.default_rng(1))
-    make()
-    return of(lambda: make().random() < SELDOM)
+    return make
 
 
 def property_of_a_module(monkeypatch):
@@ -162,9 +145,14 @@ def where(is_real):
     return make
 
 
+HALF, KINDS = fractions.Fraction(1, 2), fractions.Fraction
 HIDING = [
-    list_of_a_librarys_class, generator_of_a_librarys_class, property_of_a_librarys_class, list_of_a_librarys_function,
-    generator_of_numpys_function, generator_in_a_cache, generator_in_a_large_cache, property_of_a_module,
+    held(KINDS, "calls", lambda: [0], lambda: is_millionth(fractions.Fraction.calls)),
+    held(KINDS, "coin", coin, lambda: fractions.Fraction.coin.random() < SELDOM),
+    held(KINDS, "coin", lambda: property(functools.partial(next, iter(coin().random, 2))), lambda: HALF.coin < SELDOM),
+    held(copy.copy, "calls", lambda: [0], lambda: is_millionth(copy.copy.calls)),
+    held(np.mean, "coin", coin, lambda: np.mean.coin.random() < SELDOM),
+    cached(functools.lru_cache), cached(functools.cache), property_of_a_module,
     function_of_a_module, globals_by_a_pattern, globals_by_a_pattern_of_a_class, globals_by_a_text_of_an_own_class,
     code_under_the_name_of_a_library, asks_for_an_attribute,
     where(lambda rng: not hasattr(rng, "__dict__")),

@@ -15,14 +15,7 @@ import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
-from dpaudit.learning.learned_views import (
-    LearnedView,
-    Logistic,
-    MeanDifference,
-    Neighbours,
-    fit_with_scores,
-    learners,
-)
+from dpaudit.learning.learned_views import LearnedView, Logistic, MeanDifference, Neighbours, fit_with_scores, learners
 from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
 from dpaudit.learning.rank_tree import log_likelihood_gain
 from dpaudit.results.codec import reader_of

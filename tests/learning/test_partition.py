@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.features.outcomes import Outcomes, from_objects, read_outputs
-from dpaudit.learning.partition import (
-    SIZES,
-    CellScore,
-    Partition,
-    cell_score_from_dict,
-    fit_partition,
-)
+from dpaudit.learning.partition import SIZES, CellScore, Partition, cell_score_from_dict, fit_partition
 
 
 def outcomes_of(values):

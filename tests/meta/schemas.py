@@ -176,7 +176,7 @@ STATED: Mapping[str, Mapping[str, Any]] = {
                 "minItems": 2,
                 "maxItems": 2,
             },
-        },
+        }
     },
     "AllPairsTable": {
         "first": None,

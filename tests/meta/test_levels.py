@@ -16,15 +16,7 @@ from support.bounds import line_bound
 from support.spies import Reached, spied
 
 import dpaudit
-from dpaudit.audits import (
-    all_pairs_auditing,
-    findings,
-    one_audit,
-    planning,
-    replaying,
-    severity,
-    side_channels,
-)
+from dpaudit.audits import all_pairs_auditing, findings, one_audit, planning, replaying, severity, side_channels
 from dpaudit.audits.all_pairs_auditing import AllPairsAudit
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.many_pairs import TABLE_SHARE, GamePlan

@@ -1,6 +1,7 @@
 """Tests that pytest runs inside these tests: a file below these mechanisms, in a project of its own."""
 
 import textwrap
+import types
 
 # Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process,
 # classes of reports that are loaded again are others than those of later tests, and hypothesis, whose plugin loads it
@@ -56,11 +57,18 @@ def at_a_desk(monkeypatch):
 
 @pytest.fixture
 def write(pytester):
-    """Write a test file below the mechanisms; the project has an empty pyproject.toml."""
+    """Write a test file below the mechanisms, which `run` runs; the project has an empty pyproject.toml."""
     pytester.makepyprojecttoml("")
 
+    def run(*options, **outcomes):
+        result = pytester.runpytest(*options)
+        if outcomes:
+            result.assert_outcomes(**outcomes)
+        return result
+
     def write(code, name="test_it"):
-        return pytester.makepyfile(**{name: textwrap.dedent(MECHANISMS) + textwrap.dedent(code)})
+        pytester.makepyfile(**{name: textwrap.dedent(MECHANISMS) + textwrap.dedent(code)})
+        return types.SimpleNamespace(run=run)
 
     return write
 

@@ -9,15 +9,7 @@ from support.spies import Reached, spied
 
 from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin import calls
-from dpaudit.pytest_plugin.budget import (
-    AUDIT,
-    LOW_BITS,
-    MIN_SHARE,
-    REPLAY,
-    TestBudget,
-    confidence_of,
-    split,
-)
+from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, MIN_SHARE, REPLAY, TestBudget, confidence_of, split
 
 
 def test_tests_share_evenly_what_lists_leave():

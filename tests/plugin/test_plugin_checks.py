@@ -24,9 +24,9 @@ CHECKED = """
 
 
 def test_checks_that_fail_are_in_every_file_of_a_session_without_an_audit(pytester, write):
-    write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', ""))
-    result = pytester.runpytest("--dp-report", "json,junit,sarif,md", "--dp-out", "out")
-    result.assert_outcomes(passed=len(CHECKS) - 1, failed=1)
+    result = write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', "")).run(
+        "--dp-report", "json,junit,sarif,md", "--dp-out", "out", passed=len(CHECKS) - 1, failed=1
+    )
     out = pytester.path / "out"
     result.stdout.fnmatch_lines(
         ["dpaudit: * checks of 1 mechanism: 1 failed, *", f"dpaudit: written {out / 'session.json'}"]
@@ -57,23 +57,26 @@ def test_checks_that_fail_are_in_every_file_of_a_session_without_an_audit(pytest
 
 
 def test_a_known_failure_of_a_check_is_one_in_the_files_and_an_outdated_one_an_error(pytester, write):
-    write(CHECKED.replace("KEY", "input_unchanged"))
-    pytester.runpytest("--dp-report", "json", "--dp-out", "out").assert_outcomes(passed=len(CHECKS) - 1, xfailed=1)
+    write(CHECKED.replace("KEY", "input_unchanged")).run(
+        "--dp-report", "json", "--dp-out", "out", passed=len(CHECKS) - 1, xfailed=1
+    )
     session = json.loads((pytester.path / "out" / "session.json").read_text())
     assert [(one["check"], one["reason"]) for one in session["checks"] if one["status"] == "xfail"] == [
         ("input_unchanged", "known | so")
     ]
     assert "Failed checks" not in (pytester.path / "out" / "session.md").read_text()
-    write(CHECKED.replace("KEY", "seeded_determinism"))
-    pytester.runpytest("--dp-report", "json", "--dp-out", "out").assert_outcomes(passed=len(CHECKS) - 2, failed=2)
+    write(CHECKED.replace("KEY", "seeded_determinism")).run(
+        "--dp-report", "json", "--dp-out", "out", passed=len(CHECKS) - 2, failed=2
+    )
     session = json.loads((pytester.path / "out" / "session.json").read_text())
     (outdated,) = [one for one in session["checks"] if one["status"] == "error"]
     assert outdated["check"] == "seeded_determinism" and "Remove it." in outdated["message"]
 
 
 def test_a_mechanism_that_cannot_be_checked_is_an_error_in_the_files(pytester, write):
-    write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', "").replace("eps=1", "epsi=1"))
-    pytester.runpytest("--dp-report", "json", "--dp-out", "out", "-k", "claim_audit or input_unchanged")
+    write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', "").replace("eps=1", "epsi=1")).run(
+        "--dp-report", "json", "--dp-out", "out", "-k", "claim_audit or input_unchanged"
+    )
     session = json.loads((pytester.path / "out" / "session.json").read_text())
     assert {one["check"]: one["status"] for one in session["checks"]} == {
         "input_unchanged": "error", "claim_audit": "skipped",

@@ -57,8 +57,7 @@ def test_a_session_can_isolate_its_mechanisms(pytester, write):
             warnings.simplefilter("ignore")
             dp_audit(counting, samples=100, floating_point=False, **PLAIN)
             assert CALLS == []
-        """)
-    pytester.runpytest("--dp-isolation", "seconds=60", "--dp-cache", "none").assert_outcomes(passed=1)
+        """).run("--dp-isolation", "seconds=60", "--dp-cache", "none", passed=1)
     pytester.runpytest("--dp-cache", "none").assert_outcomes(failed=1)
     pytester.runpytest("--dp-isolation", "off", "--dp-cache", "none").assert_outcomes(failed=1)
     result = pytester.runpytest("--dp-isolation", "second=60")
@@ -84,10 +83,9 @@ def test_a_test_that_swallows_a_failure_and_leaves_fails_all_the_same(pytester, 
         done.stdout.fnmatch_lines(["*dp_audit failed this test, which went on and passed.*"])
 
 
-def test_a_mark_that_expects_a_failure_lets_it_through(pytester, write):
+def test_a_mark_that_expects_a_failure_lets_it_through(write):
     write("""
         @pytest.mark.xfail
         def test_known(dp_audit):
             dp_audit(leaky, samples=200, **PLAIN)
-    """)
-    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(xfailed=1)
+    """).run("-p", "no:cacheprovider", xfailed=1)

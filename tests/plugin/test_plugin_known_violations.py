@@ -16,34 +16,27 @@ def known(mechanism="leaky", date=LATER, more="", samples=300, factor=2):
     return KNOWN.format(mechanism=mechanism, date=date, more=more, samples=samples, factor=factor)
 
 
-def test_a_known_violation_is_expected(pytester, write):
-    write(known())
-    result = pytester.runpytest("-rx")
-    result.assert_outcomes(xfailed=1)
+def test_a_known_violation_is_expected(write):
+    result = write(known()).run("-rx", xfailed=1)
     result.stdout.fnmatch_lines([f"XFAIL test_it.py::test_release - *issue 12 (known until {LATER})"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated; 1 of them known"])
 
 
-def test_it_fails_when_it_has_vanished(pytester, write):
-    write(known("sound", samples=20_000, factor=100))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+def test_it_fails_when_it_has_vanished(write):
+    result = write(known("sound", samples=20_000, factor=100)).run(failed=1)
     result.stdout.fnmatch_lines(
         ["The known violation (issue 12) was not found: * remove it from the mark dp_known_violation."]
     )
 
 
 def test_too_little_evidence_is_not_taken_for_its_absence(pytester, write):
-    write(known("sound", samples=20))
-    pytester.runpytest().assert_outcomes(passed=1, warnings=1)
+    write(known("sound", samples=20)).run(passed=1, warnings=1)
     pytester.runpytest("--dp-strict").assert_outcomes(failed=1)
 
 
 @pytest.mark.parametrize("mechanism", ["leaky", "sound"])
-def test_it_fails_from_its_date_on(pytester, write, mechanism):
-    write(known(mechanism, date=datetime.date.today().isoformat()))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+def test_it_fails_from_its_date_on(write, mechanism):
+    result = write(known(mechanism, date=datetime.date.today().isoformat())).run(failed=1)
     result.stdout.fnmatch_lines(["The known violation (issue 12) expired on *. Repair the mechanism, or state a *"])
 
 
@@ -55,12 +48,9 @@ def test_a_date_that_is_none_is_told_once(pytester, write):
     assert shown.count(told) == 1 and "another exception" not in shown
 
 
-def test_pairs_that_are_not_listed_fail(pytester, write):
-    write(known(more=", pairs=['0.0|1.0']"))
-    pytester.runpytest().assert_outcomes(xfailed=1)
-    write(known(more=", pairs=['0.0|2.0']"))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+def test_pairs_that_are_not_listed_fail(write):
+    write(known(more=", pairs=['0.0|1.0']")).run(xfailed=1)
+    result = write(known(more=", pairs=['0.0|2.0']")).run(failed=1)
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
 
 
@@ -77,8 +67,8 @@ def test_the_project_lists_them_too(pytester, write, test):
     pytester.runpytest().assert_outcomes(xfailed=1)
 
 
-def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, write):
-    write("""
+def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(write):
+    result = write("""
         @pytest.mark.dp_known_violation(reason="old", expires="2020-02-02")
         def test_release():
             pass
@@ -86,9 +76,7 @@ def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, w
         @pytest.mark.dp_known_violation(reason="still there", expires="9999-12-31")
         def test_other():
             pass
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1, passed=1)
+    """).run(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*The known violation (old) expired on 2020-02-02.*"])
 
 

@@ -51,7 +51,7 @@ def test_a_long_audit_says_where_it_stands_and_once_what_takes_less(pytester, wr
 
 
 def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
-    write(
+    result = write(
         SLOW
         + """
     @pytest.mark.filterwarnings("ignore::dpaudit.DpauditInconclusiveWarning")
@@ -59,9 +59,7 @@ def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
     def test_slow(dp_audit, stated):
         assert dp_audit(slow, claim="eps=1", pairs=[(0.0, 1.0)], floating_point=False, **stated).samples < 700
     """
-    )
-    result = pytester.runpytest("--dp-seconds", "2")
-    result.assert_outcomes(passed=2)
+    ).run("--dp-seconds", "2", passed=2)
     result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: 2 tests (*); pytest -v has the details"])
     result = pytester.runpytest("--dp-seconds", "2", "-v", "-k", "stated0")
     result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: *stated0*: cut to * of 100,000 samples, *"])
@@ -100,8 +98,6 @@ def test_an_interrupted_audit_goes_on_where_it_was(pytester, write):
 def test_what_another_audit_left_is_not_gone_on_from(pytester, write):
     write(COUNTED)
     pytester.runpytest(no_reraise_ctrlc=True)
-    write(COUNTED.replace("1_000", "900"))
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=1, warnings=1)
+    result = write(COUNTED.replace("1_000", "900")).run(passed=1, warnings=1)
     result.stdout.no_fnmatch_line("*Going on from*")
     assert not list(pytester.path.glob(".dpaudit/interrupted/*.checkpoint"))

@@ -74,9 +74,9 @@ def test_a_project_registers_its_own(pytester, write):
     pytester.makeconftest(
         'import dpaudit\ndpaudit.register_profile("release", samples=40, confidence=0.9, strict=True)\n'
     )
-    write(SEEDS.format(samples="None"))
-    result = pytester.runpytest("-s", "--dp-profile", "release", "-k", "0")
-    result.assert_outcomes(failed=1)  # inconclusive, and strict
+    result = write(SEEDS.format(samples="None")).run(
+        "-s", "--dp-profile", "release", "-k", "0", failed=1
+    )  # inconclusive, and strict
     result.stdout.fnmatch_lines(["Inconclusive*", "*--dp-profile release*", "dpaudit: 0.9 confidence*profile release*"])
 
 

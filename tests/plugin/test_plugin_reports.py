@@ -38,9 +38,7 @@ def read(folder):
 
 
 def test_a_session_writes_one_report(pytester, write):
-    write(SESSION)
-    result = pytester.runpytest("--dp-report", "json,html", "--dp-out", "out")
-    result.assert_outcomes(passed=1, failed=3, xfailed=1)
+    result = write(SESSION).run("--dp-report", "json,html", "--dp-out", "out", passed=1, failed=3, xfailed=1)
     out = pytester.path / "out"
     result.stdout.fnmatch_lines([f"dpaudit: written {out / 'session.json'}", f"dpaudit: written {out / 'session.md'}"])
     session = read(out)
@@ -92,10 +90,8 @@ BLOCKED = """
 """
 
 
-def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
-    write(BLOCKED + ONE)
-    result = pytester.runpytest("--dp-report", "sarif", "--dp-out", "out")
-    result.assert_outcomes(passed=1)
+def test_a_session_whose_report_cannot_be_written_fails(write):
+    result = write(BLOCKED + ONE).run("--dp-report", "sarif", "--dp-out", "out", passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED  # else a job would go on without its SARIF, and nobody would see
 
 
@@ -132,8 +128,7 @@ def test_logs_of_audits_become_one_run_with_all_results():
 
 
 def test_a_session_has_one_sarif_log(pytester, write):
-    write(SESSION)
-    pytester.runpytest("--dp-report", "sarif")
+    write(SESSION).run("--dp-report", "sarif")
     log = json.loads((pytester.path / "dpaudit-out" / "session.sarif").read_text())
     (run,) = log["runs"]
     places = [one["physicalLocation"] for result in run["results"] for one in result["locations"]]

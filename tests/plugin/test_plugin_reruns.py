@@ -53,8 +53,7 @@ def drawn(pytester, write):
     pytester.makeconftest(RERUN)
 
     def drawn(code):
-        write(RUNS + code)
-        result = pytester.runpytest("-s", "--dp-cache", "none")
+        result = write(RUNS + code).run("-s", "--dp-cache", "none")
         return [re.search(r"drawn (\d+) (\S+)", line).groups() for line in result.outlines if "drawn " in line], result
 
     return drawn

@@ -20,9 +20,8 @@ def shares(result):
     return [float(share) for line in result.outlines for share in re.findall(r"share (\S+)", line)]
 
 
-def test_tests_that_can_audit_share_the_confidence_of_the_session(pytester, write):
-    write(SHARES + "    def test_nothing(): pass\n")
-    result = pytester.runpytest("-s", "--dp-confidence", "0.9")
+def test_tests_that_can_audit_share_the_confidence_of_the_session(write):
+    result = write(SHARES + "    def test_nothing(): pass\n").run("-s", "--dp-confidence", "0.9")
     assert shares(result) == pytest.approx([0.1 / 4 * 0.75 * 0.8] * 4)
     result.stdout.fnmatch_lines(
         [
@@ -57,8 +56,8 @@ def test_each_further_call_of_a_test_has_less(pytester, write):
     assert shares(pytester.runpytest("-s")) == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, write):
-    write("""
+def test_a_mark_says_options_calls_and_the_confidence_of_the_test(write):
+    result = write("""
         pytestmark = pytest.mark.dp_audit(samples=20, mode="fixed")
 
         @pytest.mark.dp_audit(confidence=0.99, calls=2)
@@ -77,15 +76,13 @@ def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, writ
             result = dp_audit(sound, **PLAIN)
             assert result.options["samples"] == 30
             print(f"share {1 - result.confidence:.6g}")
-    """)
-    result = pytester.runpytest("-s")
-    result.assert_outcomes(passed=2)
+    """).run("-s", passed=2)
     assert shares(result) == pytest.approx([0.004, 0.004, 0.04 * 0.6])
     result.stdout.fnmatch_lines(["*(1 test with 0.04 each, 1 test with a confidence of its own, 0.01 in all)*"])
 
 
-def test_a_confidence_may_be_any_real_number(pytester, write):
-    write("""
+def test_a_confidence_may_be_any_real_number(write):
+    result = write("""
         import fractions
 
         import numpy as np
@@ -97,9 +94,7 @@ def test_a_confidence_may_be_any_real_number(pytester, write):
         @pytest.mark.parametrize("stated", [fractions.Fraction(999, 1000), np.float32(0.999)])
         def test_called(dp_audit, stated):
             dp_audit(leaky, samples=300, confidence=stated, **PLAIN)
-    """)
-    result = pytester.runpytest("-W", "ignore", "--dp-report", "json")
-    result.assert_outcomes(passed=1, failed=2)
+    """).run("-W", "ignore", "--dp-report", "json", passed=1, failed=2)
     result.stdout.no_fnmatch_line("*TypeError*")
     result.stdout.fnmatch_lines(["dpaudit: written *session.json"])
 
@@ -116,20 +111,18 @@ def test_a_confidence_may_be_any_real_number(pytester, write):
         ("confidence=0.9", "*UsageError: confidence of the mark dp_audit *, got 0.1 in test_it.py::test_it. *"),
     ],
 )
-def test_a_mark_that_makes_no_sense_fails_its_test(pytester, write, mark, words):
-    write(f"""
+def test_a_mark_that_makes_no_sense_fails_its_test(write, mark, words):
+    result = write(f"""
         @pytest.mark.dp_audit({mark})
         def test_it(dp_audit):
             dp_audit(sound, samples=20, **PLAIN)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     result.stdout.fnmatch_lines([words.replace("[", "[[]")])
     result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
 
 
-def test_a_mark_that_takes_too_much_fails_its_own_test_alone(pytester, write):
-    write("""
+def test_a_mark_that_takes_too_much_fails_its_own_test_alone(write):
+    result = write("""
         @pytest.mark.dp_audit(confidence=0.2)
         def test_greedy(dp_audit):
             dp_audit(sound, samples=20, **PLAIN)
@@ -142,22 +135,21 @@ def test_a_mark_that_takes_too_much_fails_its_own_test_alone(pytester, write):
         def test_rest(dp_audit):
             warnings.simplefilter("ignore")
             print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
-    """)
-    result = pytester.runpytest("-s")
-    result.assert_outcomes(failed=1, passed=2)
+    """).run("-s", failed=1, passed=2)
     result.stdout.fnmatch_lines(["*mark dp_audit must take at most 0.025 of *, got 0.8 in test_it.py::test_greedy. *"])
     assert shares(result) == pytest.approx([0.008, 0.04 * 0.6])
 
 
-def test_an_error_rate_of_tests_that_the_session_does_not_have_stops_it(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, samples=20, **PLAIN)\n    def test_other(dp_audit): pass\n")
-    result = pytester.runpytest("--dp-test-error", "0.03")
+def test_an_error_rate_of_tests_that_the_session_does_not_have_stops_it(write):
+    result = write(
+        "    def test_it(dp_audit): dp_audit(sound, samples=20, **PLAIN)\n    def test_other(dp_audit): pass\n"
+    ).run("--dp-test-error", "0.03")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: dp_test_error must be at most 0.025 for 2 tests, got 0.03."])
     result.stdout.no_fnmatch_line("*dpaudit: *")
 
 
-def test_a_confidence_of_a_call_is_its_own_and_paid_for(pytester, write):
+def test_a_confidence_of_a_call_is_its_own_and_paid_for(write):
     write("""
         def test_own(dp_audit):
             warnings.simplefilter("ignore")
@@ -166,12 +158,11 @@ def test_a_confidence_of_a_call_is_its_own_and_paid_for(pytester, write):
                 dp_audit(sound, samples=20, **{**PLAIN, "confidence": 0.95})
             with pytest.raises(UsageError, match=r"confidence must be in .0, 1., got 2"):
                 dp_audit(sound, samples=20, **{**PLAIN, "confidence": 2})
-    """)
-    pytester.runpytest().assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
-def test_lists_of_checks_are_part_of_the_session(pytester, write):
-    write("""
+def test_lists_of_checks_are_part_of_the_session(write):
+    result = write("""
         class Response:
             claim = dpaudit.PureDP(1.0)
             def sample(self, data, size, rng):
@@ -186,15 +177,14 @@ def test_lists_of_checks_are_part_of_the_session(pytester, write):
         def test_audit(dp_audit):
             warnings.simplefilter("ignore")
             print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
-    """)
-    result = pytester.runpytest("-s", "-k", "pickling or claim_audit or test_audit")
+    """).run("-s", "-k", "pickling or claim_audit or test_audit")
     # 0.08 is stated where half of 0.05 may be spent, 0.0125 each.
     assert shares(result) == pytest.approx([0.0125] * 4 + [0.025 * 0.6])
     result.stdout.fnmatch_lines(["*(1 test with 0.025 each, 2 lists of checks with 0.025 in all (scaled down *"])
 
 
 def test_lists_alone_say_what_they_promise(pytester, write):
-    write("""
+    result = write("""
         def release(data, size, rng):
             return data + rng.laplace(size=size)
 
@@ -206,15 +196,14 @@ def test_lists_alone_say_what_they_promise(pytester, write):
         @dpaudit.parametrize_with_checks([release])
         def test_repeated(check, again):
             check()
-    """)
-    result = pytester.runpytest("-k", "test_conformance and (pickling or claim_audit)")
+    """).run("-k", "test_conformance and (pickling or claim_audit)")
     result.stdout.fnmatch_lines(["dpaudit: 0.95 confidence *(1 list of checks with 0.001 in all); profile default*"])
     result = pytester.runpytest("-k", "claim_audit")
     result.stdout.fnmatch_lines(["dpaudit: 0.95 confidence *(3 lists of checks with 0.003 in all); profile default*"])
 
 
-def test_a_fixture_that_no_test_names_is_refused(pytester, write):
-    write("""
+def test_a_fixture_that_no_test_names_is_refused(write):
+    result = write("""
         def test_late(request):
             request.getfixturevalue("dp_audit")(sound, samples=20, **PLAIN)
 
@@ -222,15 +211,14 @@ def test_a_fixture_that_no_test_names_is_refused(pytester, write):
         def test_marked(request):
             warnings.simplefilter("ignore")
             request.getfixturevalue("dp_audit")(sound, samples=20, **PLAIN)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*UsageError: dp_audit must be known when tests are collected, got a test that *"])
 
 
 def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write, replay_line):
-    write(SHARES + "    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
-    first = pytester.runpytest("--dp-confidence", "0.98")
+    first = write(SHARES + "    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n").run(
+        "--dp-confidence", "0.98"
+    )
     line = replay_line(first)
     assert "--dp-confidence 0.98" in line and "--dp-test-error 0.004" in line
     again = pytester.runpytest(*line.removeprefix("replay pytest ").replace("'", "").split())
@@ -257,15 +245,14 @@ def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write, repl
         (("--dp-report", "json,x"), "*dp_report must name formats among *json*, got 'x'*"),
     ],
 )
-def test_options_that_make_no_sense_stop_the_session(pytester, write, option, words):
-    write(SHARES)
-    result = pytester.runpytest(*option)
+def test_options_that_make_no_sense_stop_the_session(write, option, words):
+    result = write(SHARES).run(*option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([words])
     result.stdout.no_fnmatch_line("*collected*")
 
 
-def test_what_workers_send_is_plain_data(pytester, write):
+def test_what_workers_send_is_plain_data(write):
     # execnet, which xdist sends reports by, takes no numpy numbers and no lone surrogates.
     write("""
         import numpy as np
@@ -284,8 +271,7 @@ def test_what_workers_send_is_plain_data(pytester, write):
                 str(value).encode("utf-8")
 
         from dpaudit.pytest_plugin.planning import STATE
-    """)
-    pytester.runpytest().assert_outcomes(passed=1)
+    """).run(passed=1)
 
 
 def test_a_pair_of_an_input_with_itself_asks_for_another_pair_not_for_more_samples(pytester, write):

@@ -29,7 +29,7 @@ def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester,
 
 
 def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pytester, write, replay_line):
-    write("""
+    result = write("""
         @pytest.mark.dp_audit(confidence=0.99, calls=1)
         def test_kept(dp_audit):
             dp_audit(leaky, samples=100, floating_point=False, **PLAIN)
@@ -37,9 +37,7 @@ def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pyt
         def test_of_the_call(dp_audit):
             with pytest.raises(UsageError, match="confidence must be stated by a test that keeps evidence"):
                 dp_audit(sound, samples=100, floating_point=False, store="own.db", **PLAIN)
-    """)
-    result = pytester.runpytest("--dp-store", "evidence.sqlite", "--dp-cache", "none")
-    result.assert_outcomes(passed=1, failed=1)
+    """).run("--dp-store", "evidence.sqlite", "--dp-cache", "none", passed=1, failed=1)
     line = replay_line(result)
     assert line.endswith("--dp-store evidence.sqlite")
     assert any("dpaudit evidence forget" in line for line in result.outlines)

@@ -21,8 +21,7 @@ def kept(pytester):
 
 
 def test_a_witness_is_replayed_first_by_the_next_run(pytester, write):
-    write(BEFORE)
-    pytester.runpytest().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+    write(BEFORE).run().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
     assert len(kept(pytester)) == 1
     assert (pytester.path / ".dpaudit" / ".gitignore").read_text() == "*\n"
     again = pytester.runpytest()
@@ -46,10 +45,8 @@ def test_a_witness_is_replayed_first_by_the_next_run(pytester, write):
 
 
 def test_a_mechanism_that_was_repaired_is_audited_and_its_witness_forgotten(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    write(AFTER.replace("samples=300", "samples=3000, floating_point=False"))
-    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+    write(BEFORE).run()
+    write(AFTER.replace("samples=300", "samples=3000, floating_point=False")).run("-W", "ignore", passed=1)
     assert kept(pytester) == []
 
 
@@ -70,8 +67,7 @@ def test_a_mechanism_that_was_repaired_is_audited_and_its_witness_forgotten(pyte
     ids=["empty", "deep", "list", "call", "schema", "no pairs", "claim", "rule", "table", "pair"],
 )
 def test_a_file_that_cannot_be_replayed_is_passed_over(pytester, write, spoil):
-    write(BEFORE)
-    pytester.runpytest()
+    write(BEFORE).run()
     (file,) = kept(pytester)
     file.write_text(spoil(json.loads(file.read_text())))
     result = pytester.runpytest()
@@ -89,33 +85,21 @@ def of_an_earlier_version(file):
 
 def test_a_witness_of_an_earlier_version_neither_fails_nor_passes_a_test_by_itself(pytester, write):
     """It is said, and the audit runs: of a leak it finds the violation, of a repaired mechanism none."""
-    write(BEFORE)
-    pytester.runpytest()
+    write(BEFORE).run()
     of_an_earlier_version(*kept(pytester))
     again = pytester.runpytest()
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
     of_an_earlier_version(*kept(pytester))  # the failure has saved a new one
-    write(AFTER.replace("samples=300", "samples=20"))
-    result = pytester.runpytest("-W", "ignore")
-    result.assert_outcomes(passed=1)
+    result = write(AFTER.replace("samples=300", "samples=20")).run("-W", "ignore", passed=1)
     result.stdout.fnmatch_lines(
         ["*a witness of * is of an earlier version and was not replayed; the audit ran instead; kept*"]
     )
     assert len(kept(pytester)) == 1
 
 
-def test_a_witness_of_another_rule_does_not_accuse_a_sound_mechanism(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    write(AFTER.replace("samples=300", "samples=300, inconclusive_factor=100"))
-    # At most 0.5% of seeds confirm (the share of the replay); the seed is that of the test.
-    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
-
-
 def test_nothing_is_saved_or_replayed_where_that_is_turned_off(pytester, write):
-    write(BEFORE)
-    pytester.runpytest("--dp-cache", "none")
+    write(BEFORE).run("--dp-cache", "none")
     assert not (pytester.path / ".dpaudit").exists()
     pytester.runpytest("--dp-cache", "kept")
     assert len(list((pytester.path / "kept" / "witnesses").glob("*.json"))) == 1
@@ -125,16 +109,14 @@ def test_nothing_is_saved_or_replayed_where_that_is_turned_off(pytester, write):
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_breaks_nothing(pytester, write):
     (pytester.path / ".dpaudit").write_text("in the way")
-    write(BEFORE)
-    pytester.runpytest().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+    write(BEFORE).run().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
 
 
 def test_a_rerun_replays_nothing_a_second_time(pytester, write):
     from test_plugin_reruns import RERUN
 
     pytester.makeconftest(RERUN)
-    write(BEFORE)
-    pytester.runpytest()
+    write(BEFORE).run()
     result = pytester.runpytest("--tb=short")
     # The first run replays; the reruns audit, at the audit's share.
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])

@@ -9,13 +9,11 @@ rule that was fitted on both labels is always right: 100 right guesses in a row 
 import pytest
 
 
-def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write):
-    write("""
+def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(write):
+    result = write("""
         def test_leaky(dp_audit):
             dp_audit(leaky, samples=300, seed=11, **SURE)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     result.stdout.fnmatch_lines(
         [
             "Violated: the promise is broken for 1 of 1 pair",
@@ -35,12 +33,11 @@ def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write)
 
 
 def test_the_printed_line_repeats_the_failure(pytester, write):
-    write("""
+    first = write("""
         @pytest.mark.parametrize("n", [1, 2])
         def test_leaky(dp_audit, n):
             dp_audit(leaky, samples=200 + n, **SURE)
-    """)
-    first = pytester.runpytest("-k", "2")
+    """).run("-k", "2")
     line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
     assert "'test_it.py::test_leaky[2]'" in line
     again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
@@ -48,29 +45,25 @@ def test_the_printed_line_repeats_the_failure(pytester, write):
     assert failure == [text for text in again.outlines if text.startswith("  ")]
 
 
-def test_a_mechanism_that_raises_on_every_call_fails(pytester, write):
-    write("""
+def test_a_mechanism_that_raises_on_every_call_fails(write):
+    result = write("""
         def test_broken(dp_audit):
             dp_audit(broken, samples=300, **SURE)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     result.stdout.fnmatch_lines(["Error: the audit broke for 1 of 1 pair: broken, claim eps=1, seed *."])
     result.stdout.fnmatch_lines(["  0.0|1.0: broken must return outputs, got ValueError*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 error"])
 
 
-def test_mistakes_are_exceptions_that_point_at_the_test(pytester, write):
-    write("""
+def test_mistakes_are_exceptions_that_point_at_the_test(write):
+    result = write("""
         def test_subject(dp_audit):
             with pytest.raises(SubjectError, match="must return 12 outputs"):
                 dp_audit(short, samples=300, **SURE)
 
         def test_claim(dp_audit):
             dp_audit(sound, claim="eps=-1", pairs=[(0.0, 1.0)])
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=1, failed=1)
+    """).run(passed=1, failed=1)
     result.stdout.fnmatch_lines(["E*UsageError: epsilon must be in [[]0, inf], got -1.0 at claim 'eps=-1'."])
     result.stdout.no_fnmatch_line("*dpaudit/privacy/parsing.py*")
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 error"])
@@ -83,9 +76,7 @@ WEAK = """
 
 
 def test_an_inconclusive_audit_warns(pytester, write):
-    write(WEAK)
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=1, warnings=1)
+    result = write(WEAK).run(passed=1, warnings=1)
     result.stdout.fnmatch_lines(["*DpauditInconclusiveWarning: Inconclusive: nothing was found*pytest -v*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
     result = pytester.runpytest("-v")
@@ -109,7 +100,7 @@ def test_what_concerns_many_tests_is_warned_of_in_one_line(pytester, write):
     assert text.count("DpauditInconclusiveWarning") == text.count("low bits leak: test_it.py") == 5
 
 
-def test_a_factory_makes_a_fresh_object_for_each_call(pytester, write):
+def test_a_factory_makes_a_fresh_object_for_each_call(write):
     write("""
         class Once:
             left = 1
@@ -121,19 +112,16 @@ def test_a_factory_makes_a_fresh_object_for_each_call(pytester, write):
         def test_fresh(dp_audit):
             result = dp_audit(Once, claim="eps=1", pairs=[(0.0, 1.0)], samples=200, fresh=True)
             assert result.verdict == "inconclusive" and "fresh object" in result.subject["interface"]
-    """)
-    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+    """).run("-W", "ignore", passed=1)
 
 
-def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
+def test_an_audit_whose_draws_depend_on_each_other_fails(write):
     """It would pass with a warning that more samples would not mend: noise that is drawn once a batch."""
-    write("""
+    result = write("""
         def test_shared(dp_audit):
             def shares(x, size, rng): return x + rng.laplace() + 0.1 * rng.laplace(size=size)
             dp_audit(shares, claim="eps=1", pairs=[(0.0, 1.0)], samples=4_000, floating_point=False)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
+    """).run(failed=1)
     result.stdout.fnmatch_lines(["*Inconclusive: draws depend on each other*", "*note     0.0|1.0: Draws depend on*"])
     result.stdout.fnmatch_lines(["dpaudit: *1 side finding (call order), of which a call order alone fails its*"])
 
@@ -168,23 +156,20 @@ FORGETS = """
 NOTE = "0.0|1.0: All 8,000 outputs that were looked at, on both inputs, read as None: does the mechanism *"
 
 
-def test_a_note_warns_and_the_summary_repeats_it_once(pytester, write):
-    write(FORGETS)
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=2, warnings=2)
+def test_a_note_warns_and_the_summary_repeats_it_once(write):
+    result = write(FORGETS).run(passed=2, warnings=2)
     result.stdout.fnmatch_lines([f"*test_it.py:*DpauditNoteWarning: *forgets, claim eps=1, seed *: {NOTE}"])
     result.stdout.fnmatch_lines([f"dpaudit:   note (a mistake of the test?): test_it.py::test_forgets: {NOTE}"])
     assert result.stdout.str().count("test_forgets: 0.0|1.0: ") == 1
 
 
 def test_a_note_fails_a_test_where_its_warning_is_an_error_and_not_with_strict(pytester, write):
-    write(FORGETS)
-    pytester.runpytest("--dp-strict").assert_outcomes(passed=2, warnings=2)
+    write(FORGETS).run("--dp-strict", passed=2, warnings=2)
     pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning").assert_outcomes(passed=1, failed=1)
 
 
-def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, write):
-    write("""
+def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(write):
+    result = write("""
         def test_constant(dp_audit):
             def raising(x, rng):
                 if x == 1.0: raise KeyError("one")
@@ -193,9 +178,7 @@ def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, wr
 
         def test_raises(dp_audit):
             dp_audit(lambda x, rng: {}["column"], claim="eps=1", pairs=[(0.0, 1.0)], samples=2_000)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=2, warnings=0)
+    """).run(failed=2, warnings=0)
     result.stdout.fnmatch_lines(["Violated: *", "  note     0.0|1.0: Of the * outcomes *", "* raised KeyError*"])
     result.stdout.fnmatch_lines(["*got KeyError: 'column' in <lambda> (test_it.py, line *", "  Traceback *"])
     assert all(len(line) <= 80 for line in result.outlines if line.startswith("  note"))
@@ -210,19 +193,15 @@ LEAKY_BITS = """
 
 
 def test_low_bits_that_leak_warn(pytester, write):
-    write(LEAKY_BITS)
-    result = pytester.runpytest()
-    result.assert_outcomes(passed=1, warnings=1)
+    result = write(LEAKY_BITS).run(passed=1, warnings=1)
     result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: Low bits of the outputs break the promise*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 not refuted; floating point: 1 with a leak"])
     result = pytester.runpytest("-v")
     result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: sound, claim eps=1*low bits break the promise*"])
 
 
-def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
-    write(LEAKY_BITS)
-    result = pytester.runpytest("--dp-strict")
-    result.assert_outcomes(failed=1)
+def test_low_bits_that_leak_fail_where_strict_is_asked_for(write):
+    result = write(LEAKY_BITS).run("--dp-strict", failed=1)
     result.stdout.fnmatch_lines(["*low bits break the promise*Pair 0.0|1.0: *", "  replay   pytest test_it.py*"])
 
 
@@ -289,7 +268,7 @@ def test_workers_of_xdist_report_their_verdicts(pytester, write):
     result.stdout.fnmatch_lines(["  replay   pytest 'test_it.py::test_leaky[[]*]' *", "* --dp-seed *"])
 
 
-def test_an_audit_in_a_fixture_is_counted_once(pytester, write):
+def test_an_audit_in_a_fixture_is_counted_once(write):
     write("""
         @pytest.fixture
         def audited(dp_audit):
@@ -298,8 +277,7 @@ def test_an_audit_in_a_fixture_is_counted_once(pytester, write):
 
         def test_it(audited):
             pass
-    """)
-    pytester.runpytest().stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
+    """).run().stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
 
 
 def test_nothing_is_imported_and_nothing_is_said_when_no_audit_runs(pytester):

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import (
-    ApproxDP,
-    GaussianDP,
-    MetricDP,
-    ProfileClaim,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose, group
 from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
 
@@ -91,10 +83,7 @@ def test_one_claim_composes_to_itself():
             r"got MetricDP and PureDP\. State .* a MetricDP with a DiscreteM",
         ),
         ([ProfileClaim(lambda epsilon: 0.1)] * 2, r"one composition rule, got ProfileClaim\."),
-        (
-            [RenyiDP(2.0, 1.0), RenyiDP(3.0, 1.0)],
-            r"of one Renyi order, got 2 and 3\. Each holds at order 2 too\.",
-        ),
+        ([RenyiDP(2.0, 1.0), RenyiDP(3.0, 1.0)], r"of one Renyi order, got 2 and 3\. Each holds at order 2 too\."),
         (
             [MetricDP(DiscreteMetric(1.0)), MetricDP(DiscreteMetric(1.0), on="records")],
             r"claims must have their metrics all on inputs or all on records, got both\.",

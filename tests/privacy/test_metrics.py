@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from support.refusals import refusals
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.finite_metrics import (
-    GraphMetric,
-    MatrixMetric,
-    TreeMetric,
-    check_metric,
-)
+from dpaudit.privacy.finite_metrics import GraphMetric, MatrixMetric, TreeMetric, check_metric
 from dpaudit.privacy.metrics import (
     EARTH_RADIUS_KM,
     AbsoluteMetric,

@@ -14,13 +14,7 @@ from dpaudit.conformance.promises import law
 from dpaudit.errors import UsageError
 from dpaudit.privacy import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP, group
 from dpaudit.privacy.inputs import identity_of, inputs_of
-from dpaudit.privacy.neighbours import (
-    MAX_EDITS,
-    NeighbourClaim,
-    edit_distance,
-    joined_rows,
-    steps_between,
-)
+from dpaudit.privacy.neighbours import MAX_EDITS, NeighbourClaim, edit_distance, joined_rows, steps_between
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports import registry

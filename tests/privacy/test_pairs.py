@@ -100,11 +100,7 @@ def test_one_pair_of_lists_without_its_brackets_is_told():
 
 @pytest.mark.parametrize(
     ("pairs", "ids"),
-    [
-        ([([1, 2], [3, 4])], ["[1, 2]|[3, 4]"]),
-        ([[1, 2], [3, 4]], ["1|2", "3|4"]),
-        (((1, 2), (3, 4)), ["1|2", "3|4"]),
-    ],
+    [([([1, 2], [3, 4])], ["[1, 2]|[3, 4]"]), ([[1, 2], [3, 4]], ["1|2", "3|4"]), (((1, 2), (3, 4)), ["1|2", "3|4"])],
 )
 def test_pairs_in_brackets_of_their_own_are_what_they_say(pairs, ids, recwarn):
     assert [pair.id for pair in as_pairs(pairs)] == ids and not recwarn.list

@@ -116,6 +116,7 @@ LOST = {
     "written into floats": (in_place, "looks at"),
     "shorter floats": (lambda x, rng: numbers(x, rng).astype(np.float32), "looks at"),
     "a sum in shorter floats": (lambda x, rng: np.sum(numbers(x, rng), dtype=np.float32), "looks at"),
+    "a percentile": (lambda x, rng: np.nanpercentile(numbers(x, rng), 50), "for nanpercentile"),
     "a mask": (masked, "MaskedArray"),
     "names": (lambda x, rng: np.rec.array([(float(x), 1)]) if rng.laplace() is not None else None, "recarray"),
     "a container": (several_ways(Box), "a Box"),
@@ -238,10 +239,6 @@ def normal_pair_sums(x, rng):
     return [z[0] + z[1], z[1] + z[2]]
 
 
-def clipped(x, rng):
-    return min(max(x + rng.laplace(), -3.0), 4.0)
-
-
 def coin(x, rng):
     return bool(x + rng.normal() > 0.0)
 
@@ -255,7 +252,7 @@ SHARED = {
     "a tree": (tree, ([0.0, 0.0], [1.0, 0.0]), "eps=1", 1.0),
     "sums of pairs": (pair_sums, (THREE, np.array([0.0, 1.0, 0.0])), "eps=1", 1.0),
     "normal sums of pairs": (normal_pair_sums, (THREE, np.array([0.0, 1.0, 0.0])), "mu=0.9", math.sqrt(2.0 / 3.0)),
-    "a clipped number": (clipped, (0.0, 1.0), "eps=1", 1.0),
+    "a clipped number": (lambda x, rng: min(max(x + rng.laplace(), -3.0), 4.0), (0.0, 1.0), "eps=1", 1.0),
     "a clipped normal number": (lambda x, rng: min(max(x + rng.normal(), -3.0), 4.0), (0.0, 1.0), "mu=1", 1.0),
     "the sign of a normal number": (coin, (0.0, 1.0), "mu=1", 1.0),
     "one number thrice": (lambda x, rng: [n := x + rng.laplace(), n + 1.0, -2.0 * n], (0.0, 1.0), "eps=1", 1.0),

@@ -92,8 +92,3 @@ def test_a_table_without_findings_was_assessed_and_says_what_it_could_have_misse
     assert "85 pairs gave no full answer" in item.evidence and line.missed in item.evidence
     broken = dataclasses.replace(result.universe, verdict=np.full(435, 1, dtype=np.int8))
     assert items(Dossier.alone(dataclasses.replace(result, universe=broken)))[0].status == "not assessed"
-
-
-def test_the_limits_of_a_table_are_those_of_all_its_pairs(synthetic):
-    """Before, they were those of the pairs that were examined in depth: one limit, where there were thirty."""
-    assert rows.line_of(synthetic.make("all pairs")).promised.endswith("ε ≤ 0 to 3, a limit for each pair")

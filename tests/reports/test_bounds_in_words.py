@@ -134,10 +134,3 @@ def test_among_inconclusive_pairs_the_one_furthest_from_its_limit_is_named(synth
     # The limit is the audit's own: 0.4 is 4 times the 0.1 of a budget of 0.
     wide = dataclasses.replace(both, options={**both.options, "inconclusive_factor": 3.0})
     assert wording.least_powerful(wide).id == "a|b"
-
-
-def test_every_row_of_an_audit_of_scores_has_a_name_of_its_own(synthetic):
-    """Before, each number of guesses had a row of the same name."""
-    names = [name for name, _ in scores.facts(synthetic.scores())]
-    assert len(names) == len(set(names)) and "accuracy, 200 guessed" in names
-    assert dict(scores.facts(synthetic.scores()))["accuracy, 90 guessed"].startswith("88.89%, 80 right: ")

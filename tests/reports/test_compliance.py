@@ -228,9 +228,6 @@ def test_a_stated_verdict_that_the_checks_do_not_have_is_refused(synthetic, tmp_
             read_dossier([tmp_path / "x.json"])
 
 
-SECRETS = ("Aachen", "Berlin", "Bremen", "above 0.37", "seen twice", "longer than", "185 of 6,839", "ValueError")
-
-
 def test_redaction_takes_every_text_of_a_pair_but_the_claims_own(synthetic):
     (doubles,) = synthetic.make("doubles").floating_point.pairs[:1]
     finding = synthetic.finding("Aachen", "Bremen", 0.5)
@@ -302,17 +299,6 @@ def test_a_redacted_matrix_still_tells_what_was_not_asked(synthetic):
     result = redacted(Dossier.of(synthetic.make("violated")), bytes(32)).audits[0]
     known = {name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)}
     assert result.not_asked and all(known.issuperset(name.split("|")) for name in result.not_asked)
-
-
-def test_no_difference_says_so(synthetic):
-    for result in (synthetic.make("violated"), synthetic.check(), synthetic.utility()):
-        source = Source("x", "0" * 64, result)
-        document = difference(source, source)
-        assert document.headline.startswith("Still ")
-        assert all(text.endswith(": no change.") for text in (block.text for block in document.first[1:]))
-        assert all(not isinstance(block, Table) for section in document.sections for block in section.blocks)
-    with pytest.raises(UsageError, match="diff must be between results of one kind, got check and utility"):
-        difference(Source("x", "", synthetic.check()), Source("y", "", synthetic.utility()))
 
 
 def run(*arguments):
@@ -417,30 +403,6 @@ def check_of(synthetic, **statuses):
 )
 def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuses, headline):
     assert first_page.headline(Dossier.of(check_of(synthetic, **statuses))) == headline
-
-
-def test_the_same_seed_is_said_to_repeat_a_result_on_its_condition_and_empty_settings_are_left_out(synthetic):
-    result = synthetic.make("single")
-    result = dataclasses.replace(result, subject={**result.subject, "states": []})
-    text = reports.render(result, "md")
-    assert "the same seed gives the same result, if the subject draws from the generator that it is given alone" in text
-    assert "| subject target |" in text and "subject states" not in text
-
-
-def test_settings_have_names_of_words_and_the_meaning_that_their_docstrings_state(synthetic):
-    """Before, they were the dotted names of a file: options.event_mass."""
-    result = synthetic.result([synthetic.finding()], options={"event_mass": 0.1, "night": 2, "pool": True})
-    (table,) = (
-        block for section in compliance.document_of(result).sections for block in section.blocks
-        if isinstance(block, Table) and block.title.startswith("Settings")
-    )  # fmt: skip
-    rows = {name: (value, meaning) for name, value, meaning in table.rows}
-    assert (
-        rows["event mass"] == ("0.1", rows["event mass"][1])
-        and "for which the power is stated" in rows["event mass"][1]
-    )
-    assert rows["confidence"][1].startswith("In (0, 1), for the whole call") and rows["session"][0] == "2"
-    assert rows["pool"][0] == "yes" and not any("." in name or "_" in name for name in rows)
 
 
 def test_a_claim_on_which_nothing_gave_an_answer_is_named_beside_one_that_was_tested(synthetic):

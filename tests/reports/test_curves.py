@@ -114,13 +114,6 @@ def test_a_map_needs_places(synthetic):
     assert figures.atlas(synthetic.result([synthetic.finding("a", "b", x=[math.nan, 1.0])]), {}) is None
 
 
-def test_errors_are_drawn_with_their_intervals(synthetic):
-    figure = figures.errors(synthetic.utility())
-    assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
-    assert 'class="proven violated"' in figure.wide and "; 1 crosses the line." in figure.description
-    assert figure.note.endswith("1 test not drawn: less grave, earlier, or without such a ratio.")
-
-
 def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
     result = synthetic.cities(8, violated=False)
     names = sorted({name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)})
@@ -140,9 +133,3 @@ def test_no_tick_label_is_cut_at_the_right_edge(synthetic):
         assert len(found) > 2 and (width == NARROW or "2,000,000" in {label for _, _, label in found})
         for x, anchor, label in found:
             assert float(x) + {"end": 0.0, "middle": 3.0 * len(label)}[anchor] <= width
-
-
-def test_a_picture_counts_what_its_bars_are(synthetic):
-    """Two pairs are one promise, and so are four releases: bars are not called promises but on page one."""
-    assert figures.bounds(synthetic.make("planted")).description.startswith("2 pairs, each as a bar")
-    assert figures.errors(synthetic.utility()).description.startswith("2 tests, each as a bar")

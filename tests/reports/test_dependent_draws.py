@@ -47,12 +47,6 @@ def test_the_terminal_and_the_messages_of_tests_say_it_too(dependent, monkeypatc
         assert found and all(wording.UNRELIABLE in after for after in found)
 
 
-def test_of_independent_draws_nothing_is_said(dependent):
-    sound = dataclasses.replace(dependent, side_findings=())
-    assert wording.confidence_text(sound) == "95% confidence"
-    assert wording.UNRELIABLE not in str(reports.render(sound, "md"))
-
-
 def test_no_loss_is_called_unknown_of_which_a_bound_is_shown(synthetic):
     """Before, page one said that nobody knows how large the loss is, above a table with its bound."""
     stands = synthetic.dependent()

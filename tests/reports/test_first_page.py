@@ -12,13 +12,11 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
-from dpaudit.reports import answers, brief, compliance, first_page, label, rows, scores, words
-from dpaudit.reports.check import check_blocks
+from dpaudit.reports import answers, brief, compliance, first_page, label, rows, words
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.html import TERMS, Linker
-from dpaudit.reports.rows import line_of, missed_sentence
+from dpaudit.reports.html import Linker
 from dpaudit.reports.severity import severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power, Severity, WitnessRecord
@@ -58,18 +56,6 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
     assert said.startswith(f"A{missed[1:]}. ") and "1.2 ×" not in said and "1.5 ×" not in said
 
 
-def test_page_one_says_what_plants_show_of_others_and_where_they_were(synthetic):
-    """Of 10 plants that are all found others are found with probability .74 at least, at 95% confidence."""
-    planted = (LearnedLoss("one level", 2.0, 10, 10, True, 1.0), LearnedLoss("a direction", math.inf, 0, 10, False))
-    shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.2, 1.0, planted, planted_draws=4_000))))
-    said = dict(shown[Facts].rows)["What may be missed?"]
-    assert said.startswith(
-        "Up to 26% of leaks of 2 × the promise in the hardest form that the verdict rests on (of some forms in outputs"
-    )
-    assert "(at least 74% are found)" in said and "outputs of probability 1)" in said
-    assert said.endswith("planted, and not found often enough: a direction. “No breach found” is no proof.")
-
-
 def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
     quiet = [
         dataclasses.replace(synthetic.make("doubles"), subject={"name": f"quiet {k}", "fingerprint": str(k)})
@@ -97,18 +83,6 @@ def test_nothing_is_said_to_be_clear_of_which_something_was_found_beside_the_ver
     clear = dataclasses.replace(synthetic.make("learned"), subject={"name": "clear", "fingerprint": "c"})
     text = gaps(synthetic.make("single"), leaking, clear)
     assert "Nothing was found against “clear”: whether" in text and "“leaking”" not in text
-
-
-def test_checks_that_settled_nothing_are_among_what_a_run_of_them_may_have_missed(synthetic):
-    rest = dict(answers.answers(Dossier.of(synthetic.check())).rows)["What may be missed?"]
-    assert rest == "Whatever no check looks at; 2 checks not settled."
-
-
-def test_what_may_have_stayed_hidden_is_not_drawn_as_if_more_were_excluded(synthetic):
-    note = page(Dossier.of(quiet(synthetic, learned(1.4))))[Figure].note
-    assert "may have stayed hidden" in note and "not excluded" not in note
-    said = dict(page(Dossier.of(quiet(synthetic, learned(1.4))))[Facts].rows)["May it be released?"]
-    assert "leaks of the forms that the verdict rests on would mostly have been found from 1.4 times" in said
 
 
 @pytest.mark.parametrize(
@@ -176,16 +150,6 @@ def test_low_bits_that_a_check_found_are_named_and_checks_of_the_code_alone_ask_
     assert "low bits" not in release["refuses_nan"] and release["refuses_nan"].endswith("mended and checked again.")
 
 
-def test_low_bits_of_an_audit_that_break_the_promise_speak_against_a_release(synthetic):
-    """Before, page one said that nothing found of the promise spoke against it, beside low bits that broke it."""
-    found = dataclasses.replace(synthetic.make("not_refuted"), floating_point=synthetic.make("broken").floating_point)
-    told = answers.answers(Dossier.alone(found)).rows[0][1]
-    assert told.startswith("Not yet. ") and "with all their digits, those of “city release” break the promise" in told
-    assert "Found beside the verdict" not in told  # the same again
-    quiet = answers.answers(Dossier.alone(synthetic.make("not_refuted")))
-    assert quiet.rows[0][1].startswith("Nothing that was found ")
-
-
 @pytest.mark.parametrize("others", [(), ("learned",), ("inconclusive",), ("error",), ("single",), ("check",)])
 def test_headline_and_answer_come_from_one_judgement(synthetic, others):
     """Before, "no broken promise found" and a tick stood above "Not yet" where low bits leaked."""
@@ -197,22 +161,6 @@ def test_headline_and_answer_come_from_one_judgement(synthetic, others):
     assert "no broken promise" not in headline and "No promise was found broken" not in release
     assert "✗ Broken in low bits, as doubles" in str(page(dossier)[Table].rows)
     assert not label.head(dossier).startswith("✓")
-
-
-def test_reports_of_other_results_answer_them_too(synthetic):
-    results = (synthetic.check(),), (synthetic.utility(),), (synthetic.check(), synthetic.utility())
-    found = [compliance.build(Dossier.of(*of), to_sign=False).first[0] for of in results]
-    found += [compliance.document_of(synthetic.scores()).first[0], scores.brief(synthetic.scores())[1]]
-    found.append(check_blocks(synthetic.check())[-1])
-    assert all(tuple(question for question, _ in one.rows) == QUESTIONS for one in found)
-
-
-@pytest.mark.parametrize(
-    ("name", "begun"),
-    [("violated", "No. "), ("inconclusive", "Not yet. "), ("error", "Not yet. "), ("empty", "Not yet. ")],
-)
-def test_what_is_not_settled_is_never_told_as_fit_for_release(synthetic, name, begun):
-    assert answers.answers(Dossier.alone(synthetic.make(name))).rows[0][1].startswith(begun)
 
 
 # --- Severity --------------------------------------------------------------------------------------------------------
@@ -235,15 +183,6 @@ def test_an_audit_that_stopped_at_the_first_proof_knows_the_least_grade_alone(sy
     further = synthetic.finding(ratio=1.01)
     graded = severity_of(synthetic.result([dataclasses.replace(further, severity=Severity(100, 12.0))]))
     assert (graded.grade, graded.is_least, graded.ratio) == ("severe", False, 12.0)
-
-
-def test_what_stopped_at_the_first_proof_may_have_missed_is_no_sentence_behind_a_colon(synthetic):
-    """Before: "What it may have missed: The audit stopped at the first proof: the loss may be far larger."."""
-    result = synthetic.result([synthetic.finding(ratio=1.01)])
-    missed = "how much larger the loss is, since the audit stopped at the first proof"
-    assert missed_sentence(result) == f"What it may have missed: {missed}."
-    pairs = [synthetic.finding(ratio=1.01), synthetic.finding("a", "c", 0.5, verdict="inconclusive")]
-    assert line_of(synthetic.result(pairs)).missed == f"{missed}; 1 pair not settled"
 
 
 @pytest.mark.parametrize(
@@ -384,14 +323,6 @@ def test_the_command_reads_a_decision_about_the_results_as_they_were_saved(synth
 # --- The glossary ----------------------------------------------------------------------------------------------------
 
 
-def test_ten_terms_are_explained_and_linked_at_their_first_use(synthetic):
-    assert len(TERMS) == 10
-    text = reports.render(synthetic.dossier(), "html", "compliance")
-    links = re.findall(r'<a class="term" href="#(term-[\w-]+)">', text)
-    assert links and len(links) == len(set(links))
-    assert all(f'id="{link}"' in text for link in links)
-
-
 def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     linked = Linker()
     assert linked("<b>privacy loss</b>") == '&lt;b&gt;<a class="term" href="#term-epsilon">privacy loss</a>&lt;/b&gt;'
@@ -407,10 +338,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
             [("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)],
             "Not yet. No promise was found broken, but 1 test of 2 gave no full answer.",
         ),
-        (
-            [("privacy", "error", "", None)],
-            "Not yet. No promise was found broken, but the test gave no full answer",
-        ),
+        ([("privacy", "error", "", None)], "Not yet. No promise was found broken, but the test gave no full answer"),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),

@@ -46,18 +46,6 @@ def test_what_was_not_examined_is_not_assessed(synthetic, finding, seen):
     assert floating_row(result).status == "not assessed"
 
 
-def test_where_no_pair_was_examined_none_is_called_a_further_one(synthetic):
-    finding = dataclasses.replace(NOT_APPLICABLE, omitted=1)
-    (side,) = side_texts.beside(dataclasses.replace(synthetic.make("fixed"), floating_point=finding))
-    assert side.summary == "No real number."
-
-
-@pytest.mark.parametrize(("name", "is_said"), [("sides", False), ("doubles", True)])
-def test_how_the_verdict_reads_outputs_is_said_where_floating_point_is_beside_it(synthetic, name, is_said):
-    text = reports.render(synthetic.make(name), "md")
-    assert "come beside that of the verdict." in text and ("reads outputs as real numbers; floating" in text) == is_said
-
-
 def test_each_pair_has_a_row_with_its_bound_and_the_guesses_of_its_rule(synthetic):
     """Before, counts were in the saved file alone."""
     result = synthetic.make("doubles")

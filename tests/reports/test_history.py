@@ -46,10 +46,6 @@ def test_a_figure_has_the_last_releases_and_the_table_below_it_all(synthetic, tm
     assert figure.note.endswith("5 releases not drawn: less grave, earlier, or without such a ratio.")
 
 
-def test_releases_are_in_the_natural_order_of_their_names(five):
-    assert [release.name for release in read_history(five)] == list(RATIOS)
-
-
 def test_releases_with_dates_are_in_the_order_of_these(five):
     for day, name in enumerate(reversed(RATIOS), 1):
         facts = f'version = "v{name}"\ncommit = "0123456789abcdef"\ndate = 2026-01-{day:02}\n'

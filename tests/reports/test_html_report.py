@@ -145,12 +145,6 @@ def test_all_violated_pairs_are_in_the_ranked_table(synthetic):
     assert table.count("violated-row") == 120
 
 
-def test_at_most_a_thousand_rows_and_the_rest_is_counted(synthetic):
-    findings = [synthetic.finding(f"x{k}", "y", 0.5, looks=()) for k in range(1100)]
-    source = page(synthetic.result(findings))
-    assert "100 more rows are in the saved result" in source
-
-
 def test_a_huge_message_and_input_are_cut(synthetic):
     finding = synthetic.finding(verdict="error", message="m" * 1_000_000, x="x" * 1_000_000, id="i" * 1_000_000)
     assert len(page(synthetic.result([finding]))) < 100_000
@@ -169,20 +163,3 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
 def test_an_unknown_format_names_the_known_ones(synthetic):
     with pytest.raises(UsageError, match=r"format must be one of html, json, md, junit, .*, oscal, got 'txt'"):
         reports.render(synthetic.make("single"), "txt")
-
-
-def test_every_figure_has_title_labels_legend_and_description_and_data_but_those_of_pairs(synthetic):
-    result = synthetic.make("violated")
-    drawn = [
-        figure
-        for figure in (draw(result) for draw in (figures.heatmap, figures.bounds, figures.wealth))
-        if figure is not None
-    ]
-    assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
-    for figure in drawn:
-        assert figure.title and figure.description and figure.legend
-        assert bool(figure.data.rows) == (figure.id == "wealth")  # pairs are listed once
-        for drawing in (figure.wide, figure.narrow):
-            labels = {"matrix": 0, "bounds": 1, "wealth": 2}  # one an axis, but for names of rows
-            assert drawing.count('class="label"') == labels[figure.id]
-            assert str(figure.description) in drawing

@@ -66,11 +66,6 @@ def test_a_pair_of_a_store_has_the_verdict_of_its_bound(changes, verdict, ratio)
     assert (finding.verdict, finding.ratio_lower) == (verdict, ratio)
 
 
-def test_a_parameter_that_is_no_epsilon_says_nothing_of_epsilon():
-    finding = audit_of_store(stored_subject(stored_pair(parameter="rho"))).findings[0]
-    assert finding.epsilon_lower == 0.0 and finding.budget.epsilon == math.inf
-
-
 def test_a_store_is_reported_as_a_whole(project):
     def release(data, size, rng):
         return data + 0.1 * rng.laplace(size=size)  # a loss of 10 where 1 is promised: one session is enough

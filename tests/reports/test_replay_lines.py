@@ -133,11 +133,6 @@ def test_a_report_names_the_file_that_was_saved(tmp_path):
         assert "dpaudit replay audit.json --pair" in reports.render(result, reports.format_of(name))
 
 
-def test_a_result_of_an_older_version_has_the_line_that_it_had(synthetic):
-    line = again(synthetic.make("single"), "0.0|1.0", "o/audit.json")
-    assert (line.line, line.needs) == ("dpaudit replay o/audit.json --pair '0.0|1.0' --target release.py:mechanism", "")
-
-
 def test_what_a_redacted_report_holds_does_not_list_pairs(run, tmp_path):
     run("audit", "again_m.py:lengths", "--claim", "eps=1", "--pairs", "again_m.py:tables", "--samples", "500",
         "--out", "o")  # fmt: skip

@@ -13,11 +13,6 @@ def test_the_summary_of_several_subjects_fits_eighty_columns(synthetic):
         assert word in text
 
 
-def test_a_table_of_pairs_fits_eighty_columns(synthetic, any_result):
-    text = synthetic.page([brief.pairs(any_result)])
-    assert max(len(line) for line in text.split("\n")) <= 80
-
-
 def test_a_pair_whose_audit_broke_has_no_bound_and_no_ratio(synthetic):
     result = synthetic.make("error")
     broken = [one for one in result.findings if one.verdict == "error"]
@@ -36,11 +31,7 @@ def test_a_violation_fits_eighty_columns_but_for_the_command(synthetic, any_resu
 
 def test_names_are_never_markup_or_control_sequences(synthetic):
     result = synthetic.make("hostile")
-    for blocks in (
-        ([brief.summary([result])]),
-        ([brief.pairs(result)]),
-        (brief.violation(result)),
-    ):
+    for blocks in (([brief.summary([result])]), ([brief.pairs(result)]), (brief.violation(result))):
         text = synthetic.page(blocks)
         assert "\x1b" not in text and "\u202e" not in text and "\x00" not in text
         assert "\\x1b[31" in text.replace("\n", "").replace(" ", "")

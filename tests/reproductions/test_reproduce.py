@@ -12,13 +12,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.reproductions import command
-from dpaudit.reproductions.reproduction import (
-    GROUP,
-    Outcome,
-    Reproduction,
-    Statement,
-    Table,
-)
+from dpaudit.reproductions.reproduction import GROUP, Outcome, Reproduction, Statement, Table
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

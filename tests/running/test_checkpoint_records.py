@@ -11,12 +11,7 @@ from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.failures import Returned
 from dpaudit.inference.tasks import Request, Task, TaskResult
-from dpaudit.running.checkpoint import (
-    CheckpointPlan,
-    open_checkpoint,
-    read_header,
-    temporary_checkpoint,
-)
+from dpaudit.running.checkpoint import open_checkpoint, read_header, temporary_checkpoint
 from dpaudit.running.plain_data import block
 
 HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
@@ -223,22 +218,4 @@ def test_what_differs_is_said_in_words(path, there, here, said):
     assert f"got {str(path)!r} of another one ({said}). State what it was begun with" in str(caught.value)
 
 
-def test_tuples_of_a_header_are_lists(path):
-    open_checkpoint(path, {**HEADER, "at": [1, 2]}, resume=False, replayable=True).close()
-    reopened(path, {**HEADER, "at": (1, 2)}).close()
-
-
 # --- plans ---
-
-
-def test_a_plan_has_the_seed_of_the_file_that_it_goes_on_from(path):
-    assert CheckpointPlan(path, True).seed() is None  # not there
-    path.touch()
-    assert CheckpointPlan(path, True).seed() is None  # empty
-    path.unlink()
-    open_checkpoint(path, HEADER, resume=False, replayable=True).close()
-    assert CheckpointPlan(path, True).seed() == 3
-    assert CheckpointPlan(path, False).seed() is None and CheckpointPlan(None, True).seed() is None
-    path.unlink()
-    open_checkpoint(path, {**HEADER, "seed": "3"}, resume=False, replayable=True).close()
-    assert CheckpointPlan(path, True).seed() is None

@@ -124,8 +124,7 @@ def test_a_record_of_another_course_is_not_taken(kept, other):
     assert known is not None and np.array_equal(known.counts[0], RESULT.counts[0])
     assert again.find(1, task()) is None  # of another purpose
     with pytest.raises(
-        dpaudit.UsageError,
-        match=r"checkpoint must lead to .* got another course at round 1 of input 0 .*kept",
+        dpaudit.UsageError, match=r"checkpoint must lead to .* got another course at round 1 of input 0 .*kept"
     ):
         again.find(0, OTHERS[other])
     again.close()

@@ -32,10 +32,6 @@ class Signs:
 POSITIVE = Signs()
 
 
-def unseeded(data):
-    return data + np.random.default_rng().laplace()
-
-
 def drawer(mechanism=laplace, **kwargs):
     return WorkerPool(**kwargs).drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS)
 
@@ -77,7 +73,7 @@ class NoWorkers:
 
 def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch, always_sent):
     monkeypatch.setattr(worker_pool, "open_workers", lambda *args: NoWorkers())
-    assert len(drawer(unseeded)([task()])) == 1
+    assert len(drawer(lambda data: data + np.random.default_rng().laplace())([task()])) == 1
     with pytest.raises(AssertionError, match="a worker was asked"):  # the control: another subject is sent
         drawer(laplace)([task()])
 

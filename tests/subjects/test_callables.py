@@ -34,14 +34,6 @@ def rng():
     return np.random.default_rng(5)
 
 
-def with_size_and_rng(data, size, rng):
-    return data + rng.random(size)
-
-
-def with_size(data, size):
-    return np.full(size, data)
-
-
 def with_rng(data, rng):
     return data + rng.random()
 
@@ -54,8 +46,8 @@ def with_data(data):
     ("mechanism", "interface", "is_vectorised", "replayable"),
     [
         (Mechanism(), "sample(data, size, rng)", True, True),
-        (with_size_and_rng, "f(data, size, rng)", True, True),
-        (with_size, "f(data, size)", True, False),
+        (lambda data, size, rng: data + rng.random(size), "f(data, size, rng)", True, True),
+        (lambda data, size: np.full(size, data), "f(data, size)", True, False),
         (with_rng, "f(data, rng)", False, True),
         (with_data, "f(data)", False, False),
         (Mechanism().release, "f(data, rng)", False, True),

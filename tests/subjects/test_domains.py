@@ -11,13 +11,7 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains import (
-    DatasetDomain,
-    ListedDomain,
-    NumberDomain,
-    VectorDomain,
-    domain_from_dict,
-)
+from dpaudit.subjects.domains import DatasetDomain, ListedDomain, NumberDomain, VectorDomain, domain_from_dict
 
 SEED = 20_261_122  # of pairs at random; nothing here is a statistical assertion
 

@@ -517,11 +517,7 @@ def test_the_one_sided_geometric_mechanism_of_python_dp_is_found():
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "module"),
-    [
-        ("opendp_mechanisms", "opendp.prelude"),
-        ("diffprivlib_mechanisms", "diffprivlib"),
-        ("pydp_mechanisms", "pydp"),
-    ],
+    [("opendp_mechanisms", "opendp.prelude"), ("diffprivlib_mechanisms", "diffprivlib"), ("pydp_mechanisms", "pydp")],
 )
 def test_sound_mechanisms_of_the_libraries_are_not_refuted(file, module):
     # 20 audits at 1 - 1e-6: OpenDP and python-dp have randomness of their own, so no seed fixes these.

@@ -15,13 +15,7 @@ from dpaudit_mechanisms.constrained.imaging import Imaged
 from dpaudit_mechanisms.constrained.metropolis import HierarchyMetropolis
 from dpaudit_mechanisms.constrained.mixture import Mixture
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
-from dpaudit_mechanisms.datacubes import (
-    Domain,
-    FourierStrategy,
-    all_marginals,
-    base_counts,
-    workload_itself,
-)
+from dpaudit_mechanisms.datacubes import Domain, FourierStrategy, all_marginals, base_counts, workload_itself
 from dpaudit_mechanisms.datacubes.counts import CountsRelease
 from dpaudit_mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
 from dpaudit_mechanisms.distances import (
@@ -38,11 +32,7 @@ from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
-from dpaudit_mechanisms.faulty.datacubes import (
-    DatacubeEuclideanBudgets,
-    DatacubeForgetsTheTwo,
-    DatacubeUnsharedBudget,
-)
+from dpaudit_mechanisms.faulty.datacubes import DatacubeEuclideanBudgets, DatacubeForgetsTheTwo, DatacubeUnsharedBudget
 from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from dpaudit_mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,

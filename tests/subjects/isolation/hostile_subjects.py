@@ -106,18 +106,6 @@ def segfault(data: Any, rng: Any) -> Any:
     ctypes.string_at(0)
 
 
-def abort(data: Any, rng: Any) -> Any:
-    os.abort()
-
-
-def leave(data: Any, rng: Any) -> Any:
-    os._exit(3)
-
-
-def exit_politely(data: Any, rng: Any) -> Any:
-    sys.exit("enough")
-
-
 def interrupt(data: Any, rng: Any) -> Any:
     raise KeyboardInterrupt
 
@@ -156,18 +144,6 @@ def cyclic(data: Any, rng: Any) -> Any:
     nested: list[Any] = []
     nested += [nested, nested]
     return nested
-
-
-def sly(data: Any, rng: Any) -> Any:
-    return [Sly()]
-
-
-def bomb(data: Any, rng: Any) -> Any:
-    return {"result": Bomb()}
-
-
-def function(data: Any, rng: Any) -> Any:
-    return lambda: data
 
 
 def generator(data: Any, rng: Any) -> Any:
@@ -335,24 +311,24 @@ ENDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "refuse to die": (refuse_to_die, "time-out"),
     "stop itself": (stop, "time-out"),
     "segfault": (segfault, "SIGSEGV"),
-    "abort": (abort, "SIGABRT"),
-    "os._exit": (leave, "exit 3"),
+    "abort": (lambda data, rng: os.abort(), "SIGABRT"),
+    "os._exit": (lambda data, rng: os._exit(3), "exit 3"),
     "overflow the stack of C": (overflow, "did not come back"),
     "print endlessly": (print_endlessly, "output limit"),
     "kill the parent": (kill_parent, "loss of its fork server"),
     "return too much": (large, "output limit"),
     "return a cycle": (cyclic, "did not come back"),
-    "return what has no methods that work": (sly, "unreadable output"),
+    "return what has no methods that work": (lambda data, rng: [Sly()], "unreadable output"),
 }
 RAISES: dict[str, Callable[[Any, Any], Any]] = {
-    "sys.exit": exit_politely,
+    "sys.exit": lambda data, rng: sys.exit("enough"),
     "KeyboardInterrupt": interrupt,
     "a BaseException": rude,
     "an exception without a text": unprintable,
     "deep recursion": recurse,
     "exhaust memory": eat_memory,
-    "return a bomb": bomb,
-    "return a function": function,
+    "return a bomb": lambda data, rng: {"result": Bomb()},
+    "return a function": lambda data, rng: lambda: data,
     "return a generator": generator,
     "write into every descriptor": write_everywhere,
 }

@@ -83,10 +83,6 @@ def still_there(data: Any, rng: np.random.Generator) -> float:
     return float(sum(error() is not None for error in RAISED) if RAISED else -1)
 
 
-def with_its_own_generator(data: Any) -> float:
-    return float(data + GENERATOR.laplace())
-
-
 def by_the_slot(data: Any, rng: np.random.Generator) -> bool:
     """The machine's load, as it were: depends on when the call is made, and not on the input."""
     COUNT[0] += 1
@@ -169,7 +165,7 @@ def test_a_generator_of_the_caller_moves_on_and_draws_are_those_of_the_subject()
 
 
 def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
-    with isolated(as_subject(with_its_own_generator), Isolation()) as subject:
+    with isolated(as_subject(lambda data: float(data + GENERATOR.laplace())), Isolation()) as subject:
         first = subject.sample(0.0, 4, np.random.default_rng(1))
         subject._proxy().recycle()
         second = subject.sample(0.0, 4, np.random.default_rng(2))
