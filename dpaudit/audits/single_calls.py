@@ -55,7 +55,7 @@ class SingleCallSizes:
 
     first: int = 32  # calls of the first round
     growth: float = 0.25  # of a later one, over all calls before it
-    times_of_verdict: int = 4  # the labelled draws that the violation took: calls at most
+    times_of_counted: int = 4  # the labelled draws that the violation was counted on: calls at most
     max_calls: int = 50_000
     max_seconds: float = 30.0  # of all pairs together
     stake: float = 0.5  # of what was found: it may be twice as large as what is there
@@ -205,7 +205,7 @@ def looked(run: AuditRun, place: int, asked: int) -> SingleCalls:
         data |= dict(zip(member.inputs, (run.pairs[k].x, run.pairs[k].x_prime), strict=True))
     subject = dataclasses.replace(run.subject, one_by_one=True)
     draws = Draws(run.worker_pool.drawer(subject, data, run.root, SINGLE_DRAWS), ROUNDS * place, calls=True)
-    most = min(SIZES.max_calls, SIZES.times_of_verdict * run.labelled[place])
+    most = min(SIZES.max_calls, SIZES.times_of_counted * game.labelled)
     look = SingleCalls(draws, game, most, stream(run.root, SINGLE_COINS, place), asked)
     try:
         while look.round():
