@@ -3,9 +3,9 @@
 A vectorised call may share between its outputs what shows in few of them, and in none of the features that
 `dpaudit.inference.order` looks at. What such calls show is far less evidence than it counts for. So behind a violation,
 and nowhere else, the subject is called for one output at a time, on streams that nothing else reads (in one random
-order of the inputs, where no workers draw). The guessing rule of the violation divides outputs into three cells: those that it guesses either
-label of, and the rest. What the audit counted in these says which bets win most against the budget, and half of the
-wealth is bet so: the factor of a call is (1 + factor) / 2.
+order of the inputs, where no workers draw). The guessing rule of the violation divides outputs into three cells: those
+that it guesses either label of, and the rest. What the audit counted in these says which bets win most against the
+budget, and half of the wealth is bet so: the factor of a call is (1 + factor) / 2.
 
 Validity. Cells, bets and limits are fixed before the first of these calls. No violation is added, so no level is spent.
 
