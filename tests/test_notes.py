@@ -76,7 +76,7 @@ def test_a_control_that_is_violated_stays_so():
     options = {"samples": 400, "mode": "fixed", "confidence": 0.5, "floating_point": False}
     results = (dpaudit.audit(sound, "eps=0.01", [(0.0, 0.0)], seed=seed, **options) for seed in range(20))
     lucky = next(result for result in results if result.verdict == "violated")
-    assert lucky.verdict == "violated" and lucky.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
+    assert lucky.verdict == "violated" and lucky.findings[0].notes[:2] == (SAME_INPUT, CONTROL_VIOLATED)
 
 
 # Outputs that strike one.

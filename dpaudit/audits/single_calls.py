@@ -2,16 +2,16 @@
 
 A vectorised call may share between its outputs what shows in few of them, and in none of the features that
 `dpaudit.inference.order` looks at. What such calls show is far less evidence than it counts for. So behind a violation,
-and nowhere else, the subject is called for one output at a time, on streams that nothing else reads, in one random
-order of the inputs. The guessing rule of the violation divides outputs into three cells: those that it guesses either
-label of, and the rest. What the audit counted in these says which bets win most against the budget, and half of the
-wealth is bet so: the factor of a call is (1 + factor) / 2.
+and nowhere else, the subject is called for one output at a time, on streams that nothing else reads (in one random
+order of the inputs, where no workers draw). The guessing rule of the violation divides outputs into three cells: those
+that it guesses either label of, and the rest. What the audit counted in these says which bets win most against the
+budget, and half of the wealth is bet so: the factor of a call is (1 + factor) / 2.
 
 Validity. Cells, bets and limits are fixed before the first of these calls. No violation is added, so no level is spent.
 
-* At 1 / level the wealth supports the violation, which stands. Whatever larger calls share, the wealth is a
-  non-negative supermartingale with start 1 under every law that keeps the claim, so this has probability at most
-  `level`, ever (Ville's inequality). Level is that of the pair.
+* At 1 / level the wealth supports the violation, which stands. Where calls are independent, whatever outputs of a call
+  share, the wealth is a non-negative supermartingale with start 1 under every law that keeps the claim. So this has
+  probability at most `level`, that of the pair, ever (Ville's inequality).
 * At 1 / `against`, over the number of pairs that are asked, the violation is withheld. Where 1 / factor has mean at
   most 1, some pair is so with probability at most 1 / `against`, ever. Without a delta that is where guesses are right
   at least half as far above the claim as they were found to be: with a claim of c, and h halfway to what was found,
@@ -55,11 +55,11 @@ class SingleCallSizes:
 
     first: int = 32  # calls of the first round
     growth: float = 0.25  # of a later one, over all calls before it
-    times_of_verdict: int = 4  # the labelled draws that the violation took: calls at most
-    max_calls: int = 50_000
+    times_of_counted: int = 4  # the labelled draws that the violation was counted on: calls at most
+    max_calls: int = 50_000  # four seconds of a cheap function
     max_seconds: float = 30.0  # of all pairs together
     stake: float = 0.5  # of what was found: it may be twice as large as what is there
-    against: float = 100.0
+    against: float = 100.0  # one over the probability with which a true violation is withheld, as the module says
 
 
 SIZES = SingleCallSizes()
@@ -205,7 +205,7 @@ def looked(run: AuditRun, place: int, asked: int) -> SingleCalls:
         data |= dict(zip(member.inputs, (run.pairs[k].x, run.pairs[k].x_prime), strict=True))
     subject = dataclasses.replace(run.subject, one_by_one=True)
     draws = Draws(run.worker_pool.drawer(subject, data, run.root, SINGLE_DRAWS), ROUNDS * place, calls=True)
-    most = min(SIZES.max_calls, SIZES.times_of_verdict * run.labelled[place])
+    most = min(SIZES.max_calls, SIZES.times_of_counted * game.labelled)
     look = SingleCalls(draws, game, most, stream(run.root, SINGLE_COINS, place), asked)
     try:
         while look.round():

@@ -83,7 +83,7 @@ def _calls(design: Design) -> dict[str, Any]:
 def _allowed(decided: int) -> float:
     """Runs that a violation may have behind it, where nothing hints at dependence."""
     in_batches = max(MIN_RUNS_IN_BATCHES, SHARE_OF_DRAWN * decided)
-    return in_batches + runs_in_one_call(most_runs_of_batches(decided, 1.0)) + SINGLE_CALLS.times_of_verdict * decided
+    return in_batches + runs_in_one_call(most_runs_of_batches(decided, 1.0)) + SINGLE_CALLS.times_of_counted * decided
 
 
 def _call(data: float, rng: np.random.Generator) -> float:

@@ -51,7 +51,7 @@ def looked(right, truth, rng):
             results.append(TaskResult((counts,), None))
         return results
 
-    look = SingleCalls(Draws(draw, calls=True), game, SIZES.times_of_verdict * 4_000, rng)
+    look = SingleCalls(Draws(draw, calls=True), game, SIZES.times_of_counted * COUNTED, rng)
     while look.round():
         pass
     return look
@@ -82,7 +82,7 @@ def test_what_keeps_its_claim_is_supported_at_most_at_the_level(right):
     looks = [looked(right, TRUTH, rng) for _ in range(300)]
     assert sum(look.is_supported for look in looks) <= stats.binom.isf(1e-6, 300, LEVEL)
     assert right < 2_200 or sum(look.is_contradicted for look in looks) >= 270
-    assert max(look.calls for look in looks) <= 4 * 4_000
+    assert max(look.calls for look in looks) <= 4 * COUNTED
 
 
 # The first seeds at which larger calls alone were a violation.
@@ -102,7 +102,7 @@ def test_what_a_call_shares_in_few_outputs_is_no_violation(form, seed, monkeypat
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_sound_mechanisms_whose_calls_share_something_are_rarely_violated(form):
-    """13 of 60 were, of each. Those that stand are supported, in at most 5% of these, or open: 1 of 180 was."""
+    """13 of 60 were, of each. Those that stand are supported, in at most 5% of these, or open: 2 of 180 were."""
     violated = sum(audited(FORMS[form], seed=seed).verdict == "violated" for seed in range(30))
     assert (
         violated <= 3
