@@ -76,10 +76,8 @@ class LinearlyConditioned:
         else:
             radius = rng.gamma(free + 1.0, self.scale, size=(size, 1))
             along = radius * self._directions(basis, size, rng)
-        noise = np.zeros((size, len(centre)))
-        for column in range(free):  # in one order of additions for every row, whatever the batch is
-            noise += along[:, column, None] * basis[:, column]
-        return self._completed(centre + noise)
+        # Sums along the last axis: one order of additions for every row, whatever the batch is.
+        return self._completed(centre + (along[:, None] * basis).sum(axis=2))
 
     def _completed(self, points: FloatArray) -> FloatArray:
         """Points on the equalities: some of their coordinates, and the others as a function of these alone.
@@ -92,9 +90,7 @@ class LinearlyConditioned:
         order = scipy.linalg.qr(a, mode="r", pivoting=True)[1]
         others, free = order[:rank], order[rank:]
         inverse = np.linalg.pinv(a[:, others])
-        slopes, points[:, others] = inverse @ -a[:, free], inverse @ b
-        for column, slope in zip(free, slopes.T, strict=True):
-            points[:, others] += points[:, column, None] * slope
+        points[:, others] = inverse @ b + (points[:, None, free] * (inverse @ -a[:, free])).sum(axis=2)
         return points
 
     def basis(self) -> FloatArray:

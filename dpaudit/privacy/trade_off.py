@@ -50,7 +50,8 @@ _OPTION = re.compile(r"(.*),\s*(ordered|remove)\s*=(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TradeOffProfile:
-    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon >= 0.
+    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon >= 0 (beyond
+    700 nats what is promised there).
 
     Attributes
     ----------
@@ -63,11 +64,11 @@ class TradeOffProfile:
 
     def first(self, epsilon: float) -> float:
         """The bound of P(S) - e^epsilon Q(S)."""
-        return _rounded_up(1.0 - self.false_positive - _slope(epsilon) * self.false_negative)
+        return _rounded_up(1.0 - self.false_positive - math.exp(min(epsilon, LARGEST_EPSILON)) * self.false_negative)
 
     def second(self, epsilon: float) -> float:
         """The bound of Q(S) - e^epsilon P(S)."""
-        return _rounded_up(1.0 - self.false_negative - _slope(epsilon) * self.false_positive)
+        return _rounded_up(1.0 - self.false_negative - math.exp(min(epsilon, LARGEST_EPSILON)) * self.false_positive)
 
     def at(self, false_positive: ArrayLike) -> FloatArray:
         """The function at false-positive rates in [0, 1]."""
@@ -278,11 +279,6 @@ def _curve(name: str, given: Curve | None) -> TradeOffProfile | None:
         return TradeOffProfile(*(_below(given) if callable(given) else _listed(given)))
     except UsageError as error:
         raise error if name == "trade_off" else UsageError(f"{error} This is `{name}`.") from error
-
-
-def _slope(epsilon: float) -> float:
-    """e^epsilon, of at most 700 nats: beyond them what is promised there is, and no less."""
-    return math.exp(min(epsilon, LARGEST_EPSILON))
 
 
 def _rounded_up(corners: FloatArray) -> float:

@@ -70,6 +70,17 @@ def test_a_law_that_is_none_is_refused(mechanism, name, message):
     assert re.search(message, found), found
 
 
+class SumsNearlyToOne(Response):
+    def distribution(self, data):
+        return (1.0 + 3e-10) * super().distribution(data)
+
+
+@pytest.mark.parametrize("name", ["claim_exact", "distribution_fits_draws"])
+def test_a_law_whose_sum_one_check_takes_for_1_does_not_break_another(name):
+    """The exact loss wants sums to within 1e-12, and the check was an error."""
+    assert checked(SumsNearlyToOne(), name)[0] == "not_refuted"
+
+
 def test_the_tests_of_a_stated_law_share_the_level(monkeypatch):
     case = Case(Response(), None, None, 1, 1_000, 0.01)
     tests = 2 * 2  # outcomes times inputs
