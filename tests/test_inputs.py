@@ -71,3 +71,12 @@ def test_equal_fractions_are_one_input_and_no_other_number_is():
     assert identity_of(Fraction(1, 2)) == identity_of(Fraction(2, 4))
     result = dpaudit.audit(lambda x, rng: float(x), "eps=1", [(Fraction(1, 2), Fraction(1, 2))], samples=20, seed=1)
     assert result.verdict == "inconclusive" and result.findings[0].notes[0] == SAME_INPUT
+
+
+def test_low_bits_of_an_input_with_itself_are_not_looked_at():
+    """Before, a leak of this pair "would have been found", which has none, and it took a place of those examined."""
+    release = [lambda x, size, rng: x + rng.laplace(size=size), "eps=1"]
+    alone = dpaudit.audit(*release, [(1.0, 1.0)], samples=1_000, seed=1).floating_point
+    assert (alone.verdict, alone.message) == ("not_applicable", "There is no pair to examine.")
+    beside = dpaudit.audit(*release, [(1.0, 1.0), (0.0, 1.0)], samples=1_000, seed=1).floating_point
+    assert [pair.id for pair in beside.pairs] == ["0.0|1.0"] and beside.omitted == 0

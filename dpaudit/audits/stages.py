@@ -31,7 +31,7 @@ from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.all_pairs_table import NOT_ASKED
-from dpaudit.results.model import VERDICTS
+from dpaudit.results.model import SAME_INPUT, VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.running import streams
 from dpaudit.running.label_games import ask_batches
@@ -269,7 +269,7 @@ class LowBits(Stage):
             return [
                 low_bits.Candidate(run.pairs[k], run.positions[k], finding.budget, k)
                 for k, finding in enumerate(run.findings)
-                if finding.verdict != "error"
+                if finding.verdict != "error" and SAME_INPUT not in finding.notes
             ], 0
         asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
         order = asked[np.lexsort((asked, table.budget[asked]))][:STAGE_PAIRS]

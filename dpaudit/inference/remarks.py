@@ -19,7 +19,7 @@ from dpaudit.inference.tasks import FIRST_DRAWS
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.model import IS_RETURNED, Keys
-from dpaudit.subjects.call_outcomes import Ended, Failed
+from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 
 MIN_EQUAL_OUTPUTS = 20  # fewer equal outputs can be chance: no warning
 TEXTS_DIFFER = (
@@ -109,6 +109,8 @@ def _one_value(parts: Sequence[Outcomes]) -> str:
         return ""
     head = next(part for part in parts if len(part)).rows(slice(0, 1))
     value = head.as_objects().raw[0]
+    if isinstance(value, Opaque):  # by its class, and not as this program holds it
+        return f"one value of the class {value.kind}"
     return short_form(_as_integers(value) if head.is_integer else value)
 
 

@@ -25,6 +25,7 @@ def parts_of(*batches):
         ([None] * 15, "None"),
         (["yes"] * 15, "'yes'"),
         ([{"a": [1, None]}] * 15, "{'a': [1, None]}"),
+        ([object()] * 15, "one value of the class object"),  # before: Opaque(kind='object', state=None, text=…
     ],
     ids=str,
 )
