@@ -93,7 +93,7 @@ def sequential_finds(truth, most, audits, rng):
     ("loss", "most", "audits"), [(1.03, 4_000, 4_000), pytest.param(1.01, 60_000, 6_000, marks=pytest.mark.slow)]
 )
 def test_sequential_audits_that_end_by_luck_withhold_few_true_violations(loss, most, audits):
-    """What a sequential audit has found as it ends is larger, by luck. Of audits 2%, with 1e-6; 1.3 and 1.8 are seen."""
+    """What a sequential audit has found as it ends is larger, by luck. Of audits 2%, with 1e-6; 1.3 and 1.8 were so."""
     rng = np.random.default_rng(9)
     found = sequential_finds(right_with(loss), most, audits, rng)
     withheld = sum(looked(right, right_with(loss), rng, of).is_contradicted for right, of in found)
