@@ -16,8 +16,8 @@ Validity. Cells, bets and limits are fixed before the first of these calls. No v
   most 1, some pair is so with probability at most 1 / `against`, ever. Without a delta that is where guesses are right
   at least half as far above the claim as they were found to be: with a claim of c, and h halfway to what was found,
   t c / h + (1 - t) (1 - c) / (1 - h) falls in t, and is 1 at t = h. A violation that was found by luck may be smaller;
-  `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of fixed audits and 2%
-  of sequential ones, whatever it is: half is bet as with all that was found it would be 9%.
+  `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of fixed audits and
+  2.5% of sequential ones, whatever it is: half is bet as with all that was found it would be 9%.
 * Between these, at the limit of calls or of time, the violation stands, and a remark says what is not known.
 """
 
