@@ -18,6 +18,8 @@ Validity. Cells, bets and limits are fixed before the first of these calls. No v
   t c / h + (1 - t) (1 - c) / (1 - h) falls in t, and is 1 at t = h. A violation that was found by luck may be smaller;
   `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of fixed audits and
   2.5% of sequential ones, whatever it is: half is bet as with all that was found it would be 9%.
+* For any claim that mean is at most 1 under the law as found: among mixtures of a bet of largest growth with no bet at
+  all, none grows faster (so 1 / factor has mean at most 1 at the whole bet), and 1 / (1 - s + s factor) is convex in s.
 * Between these, at the limit of calls or of time, the violation stands, and a remark says what is not known.
 """
 
