@@ -20,13 +20,13 @@ BARE_EXCESS = 1e-6, 1e-11
 LEAST_P_VALUE = 1e-307  # that is stated: a smaller one may be 0 as a double, and no p-value is 0
 
 
-def no_zero(p_value: float | None) -> float | None:
+def no_zero(p_value: float) -> float:
     """The p-value, or a number above it where it is too small for a double: a p-value of 0 would be a proof.
 
-    >>> no_zero(0.02), no_zero(0.0), no_zero(None)
-    (0.02, 1e-307, None)
+    >>> no_zero(0.02), no_zero(0.0)
+    (0.02, 1e-307)
     """
-    return None if p_value is None else max(p_value, LEAST_P_VALUE)
+    return max(p_value, LEAST_P_VALUE)
 
 
 def number_text(value: Any, digits: int = 4) -> str:

@@ -74,6 +74,26 @@ def test_a_plan_knows_what_a_call_takes_however_few_outputs_it_gives(monkeypatch
     assert named.calls == 0 and "however few outputs" not in str(named)
 
 
+def test_a_plan_of_wide_outputs_ends_and_counts_calls_by_what_fits_into_one(monkeypatch):
+    """Before, outputs of more than 8,192 numbers were timed for ever: no batch of them was large enough."""
+    now, calls = [0.0], []
+    monkeypatch.setattr(planning, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def wide(data, size, rng):
+        if len(calls) > 200:
+            pytest.fail("is timed for ever")
+        now[0] += 0.1
+        calls.append(size)
+        return data + np.broadcast_to(rng.laplace(size=(size, 1)), (size, 10_000))
+
+    options = {"samples": 1_000, "mode": "fixed", "seed": 1}
+    planned = dpaudit.plan(wide, "eps=1", [(0.0, 1.0)], event_masses=[0.1], **options)
+    assert max(calls) == 64  # at most, of so many numbers
+    calls.clear()
+    dpaudit.audit(wide, "eps=1", [(0.0, 1.0)], floating_point=False, power="off", **options)
+    assert len([size for size in calls if size > 1]) <= planned.calls
+
+
 def test_a_plan_that_fits_keeps_its_samples():
     planned = dpaudit.plan(laplace, "eps=1", [(0.0, 1.0)], samples=2_000, seconds=600.0, event_masses=[0.1], seed=1)
     assert planned.samples == 2_000 and planned.samples_wanted is None and planned.time_limit == 600.0

@@ -124,7 +124,7 @@ def finding_of(
         parameter_lower=game.main.lower,
         ratio_lower=game.ratio_lower,
         log_wealth=game.main.log_wealth,
-        p_value=no_zero(game.main.p_value) if game.labelled else None,
+        p_value=game.main.p_value if game.labelled else None,
         looks=tuple(game.looks),
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,

@@ -32,7 +32,7 @@ from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, GamePlan, game_pla
 from dpaudit.audits.power import game_before_draws, least_size, round_sizes, tested_draws
 from dpaudit.campaign.all_pairs import AllPairsGame
 from dpaudit.campaign.campaign import shares_by_rank
-from dpaudit.campaign.draws import CHUNK_NUMBERS
+from dpaudit.campaign.draws import chunk_size
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, OutOfTimeError, SubjectError, UsageError
@@ -169,7 +169,7 @@ def plan(
         by_form = audit.by_form(pair_claim, event_mass_of(pair_claim, event_mass_measured()), samples)
         planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate)
         budgets.append(planned)
-    runs, calls = audit.runs(samples), audit.calls(samples)
+    runs, calls = audit.runs(samples), audit.calls(samples, pace.chunk)
     taking = pace.of(runs, calls)
     return Plan(
         claim=str(promise),
@@ -212,10 +212,14 @@ def least_share(pairs: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Pace:
-    """Seconds of each run, and of each call that gives many outputs, however few these are; reading included."""
+    """Seconds of each run, and of each call that gives many outputs, however few these are; reading included.
+
+    `chunk` is the most outputs that the audit asks for in one call.
+    """
 
     run: float = 0.0
     call: float = 0.0
+    chunk: int = 1
 
     def of(self, runs: int, calls: int) -> float:
         """Seconds of so many runs in so many calls."""
@@ -306,12 +310,12 @@ class _Planned:
         deep = min(2 * selected(self.promise, self.pairs), self.inputs)
         return self.inputs * table + deep * max(samples - table, 0)
 
-    def calls(self, samples: int, mode: Mode | None = None) -> int:
+    def calls(self, samples: int, chunk: int, mode: Mode | None = None) -> int:
         """Calls of a mechanism that gives many outputs in one, at most: one an input and round, or chunk of one."""
         if not self.pairs:
             return 0
         rounds = schedule_of(mode or self.mode, samples, self.pairs, self.inputs).rounds()
-        chunks = math.ceil(samples / CHUNK_NUMBERS)
+        chunks = math.ceil(samples / chunk)
         in_games = min(2 * selected(self.promise, self.pairs), self.inputs) if self.is_table else self.inputs
         return in_games * (rounds + chunks) + BATCHES + (2 * chunks * self.inputs if self.is_table else 0)
 
@@ -343,7 +347,7 @@ def _power(
         finds = [functools.partial(audit.finds, claim, event_mass, mode=mode, is_learned=one) for one in (False, True)]
         sizes = [audit.needed(of, sought) if math.isfinite(sought) else math.inf for of in finds]
         size = int(sizes[1]) if math.isfinite(sizes[1]) else 0
-        seconds = pace.of(audit.runs(size), audit.calls(size, mode)) if size else math.inf
+        seconds = pace.of(audit.runs(size), audit.calls(size, pace.chunk, mode)) if size else math.inf
         needed.append(Needed(mode, sizes[0], sizes[1], seconds))
     return PlannedPower(
         event_mass=event_mass,
@@ -388,7 +392,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[Pace, 
     A few runs on both inputs: batches that double, so that a slow subject is not asked for many, and one of
     `TIMED_BATCH` at least. The quickest batch is what a call takes, whatever it gives.
     """
-    spent, runs, seen = [], 0, []
+    spent, runs, seen, largest = [], 0, [], 1
     for side, data in enumerate((pair.x, pair.x_prime)):
         size, total, chunk, latest, quickest = 1, 0.0, 0, math.inf, math.inf
         while size:
@@ -413,14 +417,16 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[Pace, 
             seen.append(outcomes.rows(slice(0, 8)))
             is_late = runs >= TIMED_DRAWS * (side + 1) or total >= TIMED_SECONDS
             following = max(2 * size, TIMED_BATCH) if is_late else 2 * size
-            is_over = is_late and (size >= TIMED_BATCH or not subject.is_vectorised)
-            size = 0 if is_over else max(1, min(following, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
+            largest = chunk_size(outcomes.numbers.shape[1], outcomes.nbytes // size)
+            is_over = is_late and (size >= min(TIMED_BATCH, largest) or not subject.is_vectorised)
+            size = 0 if is_over else min(following, largest)
         spent.append((latest, quickest))
     failure = common_failure(seen)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    return Pace(*(sum(times) / len(spent) for times in zip(*spent, strict=True))), runs, subject
+    run, call = (sum(times) / len(spent) for times in zip(*spent, strict=True))
+    return Pace(run, call, largest), runs, subject
 
 
 def _estimate(
@@ -457,7 +463,7 @@ def _affordable(audit: _Planned, subject: Subject, pace: Pace, seconds: float, w
     def is_too_long(samples: int) -> bool:
         doubles = min(audit.inputs, 2 * STAGE_PAIRS)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
-        return pace.of(runs, audit.calls(samples)) > room
+        return pace.of(runs, audit.calls(samples, pace.chunk)) > room
 
     longer = least_size(range(MIN_SAMPLES + 1, wanted + 1), is_too_long)
     return wanted if longer is None else longer - 1

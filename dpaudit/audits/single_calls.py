@@ -16,8 +16,8 @@ Validity. Cells, bets and limits are fixed before the first of these calls. No v
   most 1, some pair is so with probability at most 1 / `against`, ever. Without a delta that is where guesses are right
   at least half as far above the claim as they were found to be: with a claim of c, and h halfway to what was found,
   t c / h + (1 - t) (1 - c) / (1 - h) falls in t, and is 1 at t = h. A violation that was found by luck may be smaller;
-  `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of audits, whatever it
-  is: half is bet as with all that was found it would be 9%.
+  `tests/audits/test_single_calls.py` measures that a loss is found and withheld in at most 1.5% of fixed audits and 2%
+  of sequential ones, whatever it is: half is bet as with all that was found it would be 9%.
 * Between these, at the limit of calls or of time, the violation stands, and a remark says what is not known.
 """
 
@@ -59,7 +59,7 @@ class SingleCallSizes:
     max_calls: int = 50_000  # four seconds of a cheap function
     max_seconds: float = 30.0  # of all pairs together
     stake: float = 0.5  # of what was found: it may be twice as large as what is there
-    against: float = 100.0  # one over the probability with which a true violation is withheld, as the module says
+    against: float = 100.0  # at one over this a violation is withheld; how often a true one is the module says
 
 
 SIZES = SingleCallSizes()
@@ -136,8 +136,9 @@ class SingleCalls(Campaign):
         """Say what calls for one output each show in the place of what larger ones did."""
         (here, guesses), (before, of) = (right_guesses(counts) for counts in (self.counts, self.found))
         return (
-            f"Outputs of one call seem to depend on each other: the rule of a violation was right in {before:,} of "
-            f"{of:,} guesses, but in {here:,} of {guesses:,} where each call was asked for one output. {NONE_GIVEN}"
+            f"Outputs of one call seem to depend on each other, or on how many they are: the rule of a violation was "
+            f"right in {before:,} of {of:,} guesses, but in {here:,} of {guesses:,} where each call was asked for one "
+            f"output. {NONE_GIVEN}"
         )
 
     def beside_it(self) -> str:

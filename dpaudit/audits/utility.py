@@ -53,6 +53,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import means
 from dpaudit.inference.binomial import binomial_lower, binomial_upper
 from dpaudit.inference.order import change_of
+from dpaudit.numerals import no_zero
 from dpaudit.privacy.claims import FloatArray, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
@@ -303,7 +304,7 @@ def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level:
         # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
         "lower": binomial_lower(above, draws, LOWER_SHARE * level),
         "upper": binomial_upper(above, draws, (1.0 - LOWER_SHARE) * level),
-        "p_value": float(scipy.stats.binom.sf(above - 1, draws, allowed)),
+        "p_value": no_zero(float(scipy.stats.binom.sf(above - 1, draws, allowed))),
         "detectable": means.detectable_probability(draws, allowed, LOWER_SHARE * level, FOUND_WITH),
     }
 

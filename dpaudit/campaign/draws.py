@@ -37,6 +37,11 @@ CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that p
 Counts = dict[int, list[NDArray[np.int64]]]
 
 
+def chunk_size(columns: int, size: int) -> int:
+    """Draws of an input at a time, at most, whose outcomes are so many numbers and take so many bytes each."""
+    return min(max(64, CHUNK_NUMBERS // max(columns, 1)), max(1, CHUNK_BYTES // max(size, 1)))
+
+
 @dataclasses.dataclass(frozen=True)
 class RoundPlan:
     """One round, fixed before the first of its draws."""
@@ -172,13 +177,13 @@ class Draws:
 
     def _tasks(self, plan: RoundPlan) -> list[Task]:
         """The round in chunks, each with its part of what is counted and kept."""
-        largest = min(max(64, CHUNK_NUMBERS // self.columns), max(1, CHUNK_BYTES // self.size), self._largest_batch)
-        chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest
+        largest = min(chunk_size(self.columns, self.size), self._largest_batch)
+        each = min(largest, CHUNK_CALLS) if self._calls else largest
         tasks = []
         for i, count in plan.needed.items():
             room = self._room(i, plan, count)
-            for chunk, start in enumerate(range(0, count, chunk_size)):
-                size = min(chunk_size, count - start)
+            for chunk, start in enumerate(range(0, count, each)):
+                size = min(each, count - start)
                 wanted = tuple(request.within(start, size) for request in plan.requests.get(i, ()))
                 is_later = room <= start
                 keep = min(LATER, size) if is_later else min(room - start, size)

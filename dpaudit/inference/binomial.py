@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from dpaudit.numerals import no_zero
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -77,7 +78,7 @@ def largest_accuracy(epsilon: FloatArray, delta_cost: FloatArray, guess_probabil
 def p_value(
     correct: float, guesses: float, draws: float, epsilon: float, delta_cost: float, level: float, mass_share: float
 ) -> float:
-    """p-value of a guessing record against one line; at most 1.
+    """p-value of a guessing record against one line; at most 1, and never 0.
 
     `level` and `mass_share` fix the part of the level (level * mass_share) that is spent on the probability of a guess
     when delta_cost > 0; that part is added, so comparing the result with `level` is a test of that level.
@@ -85,4 +86,4 @@ def p_value(
     spent = level * mass_share if delta_cost > 0.0 else 0.0
     mass = binomial_lower(guesses, draws, spent) if delta_cost > 0.0 else 1.0
     limit = largest_accuracy(np.array([epsilon]), np.array([delta_cost]), mass)
-    return min(1.0, spent + float(binomial_upper_tail(correct, guesses, limit)[0]))
+    return min(1.0, no_zero(spent + float(binomial_upper_tail(correct, guesses, limit)[0])))

@@ -18,6 +18,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 
 NoiseLaw = Literal["laplace", "gaussian"]
 ROUNDING = 1e-9  # relative: an answer or output that misses A z = b by no more than this is on it, but for rounding
+ZERO, CLEAR = 1e-12, 1e-6  # singular values, as shares of the largest: up to which one is 0, from which on it is not
 RAREST = 1e-4  # an acceptance of the sampler below which it gives up
 MAX_FREE = 6  # dimensions of the solutions up to which Laplace noise is sampled; the acceptance is about 1/90 there
 
@@ -60,7 +61,7 @@ class LinearlyConditioned:
         if point.shape != (a.shape[1],):
             raise UsageError(f"answer must be of shape ({a.shape[1]},), got shape {point.shape} at {short_form(data)}.")
         misfit = np.abs(a @ point - b)
-        if np.any(misfit > ROUNDING * (1.0 + np.abs(a) @ np.abs(point) + np.abs(b))):
+        if np.any(misfit > ROUNDING * (self.scale + np.abs(a) @ np.abs(point) + np.abs(b))):
             raise UsageError(
                 f"answer must satisfy the equalities on every input, got a misfit of {misfit.max():g} at "
                 f"{short_form(data)}. The condition would depend on the data."
@@ -97,7 +98,7 @@ class LinearlyConditioned:
         """An orthonormal basis of the solutions of A u = 0, shape (columns, free)."""
         a = np.array(self.matrix)
         _, singular, right = np.linalg.svd(a)
-        rank = int(np.sum(singular > singular.max(initial=0.0) * 1e-12))
+        rank = int(np.sum(singular > singular.max(initial=0.0) * ZERO))
         return np.asarray(right[rank:].T)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
@@ -105,7 +106,7 @@ class LinearlyConditioned:
         a, b, centre = np.array(self.matrix), np.array(self.values), self.centre(data)
         points = np.asarray(outputs, dtype=float).reshape(len(outputs), len(centre))
         misfit = np.abs(points @ a.T - b)
-        bound = ROUNDING * (1.0 + np.abs(points) @ np.abs(a).T + np.abs(b))
+        bound = ROUNDING * (self.scale + np.abs(points) @ np.abs(a).T + np.abs(b))
         steps = np.abs(points - centre) / self.scale
         inside = -steps.sum(axis=1) if self.noise == "laplace" else -0.5 * (steps**2).sum(axis=1)
         return np.asarray(np.where(np.all(misfit <= bound, axis=1), inside, -np.inf))
@@ -174,7 +175,8 @@ def linear_conditioning(
     Raises
     ------
     UsageError
-        If the equalities have no solution or leave no freedom, or the claim's family is not kept.
+        If the equalities have no solution or leave no freedom, or nearly depend on each other, or the claim's family is
+        not kept.
 
     Examples
     --------
@@ -202,17 +204,29 @@ def linear_conditioning(
 
 
 def _equalities(matrix: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution."""
+    """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution.
+
+    The largest coefficient of an equality is made 1, or up to twice that, exactly.
+
+    Validity: how far an answer is from the equalities is read off A z - b, which is small for all answers where the
+    coefficients are, of a row or of a sum of rows.
+    """
     try:
         a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
     except (TypeError, ValueError) as error:
         raise UsageError(f"matrix and values must be numbers, got {matrix!r:.40} and {values!r:.40}.") from error
     if a.ndim != 2 or b.ndim != 1 or a.size == 0 or len(a) != len(b):
         raise UsageError(f"values must be one number a row of matrix, got shapes {b.shape} and {a.shape}.")
+    powers = 1 - np.frexp(np.abs(a).max(axis=1))[1]  # of two
+    with np.errstate(over="ignore"):
+        a, b = np.ldexp(a, powers[:, None]), np.ldexp(b, powers)
     if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
-        raise UsageError("matrix and values must be finite, got an infinity or NaN.")
+        raise UsageError("matrix, values and their ratios must be finite, got an infinity or NaN.")
+    singular = np.linalg.svd(a, compute_uv=False)
+    if np.any((singular > ZERO * singular.max()) & (singular < CLEAR * singular.max())):
+        raise UsageError("matrix must have rows that are clearly independent, or rows that follow from others.")
     residual = a @ (np.linalg.pinv(a) @ b) - b
     # 1e-9 of the size of the terms: pinv itself cuts singular values at 1e-15 of the largest.
-    if np.abs(residual).max() > 1e-9 * (1.0 + np.abs(b).max()):
+    if np.abs(residual).max() > 1e-9 * np.abs(b).max():
         raise UsageError(f"values must have a solution of matrix @ z = values, got {b.tolist()} with none.")
     return a, b

@@ -269,7 +269,7 @@ def verdict_sentence(result: AuditResult) -> str:
 
 
 def unjudged_count(result: AuditResult) -> int:
-    """Say of how many pairs nothing is said, since calls remember earlier ones: they keep noise, or spend a budget."""
+    """Say of how many pairs nothing is said, since calls keep noise or spend a budget, or their outputs share some."""
     return sum(finding.is_withheld for finding in result.findings)
 
 

@@ -145,7 +145,8 @@ class Plan(Printed, Saved):
         Games in which the audit asks several pairs of one shift together. No figure of the plan counts on them: all are
         of an audit with pool=False.
     calls : int
-        Of the audit, at most, of a mechanism that gives many outputs in a call; 0 of one that is called once a run.
+        Of a mechanism that gives many outputs in a call, at most, but for those behind a violation and of the
+        floating-point check; 0 of one that is called once a run.
     seconds_a_call : float
         That such a call takes, however few outputs it gives: `seconds` has it for each of `calls`.
     """

@@ -123,6 +123,12 @@ def test_a_p_value_is_at_most_one_and_one_without_a_guess():
     assert binomial.p_value(0, 50, 100, 1.0, 0.1, LEVEL, MASS_SHARE) == 1.0
 
 
+def test_no_p_value_is_zero():
+    """One of 0 would be a proof; findings had none, but rules on low bits and stated error bounds of mechanisms had."""
+    assert binomial.binomial_upper_tail(20_000, 20_000, np.array([0.5]))[0] == 0.0
+    assert binomial.p_value(20_000, 20_000, 20_000, 0.0, 0.0, LEVEL, MASS_SHARE) > 0.0
+
+
 def test_a_p_value_with_delta_is_never_below_what_is_spent_on_the_mass():
     p = binomial.p_value(10_000, 10_000, 10_000, 0.0, 1e-6, LEVEL, MASS_SHARE)
     assert LEVEL * MASS_SHARE <= p <= LEVEL * MASS_SHARE + 1e-12

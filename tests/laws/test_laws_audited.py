@@ -14,6 +14,7 @@ import pytest
 
 import dpaudit
 from dpaudit import laws
+from dpaudit.errors import UsageError
 from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS
 from dpaudit.privacy.claims import MetricDP, PureDP
@@ -156,3 +157,30 @@ def test_outputs_on_equalities_follow_from_their_free_coordinates():
     outputs = subject.sample(0.3, 500, np.random.default_rng(1))
     assert outputs @ np.array(rows).T == pytest.approx(np.tile(values, (500, 1)), abs=1e-9)
     assert np.array_equal(subject._completed(outputs.copy()), outputs)  # a function of three of them, whatever x is
+
+
+@pytest.mark.parametrize(("coefficient", "scale"), [(1e-12, 1.0), (1e-310, 1.0), (1.0, 1e-12)])
+def test_answers_off_the_equalities_are_seen_in_any_unit(coefficient, scale):
+    """Answers five scales apart, one of them off the equality: their loss is 10 for a claim of 5."""
+    answer = lambda share: np.array([5.0 * share * scale, 0.0])  # noqa: E731
+    subject, _ = laws.linear_conditioning(answer, PureDP(5.0), [[coefficient] * 2], [0.0], scale=scale)
+    assert subject.centre(0.0).tolist() == [0.0, 0.0]
+    with pytest.raises(UsageError, match="answer must satisfy the equalities"):
+        subject.centre(1.0)
+
+
+def test_rows_of_any_unit_leave_the_law_as_it_is():
+    """Of the rows as they were, 12 digits apart, the solutions were known to two digits, and so the law."""
+    rows = [[1e-12, 2e-12, 3e-12, 4e-12], [1e9, -1e9, 5e8, 2e9], [3.0, 1.0, 4.0, 1.0]]
+    answer = lambda share: np.array([1.0, -2.0, 0.5, 3.0])  # noqa: E731
+    found, plain = (
+        laws.linear_conditioning(answer, PureDP(1.0), a, a @ answer(0.0))[0].sample(0.0, 9, np.random.default_rng(1))
+        for a in (np.array(rows), np.array(rows) / np.abs(rows).max(axis=1)[:, None])
+    )
+    assert found == pytest.approx(plain, rel=1e-9) or found == pytest.approx(2.0 * answer(0.0) - plain, rel=1e-9)
+
+
+def test_equalities_that_nearly_depend_on_each_other_are_refused():
+    """Their difference allows answers 10,000 scales apart within rounding."""
+    with pytest.raises(UsageError, match="matrix must have rows that are clearly independent"):
+        laws.linear_conditioning(abs, PureDP(1.0), [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-10]], [0.0, 0.0])
