@@ -508,6 +508,7 @@ def test_the_trace_is_printed_in_80_columns_and_as_html(tmp_path):
     differing = [line.strip().split(None, 2) for line in table if line.strip().startswith("*")]
     assert differing == [["*", "returns", "returns (other values)"]]
     assert "<td>numpy laplace</td>" in page.read_text() and "scale=" not in page.read_text()
+    assert '<div class="texts">' in page.read_text()  # before, calls stood to the right as numbers do
 
 
 def test_values_are_shown_only_where_they_are_asked_for(tmp_path):
