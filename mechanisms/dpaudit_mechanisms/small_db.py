@@ -79,6 +79,10 @@ class SmallDB(AnswersQueries, ChoiceByScores):
     records: Count
     rescaled: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.size  # refuses what is too large to draw
+
     @property
     def size(self) -> int:
         """m, the number of records of y."""
@@ -249,13 +253,17 @@ def database_size(queries: ArrayLike, c: float, alpha: float, statement: Stateme
     """m: ceil(log K / alpha^2) as printed, floor(w^2 log(2 K) / (2 alpha^2)) + 1 corrected; at least 1.
 
     Corrected: m independent draws of records of x miss the share of one query by more than alpha with probability at
-    most 2 exp(-2 m alpha^2 / w^2) (Hoeffding), which K queries sum to less than 1; so some y misses none.
+    most 2 exp(-2 m alpha^2 / w^2) (Hoeffding), which K queries sum to less than 1; so some y misses none. Refused where
+    one step of a chain would have more than 10 `CELLS` numbers.
     """
     rows = table("queries", queries, (None, None))
-    if statement == "printed":
-        return max(1, math.ceil(math.log(len(rows)) / alpha**2))
-    width = c * float((rows.max(axis=1) - rows.min(axis=1)).max())
-    return math.floor(width**2 * math.log(2 * len(rows)) / (2.0 * alpha**2)) + 1
+    is_printed, count = statement == "printed", len(rows)
+    units = (1.0 if is_printed else c * float((rows.max(axis=1) - rows.min(axis=1)).max())) / alpha
+    needed = units * units * (math.log(count) if is_printed else 0.5 * math.log(2 * count))
+    most = 10 * CELLS // count
+    if not needed < most:
+        raise UsageError(f"alpha must be larger for a y of at most {most:,} records, got {alpha!r} for {needed:.3g}.")
+    return max(1, math.ceil(needed)) if is_printed else math.floor(needed) + 1
 
 
 def _share(beta: float) -> float:

@@ -202,9 +202,9 @@ class OfflineDistances(Checked):
     def _values(self, data: Any, at: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """The hypothesis of each coordinate at its part of each point, shape (l, size, points)."""
         values = np.empty((len(self.widths), size, len(at)))
-        for i, found in enumerate(self._learn(self._points(data), size, rng)):
+        for i, found in enumerate(self._learn(self._points(data), max(size, 1), rng)):
             for q, point in enumerate(at[:, i]):
-                values[i, :, q] = found.predict(np.full((size, 1), point))[:, 0]
+                values[i, :, q] = found.predict(np.full((max(size, 1), 1), point))[:size, 0]
             np.minimum(values[i], self.widths[i], out=values[i])
         return values
 
