@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, refuse
 from dpaudit.laws.derived import Derived, LogDensity
@@ -79,8 +80,7 @@ class LinearlyConditioned(Derived):
         """
         a, b = np.array(self.matrix), np.array(self.values)
         rank = a.shape[1] - self.basis().shape[1]
-        order = scipy.linalg.qr(a, mode="r", pivoting=True)[1]
-        others, free = order[:rank], order[rank:]
+        others, free = np.split(scipy.linalg.qr(a, mode="r", pivoting=True)[1], [rank])
         inverse = np.linalg.pinv(a[:, others])
         points[:, others] = inverse @ b + (points[:, None, free] * (inverse @ -a[:, free])).sum(axis=2)
         return points
@@ -177,8 +177,7 @@ def linear_conditioning(
     """
     if not callable(answer):
         raise UsageError(f"answer must be a callable of an input, got {answer!r:.80}.")
-    if noise not in ("laplace", "gaussian"):
-        raise UsageError(f"noise must be 'laplace' or 'gaussian', got {noise!r}.")
+    check_among("noise", noise, ("laplace", "gaussian"))
     promise = checked(claim)
     if noise == "laplace" and not isinstance(promise, PureDP | MetricDP):
         raise refuse(promise, "laplace noise keeps on linear equalities")

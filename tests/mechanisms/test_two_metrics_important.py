@@ -124,5 +124,6 @@ def test_an_audit_refutes_important_values_that_move_and_not_fixed_ones():
 test_what_makes_no_sense_is_refused = refusals(
     (lambda: widened_staircase_profile(ONE, -1), "steps must"),
     (lambda: ImportantOnTheLine(PROFILES["T4"], 1.0, [[0.0, 1.0]], -1.0), "penalty must"),
+    (lambda: ImportantOnTheLine("T4", 1.0, [[0.0, 1.0]], 1.0), "profile must be of class Profile, got 'T4'"),
     (lambda: FAR.sample(0.0, 1, np.random.default_rng(1)), "important must"),
 )
