@@ -58,8 +58,9 @@ def at_least(smallest: int) -> Check:
 
 
 Positive = Annotated[float, positive]
+probability = within("in (0, 1]", lambda v: 0.0 < v <= 1.0)
 NonNegative = Annotated[float, within("in [0, inf)", lambda v: 0.0 <= v < math.inf)]
-Probability = Annotated[float, within("in (0, 1]", lambda v: 0.0 < v <= 1.0)]
+Probability = Annotated[float, probability]
 Count = Annotated[int, at_least(1)]
 
 

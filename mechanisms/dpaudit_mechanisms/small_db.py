@@ -24,9 +24,9 @@ from dpaudit_mechanisms.accuracy import SHARE
 from dpaudit_mechanisms.dx_exponential import Statement, query_gaps, tightest_pairs
 from dpaudit_mechanisms.finite_choice import ChoiceByScores
 from dpaudit_mechanisms.histograms import MAX_COMPARED, all_histograms, histogram_count, spread_pairs
-from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, probability, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds
-from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
@@ -230,8 +230,10 @@ class SmallDB(AnswersQueries, ChoiceByScores):
         rows = table("queries", queries, self.queries.shape)
         distortion = self.records * float(np.abs(rows - self.c * self.queries).max())
         elements, count = math.log(rows.shape[1]), math.log(len(rows))
-        size = self.size if self.rescaled else count / self.alpha**2
-        return distortion + self.alpha * self.records + 2.0 * self.c * (size * elements - math.log(_share(beta)))
+        nats = elements * (self.size if self.rescaled else count / self.alpha / self.alpha) - math.log(
+            probability("beta", beta)
+        )
+        return distortion + self.alpha * self.records + 2.0 * self.c * nats
 
 
 def _split_again(
@@ -264,7 +266,3 @@ def database_size(queries: ArrayLike, c: float, alpha: float, statement: Stateme
     if not needed < most:
         raise UsageError(f"alpha must be larger for a y of at most {most:,} records, got {alpha!r} for {needed:.3g}.")
     return max(1, math.ceil(needed)) if is_printed else math.floor(needed) + 1
-
-
-def _share(beta: float) -> float:
-    return number("beta", beta, "in (0, 1]", lambda v: 0.0 < v <= 1.0)

@@ -328,7 +328,8 @@ def test_the_corrected_cube_root_holds_with_its_probability(instance, factor, be
 
 @pytest.mark.parametrize("rescaled", [False, True])
 def test_an_accuracy_beyond_all_databases_needs_one_record(rescaled):
-    assert SmallDB(QUERIES, METRIC, 1.0, 1e300, 3, rescaled).size == 1
+    mechanism = SmallDB(QUERIES, METRIC, 1.0, 1e300, 3, rescaled)
+    assert mechanism.size == 1 and mechanism.error_bound(QUERIES, 0.5) == pytest.approx(3e300)
 
 
 test_what_makes_no_sense_is_refused = refusals(

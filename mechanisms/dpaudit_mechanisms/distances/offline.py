@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances, Widths
-from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
+from dpaudit_mechanisms.distances.calibration import Calibration, delta_share, largest_rho, practical
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.inputs import (
@@ -34,7 +34,6 @@ from dpaudit_mechanisms.inputs import (
     output_batch,
     table,
     whole_number,
-    within,
 )
 from dpaudit_mechanisms.protocol import ApproxDP, Claim, Pair, PureDP, UsageError, UtilityBound
 
@@ -72,9 +71,6 @@ class Hypothesis:
         return self.values(queries).sum(axis=1)
 
 
-Delta = Annotated[float, within("in [0, 1)", lambda v: 0.0 <= v < 1.0)]
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfflineDistances(Checked):
     """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
@@ -107,7 +103,7 @@ class OfflineDistances(Checked):
     records: Count
     widths: Widths
     epsilon: Positive
-    delta: Delta = 0.0
+    delta: Annotated[float, delta_share] = 0.0
     beta: float = 0.05
     intervals: int | None = None
 
