@@ -16,7 +16,6 @@ and corollary 3.3 (Gaussian DP).
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,8 +28,8 @@ from dpaudit.privacy.claims import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
-    number,
     number_text,
+    whole_number,
 )
 from dpaudit.privacy.metrics import SumMetric, scaled
 
@@ -108,7 +107,7 @@ def group(claim: Claim, k: int) -> Claim:
     >>> group(ApproxDP(0.0, 0.001), 4)
     ApproxDP(epsilon=0.0, delta=0.004)
     """
-    steps = number("k", k, "a whole number of at least 1", lambda v: isinstance(k, numbers.Integral) and v >= 1.0)
+    steps = float(whole_number("k", k, "a whole number of at least 1", 1))
     if steps == 1:
         return claim
     if isinstance(claim, PureDP):
