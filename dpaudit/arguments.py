@@ -54,8 +54,7 @@ def number(name: str, value: Any, condition: str, is_good: Callable[[float], boo
 
 def whole_number(name: str, value: Any, condition: str, least: int) -> int:
     """`value` as an integer of at least `least`, or one clear `UsageError`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    number(name, value, condition, lambda found: isinstance(value, numbers.Integral) and found >= least)
     return int(value)
 
 

@@ -29,6 +29,15 @@ def no_zero(p_value: float) -> float:
     return max(p_value, LEAST_P_VALUE)
 
 
+def p_text(p_value: float) -> str:
+    """A p-value in words, of one digit.
+
+    >>> p_text(0.0213), p_text(0.0)
+    ('p = 0.02', 'p below 1e-307')
+    """
+    return f"p = {p_value:.1g}" if p_value > LEAST_P_VALUE else f"p below {LEAST_P_VALUE:g}"
+
+
 def number_text(value: Any, digits: int = 4) -> str:
     """A number to `digits` significant digits, counts in full with separators; an en dash for None and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):

@@ -64,7 +64,10 @@ def test_a_plan_knows_what_a_call_takes_however_few_outputs_it_gives(monkeypatch
         planned = dpaudit.plan(starts_slowly, "eps=1", [(0.0, 1.0)], event_masses=[0.1], **options)
         assert planned.seconds_a_call == pytest.approx(0.02, rel=0.01)
         assert planned.seconds == pytest.approx(0.02 * planned.calls + 1e-5 * planned.runs, rel=0.01)
-        assert f"up to {planned.calls} calls of 20 ms each" in " ".join(str(planned).split())
+        text = " ".join(str(planned).split())
+        assert f"up to {planned.calls} calls of 20 ms each" in text
+        # Calls for one output each, and those for a bound, were not named: up to 30 seconds more.
+        assert "the fitting of rules, what follows a violation and what is looked at beside the claim apart" in text
         calls.clear()
         dpaudit.audit(starts_slowly, "eps=1", [(0.0, 1.0)], floating_point=False, **options)
         assert len(calls) <= planned.calls <= 10 * len(calls)

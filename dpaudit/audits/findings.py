@@ -12,7 +12,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
-from dpaudit.numerals import LEAST_P_VALUE, no_zero
+from dpaudit.numerals import no_zero, p_text
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import (
@@ -214,9 +214,8 @@ def broken_text(subject_name: str, failure: Failure) -> str:
 
 def change_sentence(change: Change, stands: bool = False) -> str:
     """Explanation for a pair whose outputs failed the exchangeability test; `stands` where its violation stands."""
-    seen = (
-        f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)})."
-    )
+    what = f"{change.what} ({p_text(change.p_value)})"
+    seen = f"Draws depend on each other: of the outcomes on one input, in their order, {what}."
     return f"{seen} {STANDS if stands else NONE_GIVEN}"
 
 
@@ -244,14 +243,10 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, sessio
     asked = inputs + IN_SMALL_BATCHES
     rate = min(1.0, RATE * asked * sessions * (1 if is_fixed else ENDS))  # union bound
     summary = (
-        f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
+        f"The outcomes of the mechanism changed from draw to draw ({p_text(changed[0].p_value)}), so these are not "
         "independent. Pairs are inconclusive, unless they are violated whatever calls remember; their notes say more."
     )
     return (SideFinding("call_order", "found", summary, rate, details),)
-
-
-def _p_text(change: Change) -> str:
-    return f"p = {change.p_value:.1g}" if change.p_value > LEAST_P_VALUE else f"p below {LEAST_P_VALUE:g}"
 
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:

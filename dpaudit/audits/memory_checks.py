@@ -49,9 +49,8 @@ OTHERS = 2  # processes: how often a sound one differs is bounded by their numbe
 RARE_SHARE = 0.01  # of outcomes, at most, that came before a budget was spent; of fewer than 100 nothing is said
 KEPT_NOISE = (
     "Noise is kept, or was switched off: earlier calls on an input took random numbers, a later one took none, and all "
-    f"outcomes on an input are the same. Kept noise is one draw of each input. {NONE_GIVEN} With fresh=True (--fresh) "
-    "each call has an object of its own, where the mechanism is a factory. Where noise was switched off, audit a new "
-    "object."
+    f"its outcomes are the same. {NONE_GIVEN} With fresh=True (--fresh) each call has an object of its own, where the "
+    "mechanism is a factory. Where noise was switched off, audit a new object."
 )
 SHARED_NOISE = (
     "Noise is kept: all outcomes on an input are the same, but other processes gave others, so this is one draw of "

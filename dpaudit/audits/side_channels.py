@@ -41,7 +41,7 @@ from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
 from dpaudit.inference.tasks import toss
-from dpaudit.numerals import no_zero
+from dpaudit.numerals import no_zero, p_text
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
@@ -277,7 +277,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     details |= {"p_value": no_zero(p_value), "feature": what}
     if p_value * len(tests) > STAGE_RATE:
         return said("nothing_found", "Calls showed no noise that they share.")
-    how = f"{what}, p = {details['p_value']:.1e}"
+    how = f"{what}, {p_text(p_value)}"
     return said("found", f"Calls share noise ({how}): the draws of this audit are not independent.")
 
 

@@ -69,6 +69,7 @@ ROUNDS = 1 << 16  # of one game at most: they name its streams
 WHAT = "calls for one output each"
 NOT_ASKED = "Whether outputs of one call depend on each other was not asked to the end in calls for one output each: "
 REFUSED = f"{NOT_ASKED}these raise, or return no batch of one."
+STORED = f"{NOT_ASKED}a session of a store makes none. An audit without the store does."
 SLOW = f"{NOT_ASKED}the time for these was over, {SIZES.max_seconds:g} seconds or what the audit had left."
 MANY = f"{NOT_ASKED}of more than {STAGE_PAIRS} violated pairs the clearest are."
 

@@ -148,7 +148,7 @@ class Dependence(Stage):
 class SecondLook(Stage):
     """Calls for one output each behind violations of a vectorised subject: `dpaudit.audits.single_calls`.
 
-    A session of a store has none: later ones go on from its evidence.
+    A session of a store has none, as later ones go on from its evidence, and says so.
     """
 
     what = single_calls.WHAT
@@ -156,14 +156,17 @@ class SecondLook(Stage):
     own_rate = 1.0 / single_calls.SIZES.against
 
     def is_asked(self, run: AuditRun) -> bool:
-        return run.subject.is_vectorised and not (run.session or run.depends) and bool(self._violated(run))
+        return run.subject.is_vectorised and not run.depends and bool(self._violated(run))
 
     def leave_out(self, run: AuditRun, reason: str) -> None:
         for k in self._violated(run):
-            run.games[k].remarks += (single_calls.SLOW,)
+            run.games[k].remarks += (single_calls.STORED if run.session else single_calls.SLOW,)
 
     def run(self, run: AuditRun) -> None:
-        single_calls.look_again(run, self._violated(run))
+        if run.session:
+            self.leave_out(run, "")
+        else:
+            single_calls.look_again(run, self._violated(run))
 
     def _violated(self, run: AuditRun) -> list[int]:
         return [k for k, game in enumerate(run.games) if game.is_violated and k not in run.withheld]

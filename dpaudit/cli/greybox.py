@@ -100,7 +100,8 @@ def _trace(tape: RecordedResult, with_values: bool) -> Document:
     rows = [("*" * row.differs, *row.texts(with_values), row.place) for row in worst.trace]
     table = Table("", ("", "x", "x_prime", "line"), [[clean(text, 200) for text in row] for row in rows])
     headline, footer = clean(f"{tape.subject}: {worst.id}"), "Made by `dpaudit greybox`. A star marks what differs."
-    verdict: Verdict = "violated" if worst.grade == "proved" else "not_refuted"
+    verdicts: dict[str, Verdict] = {"proved": "violated", "same": "not_refuted"}
+    verdict = verdicts.get(worst.grade, "inconclusive")
     return Document("Calls of both runs", headline, verdict, (Section("calls", "Calls", (table,)),), footer)
 
 

@@ -11,10 +11,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpaudit.arguments import check_among
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, refuse
+from dpaudit.laws.derived import Derived, LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, PureDP, number
-from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.privacy.pairs import as_pairs, short_form
 
 NoiseLaw = Literal["laplace", "gaussian"]
 ROUNDING = 1e-9  # relative: an answer or output that misses A z = b by no more than this is on it, but for rounding
@@ -24,7 +26,7 @@ MAX_FREE = 6  # dimensions of the solutions up to which Laplace noise is sampled
 
 
 @dataclasses.dataclass(frozen=True)
-class LinearlyConditioned:
+class LinearlyConditioned(Derived):
     """f(x) + U under the condition A (f(x) + U) = b, for independent Laplace or normal noise U.
 
     Where A f(x) = b the condition is A U = 0, whatever x is. Normal noise: the part of U along the solutions of
@@ -40,19 +42,10 @@ class LinearlyConditioned:
     scale: float
     matrix: tuple[tuple[float, ...], ...]
     values: tuple[float, ...]
-    known_pairs: tuple[Pair, ...] | None = dataclasses.field(default=None, repr=False)
 
     @property
     def name(self) -> str:
-        """The law and its noise, for reports."""
         return f"{self.noise} noise of scale {self.scale:g} given {len(self.values)} linear equalities"
-
-    @property
-    def pairs(self) -> Callable[[], tuple[Pair, ...]]:
-        """`pairs()`: those that were given."""
-        if self.known_pairs is None:
-            raise AttributeError(f"{self.name} has no pairs of its own.")
-        return lambda: self.known_pairs or ()
 
     def centre(self, data: Any) -> FloatArray:
         """f(data), checked to satisfy the equalities; shape (columns,)."""
@@ -88,20 +81,19 @@ class LinearlyConditioned:
         """
         a, b = np.array(self.matrix), np.array(self.values)
         rank = a.shape[1] - self.basis().shape[1]
-        order = scipy.linalg.qr(a, mode="r", pivoting=True)[1]
-        others, free = order[:rank], order[rank:]
+        others, free = np.split(scipy.linalg.qr(a, mode="r", pivoting=True)[1], [rank])
         inverse = np.linalg.pinv(a[:, others])
         points[:, others] = inverse @ b + (points[:, None, free] * (inverse @ -a[:, free])).sum(axis=2)
         return points
 
     def basis(self) -> FloatArray:
         """An orthonormal basis of the solutions of A u = 0, shape (columns, free)."""
-        a = np.array(self.matrix)
-        _, singular, right = np.linalg.svd(a)
-        rank = int(np.sum(singular > singular.max(initial=0.0) * ZERO))
-        return np.asarray(right[rank:].T)
+        return np.asarray(scipy.linalg.null_space(np.array(self.matrix), rcond=ZERO))
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+    def _density(self) -> LogDensity:
+        return self._density_along
+
+    def _density_along(self, data: Any, outputs: Any) -> FloatArray:
         """Log density of each output on its own solutions, up to one constant; -inf off them; shape (size,)."""
         a, b, centre = np.array(self.matrix), np.array(self.values), self.centre(data)
         points = np.asarray(outputs, dtype=float).reshape(len(outputs), len(centre))
@@ -187,16 +179,14 @@ def linear_conditioning(
     """
     if not callable(answer):
         raise UsageError(f"answer must be a callable of an input, got {answer!r:.80}.")
-    if noise not in ("laplace", "gaussian"):
-        raise UsageError(f"noise must be 'laplace' or 'gaussian', got {noise!r}.")
+    check_among("noise", noise, ("laplace", "gaussian"))
     promise = checked(claim)
     if noise == "laplace" and not isinstance(promise, PureDP | MetricDP):
         raise refuse(promise, "laplace noise keeps on linear equalities")
     a, b = _equalities(matrix, values)
     width = number("scale", scale, "in (0, inf)", lambda value: 0.0 < value < math.inf)
-    known = None if pairs is None else tuple(as_pairs(pairs))
-    rows = tuple(map(tuple, a.tolist()))
-    derived = LinearlyConditioned(answer, noise, width, rows, tuple(b.tolist()), known)
+    known, rows = None if pairs is None else tuple(as_pairs(pairs)), tuple(map(tuple, a.tolist()))
+    derived = LinearlyConditioned((), answer, noise, width, rows, tuple(b.tolist()), known_pairs=known)
     free = derived.basis().shape[1]
     if free == 0 or (noise == "laplace" and free > MAX_FREE):
         raise UsageError(f"matrix must leave from 1 to {MAX_FREE} free dimensions, got {free}.")

@@ -16,7 +16,6 @@ and corollary 3.3 (Gaussian DP).
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from dpaudit.privacy.claims import (
     RenyiDP,
     ZeroConcentratedDP,
     number_text,
+    whole_number,
 )
 from dpaudit.privacy.metrics import SumMetric, scaled
 
@@ -63,6 +63,8 @@ def compose(claims: Iterable[Claim]) -> Claim:
     >>> compose([GaussianDP(3.0), GaussianDP(4.0)])
     GaussianDP(mu=5.0)
     """
+    if not isinstance(claims, Iterable):
+        raise UsageError(f"claims must be a list of claims, got {claims!r}.")
     parts = list(claims)
     for position, claim in enumerate(parts):
         if not isinstance(claim, Claim):
@@ -105,9 +107,7 @@ def group(claim: Claim, k: int) -> Claim:
     >>> group(ApproxDP(0.0, 0.001), 4)
     ApproxDP(epsilon=0.0, delta=0.004)
     """
-    if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
-        raise UsageError(f"k must be a whole number of at least 1, got {k!r}.")
-    steps = int(k)
+    steps = float(whole_number("k", k, "a whole number of at least 1", 1))
     if steps == 1:
         return claim
     if isinstance(claim, PureDP):
@@ -115,16 +115,16 @@ def group(claim: Claim, k: int) -> Claim:
     if isinstance(claim, ApproxDP):
         return ApproxDP(steps * claim.epsilon, _group_delta(claim, steps))
     if isinstance(claim, ZeroConcentratedDP):
-        return ZeroConcentratedDP(steps * steps * claim.rho)
+        return ZeroConcentratedDP(steps * (steps * claim.rho))
     if isinstance(claim, GaussianDP):
         return GaussianDP(steps * claim.mu)
     if isinstance(claim, MetricDP):
         return claim if claim.on == "records" else MetricDP(scaled(claim.metric, steps), on="inputs")
     if isinstance(claim, RenyiDP):
-        doublings = steps.bit_length() - 1
-        if steps != 2**doublings or claim.order < 2 * steps:
+        doublings = math.frexp(steps)[1] - 1
+        if steps != 2.0**doublings or claim.order < 2 * steps:
             largest = number_text(claim.order)
-            raise UsageError(f"k must be a power of 2, at most half the Renyi order {largest}, got {steps}.")
+            raise UsageError(f"k must be a power of 2, at most half the Renyi order {largest}, got {k}.")
         return RenyiDP(claim.order / steps, 3.0**doublings * claim.epsilon)
     raise UsageError(f"claim must be of a family with a rule for groups, got {claim} ({type(claim).__name__}).")
 
@@ -158,7 +158,7 @@ _RULES: dict[type[Claim], Callable[[Sequence[Any]], Claim]] = {  # the first one
 }
 
 
-def _group_delta(claim: ApproxDP, k: int) -> float:
+def _group_delta(claim: ApproxDP, k: float) -> float:
     if claim.delta == 0.0 or claim.epsilon == 0.0:
         return min(1.0, k * claim.delta)
     if math.isinf(claim.epsilon):

@@ -84,7 +84,9 @@ def _look_of(table: Table) -> str:
     """The class of a table: of items, of texts, or of numbers."""
     if table.kind == "table" and table.marks and all(mark in STATUSES for mark in table.marks):
         return "scope"
-    return "texts" if any(len(cell) > WORDY for row in table.rows for cell in row[1:]) else "numbers"
+    cells = [cell for row in table.rows for cell in row[1:]]
+    has_number = any(character.isdigit() for cell in cells for character in cell[:2])  # 0.5, -1, ≥1
+    return "texts" if any(len(cell) > WORDY for cell in cells) or not has_number else "numbers"
 
 
 def slug(term: str) -> str:

@@ -59,10 +59,7 @@ class Exponential(ChoiceByScores):
     input_kind = "position"
 
     def __post_init__(self) -> None:
-        scores = table("scores", self.scores, (None, None))
-        if not np.isfinite(scores).all():
-            i, r = np.argwhere(~np.isfinite(scores))[0].tolist()
-            raise UsageError(f"scores must be finite, got {scores[i, r]} at ({i}, {r}).")
+        scores = table("scores", self.scores, (None, None), finite=True)
         if isinstance(self.metric, numbers.Real):
             epsilon = positive("metric", self.metric)
             budgets = np.where(np.eye(len(scores), dtype=bool), 0.0, epsilon)

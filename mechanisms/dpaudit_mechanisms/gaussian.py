@@ -123,8 +123,8 @@ class Gaussian(Checked):
 def largest_mu(claim: Claim) -> float:
     """The largest mu for which telling N(0, 1) from N(mu, 1) is within the claim; rounded down.
 
-    For (epsilon, delta) by bisection on the profile until two neighbouring floats, so that the profile as computed is
-    at most delta; closed forms otherwise.
+    For (epsilon, delta) by bisection on the profile until two neighbouring floats; closed forms otherwise. Validity:
+    the profile as computed and its error are at most delta together, so that the noise is never too small.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def largest_mu(claim: Claim) -> float:
     number("epsilon", claim.epsilon, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
 
     def exceeds(mu: float) -> bool:
-        return float(gaussian_profile(np.array([mu]), claim.epsilon)[0]) > claim.delta
+        return float(gaussian_profile(np.array([mu]), claim.epsilon)[0]) * (1.0 + 1e-12 + 1e-14 * mu) > claim.delta
 
     low, high = 0.0, 1.0
     while not exceeds(high):

@@ -37,6 +37,13 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     return value
 
 
+def instance(name: str, value: Any, kind: type) -> Any:
+    """`value` if it is of a class, or a `UsageError` that names the argument."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} must be of class {kind.__name__}, got {value!r:.80}.")
+    return value
+
+
 Check = Callable[[str, Any], Any]  # from the name of an argument and its value to what is kept
 
 
@@ -51,13 +58,16 @@ def at_least(smallest: int) -> Check:
 
 
 Positive = Annotated[float, positive]
+probability = within("in (0, 1]", lambda v: 0.0 < v <= 1.0)
 NonNegative = Annotated[float, within("in [0, inf)", lambda v: 0.0 <= v < math.inf)]
-Probability = Annotated[float, within("in (0, 1]", lambda v: 0.0 < v <= 1.0)]
+Probability = Annotated[float, probability]
 Count = Annotated[int, at_least(1)]
 
 
 class Checked:
-    """A frozen dataclass that reads its fields as their types say, in their order: `Annotated` by a check, `Literal`.
+    """A frozen dataclass that reads its fields as their types say, in their order.
+
+    That is `Annotated` by a check, then `Literal`, then classes of this package that are no protocols.
 
     Examples
     --------
@@ -79,10 +89,17 @@ class Checked:
         # Validity of proofs: `typing` remembers types of the whole process, so that none of its names may stand here.
         chosen = [(name, getattr(hint, "__args__", ())) for name, hint in hints.items()]
         chosen = [(name, texts) for name, texts in chosen if texts and all(isinstance(one, str) for one in texts)]
-        cls._checks = (*found, *((name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen))
+        kinds = [(name, kind) for name, kind in hints.items() if isinstance(kind, type)]
+        own = [(name, kind) for name, kind in kinds if kind.__module__.startswith(__package__)]
+        found += [(name, functools.partial(one_of, allowed=allowed)) for name, allowed in chosen]
+        found += [
+            (name, functools.partial(instance, kind=k)) for name, k in own if not getattr(k, "_is_protocol", False)
+        ]
+        cls._checks = tuple(found)
 
     def __post_init__(self) -> None:
-        fixed(self, **{name: check(name, getattr(self, name)) for name, check in self._checks})
+        # Fields that are not there yet are worked out of the others.
+        fixed(self, **{name: check(name, getattr(self, name)) for name, check in self._checks if hasattr(self, name)})
 
 
 def fixed(thing: Any, **values: Any) -> None:

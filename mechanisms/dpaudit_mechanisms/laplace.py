@@ -54,8 +54,7 @@ class Laplace(Pure):
         else:
             checked = positive("coordinate_sensitivity", given)
         fixed(self, coordinate_sensitivity=checked)
-        # At 0 there would be no noise, under a claim of finite epsilon.
-        positive("l1_sensitivity / epsilon", float(np.sum(checked)) / self.epsilon)
+        positive("l1_sensitivity / epsilon", float(np.sum(checked)) / self.epsilon)  # 0 would be no noise
 
     @property
     def dimension(self) -> int | None:

@@ -24,9 +24,9 @@ from dpaudit_mechanisms.accuracy import SHARE
 from dpaudit_mechanisms.dx_exponential import Statement, query_gaps, tightest_pairs
 from dpaudit_mechanisms.finite_choice import ChoiceByScores
 from dpaudit_mechanisms.histograms import MAX_COMPARED, all_histograms, histogram_count, spread_pairs
-from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, table
+from dpaudit_mechanisms.inputs import ArrayLike, Count, FloatArray, IntArray, Positive, output_batch, probability, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds
-from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound, number
+from dpaudit_mechanisms.protocol import Pair, UsageError, UtilityBound
 
 MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
@@ -78,6 +78,10 @@ class SmallDB(AnswersQueries, ChoiceByScores):
     alpha: Positive
     records: Count
     rescaled: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.size  # refuses what is too large to draw
 
     @property
     def size(self) -> int:
@@ -226,8 +230,10 @@ class SmallDB(AnswersQueries, ChoiceByScores):
         rows = table("queries", queries, self.queries.shape)
         distortion = self.records * float(np.abs(rows - self.c * self.queries).max())
         elements, count = math.log(rows.shape[1]), math.log(len(rows))
-        size = self.size if self.rescaled else count / self.alpha**2
-        return distortion + self.alpha * self.records + 2.0 * self.c * (size * elements - math.log(_share(beta)))
+        nats = elements * (self.size if self.rescaled else count / self.alpha / self.alpha) - math.log(
+            probability("beta", beta)
+        )
+        return distortion + self.alpha * self.records + 2.0 * self.c * nats
 
 
 def _split_again(
@@ -249,14 +255,14 @@ def database_size(queries: ArrayLike, c: float, alpha: float, statement: Stateme
     """m: ceil(log K / alpha^2) as printed, floor(w^2 log(2 K) / (2 alpha^2)) + 1 corrected; at least 1.
 
     Corrected: m independent draws of records of x miss the share of one query by more than alpha with probability at
-    most 2 exp(-2 m alpha^2 / w^2) (Hoeffding), which K queries sum to less than 1; so some y misses none.
+    most 2 exp(-2 m alpha^2 / w^2) (Hoeffding), which K queries sum to less than 1; so some y misses none. Refused where
+    one step of a chain would have more than 10 `CELLS` numbers.
     """
     rows = table("queries", queries, (None, None))
-    if statement == "printed":
-        return max(1, math.ceil(math.log(len(rows)) / alpha**2))
-    width = c * float((rows.max(axis=1) - rows.min(axis=1)).max())
-    return math.floor(width**2 * math.log(2 * len(rows)) / (2.0 * alpha**2)) + 1
-
-
-def _share(beta: float) -> float:
-    return number("beta", beta, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
+    is_printed, count = statement == "printed", len(rows)
+    units = (1.0 if is_printed else c * float((rows.max(axis=1) - rows.min(axis=1)).max())) / alpha
+    needed = units * units * (math.log(count) if is_printed else 0.5 * math.log(2 * count))
+    most = 10 * CELLS // count
+    if not needed < most:
+        raise UsageError(f"alpha must be larger for a y of at most {most:,} records, got {alpha!r} for {needed:.3g}.")
+    return max(1, math.ceil(needed)) if is_printed else math.floor(needed) + 1

@@ -11,6 +11,7 @@ from dpaudit import Search
 from dpaudit.audits import memory_checks
 from dpaudit.domains import NumberDomain
 from dpaudit.features.outcomes import read_outputs
+from dpaudit.reports.wording import notes
 from dpaudit.running.store import Store
 from dpaudit.subjects.copies import CallHistory
 
@@ -158,7 +159,13 @@ def test_noise_that_was_switched_off_between_two_audits_is_not_called_kept_alone
     assert finding.verdict == "inconclusive" and finding.notes[0].startswith(
         "Noise is kept, or was switched off: earlier"
     )
-    assert "Where noise was switched off, audit a new object." in finding.notes[0]
+    assert finding.notes[0].endswith("Where noise was switched off, audit a new object.")
+
+
+def test_advice_at_the_end_of_a_note_on_kept_noise_is_printed():
+    """Before, a terminal and a page ended the note at "Where noise w…"."""
+    result = dpaudit.audit(KeepsItsNoise().__call__, "eps=1", [(0, 1)], **PLAIN)
+    assert notes(result) == [f"0|1: {memory_checks.KEPT_NOISE}"]
 
 
 class Shown:

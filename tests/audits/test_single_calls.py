@@ -12,7 +12,7 @@ from support.shared_calls import FORMS, TRUTH, answer
 
 import dpaudit
 from dpaudit.audits import single_calls, stages
-from dpaudit.audits.single_calls import MANY, REFUSED, SIZES, SLOW, WHAT, SingleCalls
+from dpaudit.audits.single_calls import MANY, REFUSED, SIZES, SLOW, STORED, WHAT, SingleCalls
 from dpaudit.campaign.draws import Draws
 from dpaudit.inference.exact import GuessCounter
 from dpaudit.inference.guess_rules import GuessRule
@@ -213,3 +213,13 @@ def test_the_same_seed_gives_the_same_result_in_any_number_of_workers_and_from_a
     first = audited(answer, seed=seed, checkpoint=path)
     for again in (audited(answer, seed=seed, checkpoint=path, resume=True), audited(answer, seed=seed, jobs=2)):
         assert again.findings == first.findings and again.samples == first.samples
+
+
+def test_a_session_of_a_store_says_that_it_makes_none(tmp_path):
+    """Before, its violation stood without a word, where an audit without the store names its calls."""
+    stored, alone = (
+        audited(released, mode="sequential", seed=1, **options) for options in ({"store": str(tmp_path / "s.db")}, {})
+    )
+    assert stored.verdict == alone.verdict == "violated"
+    assert STORED in stored.findings[0].notes and STORED not in alone.findings[0].notes
+    assert stored.samples < alone.samples

@@ -27,7 +27,7 @@ def parts_of(*batches):
         ([{"a": [1, None]}] * 15, "{'a': [1, None]}"),
         ([object()] * 15, "one value of the class object"),  # before: Opaque(kind='object', state=None, text=…
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else "outputs",
 )
 def test_one_value_for_all_outputs_is_remarked_in_its_printed_form(batch, printed):
     (text,) = remarks([parts_of(batch), parts_of(batch)])

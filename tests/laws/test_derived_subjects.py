@@ -233,6 +233,7 @@ test_laws_refuse_what_they_have_no_rule_for = refusals(
     (lambda: laws.conditioning(RR, ApproxDP(1.0, 0.1), lambda y: y > 0), "needs no mass of the event"),
     (lambda: laws.conditioning(RR, ONE, 3), "event must"),
     (lambda: laws.group_privacy(RR, ONE, 0), "steps must"),
+    (lambda: laws.group_privacy(RR, ONE, 10**400), "steps must be a whole number of at least 1, got a number above"),
     (lambda: laws.group_privacy(RR, ONE, 2), "two inputs that are 2 steps apart"),
     (lambda: laws.group_privacy(lambda data: 0, MetricDP(AbsoluteMetric()), 2), "pairs must"),
     (lambda: laws.parallel_composition([RR], [ONE], lambda d: (d,), changed_pieces=2), "at most the number of"),

@@ -50,6 +50,12 @@ def test_the_calibration_uses_all_of_delta_and_no_more(epsilon, delta):
     assert Gaussian(ApproxDP(epsilon, delta)).privacy_profile(0.0, 1.001, epsilon) > delta
 
 
+@pytest.mark.parametrize(("delta", "most"), [(1e-12, 2.5066282746310006e-12), (1e-16, 2.5066282746310006e-16)])
+def test_noise_for_a_tiny_delta_is_never_too_small(delta, most):
+    """At epsilon 0 mu is sqrt(2 pi) delta, but for its cube. By differences it was 11% too large at 1e-16."""
+    assert most * (1.0 - 1e-11) < largest_mu(ApproxDP(0.0, delta)) <= most
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("dimension", [None, 1, 3])
 def test_every_claim_is_tight_on_the_mechanisms_pairs(claim, dimension):

@@ -59,6 +59,13 @@ def test_every_twin_is_in_a_test():
     assert not missing, f"{missing} must be in a test, such as TWINS of tests/support/reference_mechanisms.py."
 
 
+@pytest.mark.parametrize("mechanism", [one for one, *_ in EVERY.values()], ids=lambda one: type(one).__name__)
+def test_no_draws_are_an_empty_batch_of_the_form_of_one(mechanism):
+    data, rng = as_pairs(mechanism.pairs())[0].x, np.random.default_rng(1)
+    none, one = mechanism.sample(data, 0, rng), mechanism.sample(data, 1, rng)
+    assert np.shape(none) == (0, *np.shape(one)[1:])
+
+
 # ---- the protocol ----------------------------------------------------------------------------------------------------
 
 

@@ -326,10 +326,19 @@ def test_the_corrected_cube_root_holds_with_its_probability(instance, factor, be
 # ---- audits ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("rescaled", [False, True])
+def test_an_accuracy_beyond_all_databases_needs_one_record(rescaled):
+    mechanism = SmallDB(QUERIES, METRIC, 1.0, 1e300, 3, rescaled)
+    assert mechanism.size == 1 and mechanism.error_bound(QUERIES, 0.5) == pytest.approx(3e300)
+
+
 test_what_makes_no_sense_is_refused = refusals(
     (lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3), "queries must"),
     (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), "c must"),
     (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), "alpha must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1e15, 0.9, 3, rescaled=True), "alpha must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 1e-300, 3, rescaled=True), "alpha must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 1e-10, 3), "alpha must"),
     (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), "data must"),
     (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), "queries must"),
     (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0), "beta must"),

@@ -84,6 +84,17 @@ def test_the_density_is_one_and_the_loss_is_exact_and_at_most_2_epsilon(name, wh
         assert mechanism.privacy_loss(0.0, 3.0) == pytest.approx(epsilon, abs=1e-6)
 
 
+def test_a_share_and_a_weight_that_are_no_doubles_still_count():
+    """E starts a level of 710 nats away from the answer -1: alpha is a level smaller there, and the loss two levels."""
+    mechanism = ImportantOnTheLine(staircase_profile(1.0), 710.0, [[0.0, 10.0]], 9.7)
+    assert mechanism.log_share(0.0) == pytest.approx(-math.log(2.0), rel=1e-14)
+    assert mechanism.log_share(-1.0) == pytest.approx(-710.0 - math.log(2.0), rel=1e-14)
+    assert mechanism.log_share(-30.0) + 20 * 710.0 < -math.log(2.0) and mechanism.log_kept(-30.0) == -9.7 * 710.0
+    assert mechanism.privacy_loss(0.0, -1.0) == pytest.approx(mechanism.claim.value, rel=1e-14)
+    assert mechanism.utility_bounds()[0].bound(-30.0) == pytest.approx(1.0)
+    assert np.diff(mechanism.log_density(-1.0, [-1.5, 0.5])).tolist() == [710.0 * 8.7]
+
+
 @pytest.mark.claim("UP-N1")
 def test_draws_have_the_density_and_important_values_come_more_often():
     """Utility: E has the probability share / (share + (1 - share) e^-(epsilon t)); 0.03 is 13 deviations."""
@@ -94,7 +105,7 @@ def test_draws_have_the_density_and_important_values_come_more_often():
     cumulative = np.concatenate([[0.0], np.cumsum(density)])
     # False alarm rate 1e-10; the grid's own error is below 2e-3 of a threshold of 0.015.
     assert is_drawn_from(draws, lambda y: np.interp(y, grid, cumulative / cumulative[-1]))
-    share = mechanism.share(0.0)
+    share = math.exp(mechanism.log_share(0.0))
     expected = share / (share + (1.0 - share) * math.exp(-1.2))
     inside = np.any([(low <= draws) & (draws <= high) for low, high in SETS["union"]], axis=0).mean()
     assert inside == pytest.approx(expected, abs=0.03) and expected > share + 0.1
@@ -113,5 +124,6 @@ def test_an_audit_refutes_important_values_that_move_and_not_fixed_ones():
 test_what_makes_no_sense_is_refused = refusals(
     (lambda: widened_staircase_profile(ONE, -1), "steps must"),
     (lambda: ImportantOnTheLine(PROFILES["T4"], 1.0, [[0.0, 1.0]], -1.0), "penalty must"),
+    (lambda: ImportantOnTheLine("T4", 1.0, [[0.0, 1.0]], 1.0), "profile must be of class Profile, got 'T4'"),
     (lambda: FAR.sample(0.0, 1, np.random.default_rng(1)), "important must"),
 )

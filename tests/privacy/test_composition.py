@@ -95,7 +95,22 @@ def test_claims_without_a_rule_are_refused(claims, message):
         compose(claims)
 
 
+def test_what_is_no_list_of_claims_is_refused():
+    with pytest.raises(UsageError, match=r"claims must be a list of claims, got PureDP"):
+        compose(PureDP(1.0))
+
+
 # --- group ---
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 0.1), ZeroConcentratedDP(0.0), RenyiDP(4.0, 1.0)], ids=str
+)
+def test_a_chain_of_more_steps_than_doubles_count_is_refused_and_a_long_one_promises_nothing(claim):
+    with pytest.raises(UsageError, match="k must be a whole number of at least 1, got a number above the largest"):
+        group(claim, 10**400)
+    if not isinstance(claim, RenyiDP):
+        assert group(claim, 2**1023).value == claim.value * 2.0**1023
 
 
 @bounded

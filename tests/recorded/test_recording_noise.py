@@ -507,7 +507,17 @@ def test_the_trace_is_printed_in_80_columns_and_as_html(tmp_path):
     assert all(len(line) <= 80 for line in table)
     differing = [line.strip().split(None, 2) for line in table if line.strip().startswith("*")]
     assert differing == [["*", "returns", "returns (other values)"]]
-    assert "<td>numpy laplace</td>" in page.read_text() and "scale=" not in page.read_text()
+    assert "<td>numpy laplace</td>" in page.read_text() and "(scale=" not in page.read_text()
+    assert '<div class="texts">' in page.read_text()  # before, calls stood to the right as numbers do
+
+
+def test_a_pair_of_which_nothing_is_known_has_the_colour_of_no_verdict(tmp_path):
+    """Before, its page had the colour of a promise that nothing was found against."""
+    (tmp_path / "texts.py").write_text("def total(values, rng):\n    return str(values[0] + rng.laplace(scale=5))\n")
+    page = tmp_path / "trace.html"
+    arguments = ["greybox", f"{tmp_path}/texts.py:total", "--claim", "eps=1", "--pairs", "[0], [5]", "--seed", "1"]
+    assert "not recorded" in CliRunner().invoke(main, [*arguments, "--trace-html", str(page)]).output
+    assert 'class="verdict inconclusive-box"' in page.read_text()
 
 
 def test_values_are_shown_only_where_they_are_asked_for(tmp_path):

@@ -1,5 +1,6 @@
 """Domains: every pair that they make is adjacent, and the patterns of the literature are among them."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -150,6 +151,8 @@ def test_what_is_no_pair_of_a_domain_is_none():
     assert vectors.is_pair([0, 1, 2], [0, 1, 3])
     for other in ([0, 1], [0, 2, 3], [0, 1, 3.1], [0, 1, 5], [0, 1, math.inf], [0, 1, math.nan]):
         assert not vectors.is_pair([0, 1, 2], other)
+    # Before, an array of another shape was read as a vector.
+    assert not VectorDomain(4, 0, 4).is_pair([[0, 0], [0, 0]], [[0, 0], [0, 1]]) and not VectorDomain(1).is_pair(1, 2)
     moved = VectorDomain(3, 0, 4, adjacency="moved")
     assert moved.is_pair([0, 1, 2], [0.3, 0.7, 2]) and not moved.is_pair([0, 1, 2], [0, 1, 2.5])
     assert not VectorDomain(1, 0, 4, integer=True).is_pair([0.5], [1])
@@ -192,6 +195,15 @@ def test_special_values_appear_only_where_they_are_named():
         assert not has_nan(kind(*ends))
     values = DatasetDomain.between(0.0, 1.0, special=(math.nan, math.inf)).values
     assert math.inf in values and any(v != v for v in values)
+
+
+def test_a_domain_with_another_end_is_made_of_one_of_numbers():
+    """Before, `dataclasses.replace` of it raised, as its fields were those of vectors."""
+    wider = dataclasses.replace(NumberDomain(0, 5, integer=True), high=7)
+    assert repr(wider) == "NumberDomain(low=0, high=7, change=1.0, integer=True)"
+    assert wider == domain_from_dict(wider.to_dict())
+    with pytest.raises(TypeError, match="high"):
+        NumberDomain(0)
 
 
 def test_neighbours_of_examples_have_their_type_and_their_records():

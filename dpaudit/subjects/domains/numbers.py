@@ -174,7 +174,7 @@ class VectorDomain(Domain):
         return (self.vector(np.array(values)) for values in itertools.product(levels, repeat=self.length))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        first, second = _arrays(x, x_prime)
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
         if first.shape != (self.length,) or second.shape != (self.length,):
             return False
         slack = TOLERANCE * max(abs(self.low), abs(self.high), 1.0)
@@ -260,6 +260,7 @@ class VectorDomain(Domain):
         return self.vector(base), self.vector(base + change)
 
 
+@dataclasses.dataclass(frozen=True)
 class NumberDomain(VectorDomain):
     """Numbers between two ends; two of them are adjacent if they differ by at most `change`.
 
@@ -280,11 +281,11 @@ class NumberDomain(VectorDomain):
     (['0|1', '1|2', '2|3'], None)
     """
 
-    def __init__(self, low: float, high: float, change: float = 1.0, integer: bool = False) -> None:
-        super().__init__(1, low, high, change, integer=integer)
-
-    def __repr__(self) -> str:
-        return f"NumberDomain(low={self.low}, high={self.high}, change={self.change}, integer={self.integer})"
+    length: int = dataclasses.field(default=1, init=False, repr=False)
+    low: float = dataclasses.field()
+    high: float = dataclasses.field()
+    adjacency: Change = dataclasses.field(default="each", init=False, repr=False)
+    as_list: bool = dataclasses.field(default=False, init=False, repr=False)
 
     def starts(self) -> Iterator[Start]:
         """Starts of vectors of one number, and numbers inside of the range."""
@@ -293,7 +294,7 @@ class NumberDomain(VectorDomain):
             yield "inside", *self.pair(np.array([base]), np.array([base + self.step]))
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        return is_number(x) and is_number(x_prime) and super().is_pair(x, x_prime)
+        return is_number(x) and is_number(x_prime) and super().is_pair([x], [x_prime])
 
     def vector(self, values: FloatArray) -> Any:
         return super().vector(values).item()

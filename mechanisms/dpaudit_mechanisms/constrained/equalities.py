@@ -156,8 +156,6 @@ class LaplaceOnEqualities(Pure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.given, Affine):
-            raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:
             raise UsageError("given must leave a free variable, got a single point.")
 

@@ -170,11 +170,6 @@ class HierarchyLaplace(Pure):
 
     tree: Hierarchy
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.tree, Hierarchy):
-            raise UsageError(f"tree must be a Hierarchy, got {self.tree!r}.")
-
     @property
     def scale(self) -> float:
         """Scale of the noise at each node: a record counts once on every level."""

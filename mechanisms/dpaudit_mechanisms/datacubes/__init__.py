@@ -12,6 +12,7 @@ Source: Cormode, Procopiuc, Srivastava and Yaroslavtsev, Accurate and Efficient 
 DC-*).
 """
 
+from dpaudit_mechanisms.datacubes.budgets import BoundedBudgets as BoundedBudgets
 from dpaudit_mechanisms.datacubes.budgets import least_variance as least_variance
 from dpaudit_mechanisms.datacubes.budgets import optimal_budgets as optimal_budgets
 from dpaudit_mechanisms.datacubes.budgets import paper_mu as paper_mu
@@ -19,7 +20,6 @@ from dpaudit_mechanisms.datacubes.budgets import uniform_budgets as uniform_budg
 from dpaudit_mechanisms.datacubes.clusters import clusters as clusters
 from dpaudit_mechanisms.datacubes.consistency import consistent as consistent
 from dpaudit_mechanisms.datacubes.consistency import consistent_variances as consistent_variances
-from dpaudit_mechanisms.datacubes.convex import ConvexBudgets as ConvexBudgets
 from dpaudit_mechanisms.datacubes.convex import convex_budgets as convex_budgets
 from dpaudit_mechanisms.datacubes.counts import CountsRelease as CountsRelease
 from dpaudit_mechanisms.datacubes.counts import non_negative as non_negative
@@ -30,7 +30,6 @@ from dpaudit_mechanisms.datacubes.grouping import fair_column_weights as fair_co
 from dpaudit_mechanisms.datacubes.grouping import find_grouping as find_grouping
 from dpaudit_mechanisms.datacubes.grouping import greedy_grouping as greedy_grouping
 from dpaudit_mechanisms.datacubes.grouping import group_constants as group_constants
-from dpaudit_mechanisms.datacubes.joint import JointBudgets as JointBudgets
 from dpaudit_mechanisms.datacubes.joint import joint_budgets as joint_budgets
 from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy as MarginalStrategy
 from dpaudit_mechanisms.datacubes.marginal_strategies import base_counts as base_counts

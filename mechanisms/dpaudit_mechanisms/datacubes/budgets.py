@@ -10,12 +10,25 @@ The minimum under that norm is in closed form (DC-EQ4, DC-C3.3): at norm 1 it is
 (sum (C_r^2 s_r)^(1/3))^3 for p = 1 and (sum C_r sqrt(s_r))^2 for p = 2.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 
 from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
 from dpaudit_mechanisms.protocol import UsageError, number
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BoundedBudgets:
+    """Budgets that keep the total; the total variance with them, and a lower bound of it over all budgets.
+
+    The factor 2 of the variance of Laplace noise is included. The bound is 0 where none is proved.
+    """
+
+    budgets: FloatArray
+    value: float
+    lower_bound: float
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:

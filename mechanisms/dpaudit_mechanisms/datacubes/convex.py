@@ -5,29 +5,15 @@ Laplace and p = 2 for normal noise. With the scales c_i = b_i^(p/2) / e_i^p it i
 |S_ij|^p b_i^(p/2) / c_i <= 1: the problem of `dpaudit_mechanisms.optimal_scales`, which solves it and bounds it.
 """
 
-import dataclasses
-
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.budgets import check_order, checked_costs
-from dpaudit_mechanisms.inputs import ArrayLike, FloatArray, positive, table
+from dpaudit_mechanisms.datacubes.budgets import BoundedBudgets, check_order, checked_costs
+from dpaudit_mechanisms.inputs import ArrayLike, positive, table
 from dpaudit_mechanisms.optimal_scales import optimum_of_ratios
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ConvexBudgets:
-    """Budgets e, shape (m,), that are feasible; the total variance with them, and a lower bound of it over all budgets.
-
-    The factor 2 of the variance of Laplace noise is included.
-    """
-
-    budgets: FloatArray
-    value: float
-    lower_bound: float
-
-
-def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: float = 1.0) -> ConvexBudgets:
+def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: float = 1.0) -> BoundedBudgets:
     """Optimal budgets of rows of any matrix, within 1e-7 of the optimum.
 
     Parameters
@@ -69,4 +55,4 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     factor = (2.0 if order == 1 else 1.0) / total**2
     budgets = np.zeros(len(b))
     budgets[used] = (roots / best.scales) ** (1.0 / order) * total
-    return ConvexBudgets(budgets, factor * best.loss, factor * best.lower_bound)
+    return BoundedBudgets(budgets, factor * best.loss, factor * best.lower_bound)

@@ -13,14 +13,13 @@ the whole workload alone, as few marginals with all of the budget often are best
 left out. What comes out is a stationary point, the best that was found, and no bound is stated.
 """
 
-import dataclasses
 import math
 
 import numpy as np
 from scipy import sparse
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.datacubes.budgets import check_order
+from dpaudit_mechanisms.datacubes.budgets import BoundedBudgets, check_order
 from dpaudit_mechanisms.datacubes.coefficients import scale
 from dpaudit_mechanisms.datacubes.domains import bit_set
 from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
@@ -35,20 +34,10 @@ MAX_TURNS = 3000
 MAX_SEARCHED = 16  # groups up to which each is tried left out
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class JointBudgets:
-    """Budgets, shape (groups,), of norm `total`; the total variance after least squares; and a lower bound of it.
+def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, total: float = 1.0) -> BoundedBudgets:
+    """Budgets of marginals, shape (groups,), that are optimised together with the recovery; some may be 0.
 
-    The bound is over all budgets of the strategy; 0 for Laplace noise, for which none is proved.
-    """
-
-    budgets: FloatArray
-    value: float
-    lower_bound: float
-
-
-def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, total: float = 1.0) -> JointBudgets:
-    """Budgets of marginals that are optimised together with the recovery; a marginal may end without a budget.
+    The value is the variance after least squares; no bound is proved for Laplace noise.
 
     Parameters
     ----------
@@ -82,7 +71,7 @@ def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, to
         best = problem.without_groups(best)
     value = problem.value(best)
     bound = value**2 / float(problem.slopes(best).max()) if order == 2 else 0.0
-    return JointBudgets(best * total, value / total**2, bound / total**2)
+    return BoundedBudgets(best * total, value / total**2, bound / total**2)
 
 
 def _containing(strategy: MarginalStrategy, workload: Workload) -> list[int]:

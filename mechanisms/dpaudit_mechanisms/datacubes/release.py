@@ -62,10 +62,6 @@ class Calibrated(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.total
-        if not isinstance(self.workload, Workload):
-            raise UsageError(f"workload must be a Workload, got {self.workload!r}.")
-        if not isinstance(self.strategy, Strategy):
-            raise UsageError(f"strategy must be a Strategy, got {self.strategy!r}.")
         if self.strategy.domain.sizes != self.workload.domain.sizes:
             sizes, given = self.workload.domain.sizes, self.strategy.domain.sizes
             raise UsageError(f"strategy must be over sizes {sizes}, got {given}.")

@@ -29,7 +29,7 @@ Sources: MQ-L3, MQ-T1, MQ-T2.
 
 import dataclasses
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from scipy import optimize, stats
@@ -54,6 +54,8 @@ Noise = Literal["laplace", "gaussian"]
 MAX_UPDATES = 100_000
 PRINTED_CONSTANT = 3000.0
 
+delta_share = within("in [0, 1)", lambda v: 0.0 <= v < 1.0)
+fraction = within("in (0, 1)", lambda v: 0.0 < v < 1.0)
 Alpha = Annotated[float, within("at least 0", lambda v: v >= 0.0)]
 
 
@@ -169,7 +171,7 @@ def practical(
     """
     widths = box_widths(widths)
     n, k = whole_number("records", records, 1), whole_number("queries", queries, 1)
-    epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
+    epsilon, delta, beta = positive("epsilon", epsilon), delta_share("delta", delta), fraction("beta", beta)
     if updates is None:
         counts = np.arange(len(widths), MAX_UPDATES + len(widths))
     elif (chosen := whole_number("updates", updates, 1)) >= len(widths):
@@ -199,7 +201,7 @@ def printed(
     """
     widths = box_widths(widths)
     records, queries = whole_number("records", records, 1), whole_number("queries", queries, 1)
-    epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
+    epsilon, delta, beta = positive("epsilon", epsilon), delta_share("delta", delta), fraction("beta", beta)
     alpha = printed_alpha(records, len(widths), epsilon, delta, queries=queries, beta=beta)
     updates = min(MAX_UPDATES, math.ceil(printed_mistakes(alpha, len(widths))))
     updates = max(updates, len(widths))
@@ -223,7 +225,7 @@ def printed_alpha(
     records: int, dimension: int, epsilon: float, delta: float = 0.0, *, queries: int, beta: float
 ) -> float:
     """The alpha of MQ-L3 for the learner of MQ-L6, a fixed point, by bisection; pure where delta is 0."""
-    logs = math.log(queries / _share(beta))
+    logs = math.log(queries / fraction("beta", beta))
     if logs <= 0.0:
         return 0.0
     logs *= math.log(4.0 / delta) if delta > 0.0 else 1.0
@@ -282,11 +284,3 @@ def _scales(
 def _l2_sensitivity(widths: FloatArray, n: int) -> float:
     """Of values and widths times slopes: values change by at most the diameter over n in l1, so in l2."""
     return math.sqrt(float(widths.sum()) ** 2 + 4.0 * float((widths**2).sum())) / n
-
-
-def _delta(delta: Any) -> float:
-    return number("delta", delta, "in [0, 1)", lambda v: 0.0 <= v < 1.0)
-
-
-def _share(beta: Any) -> float:
-    return number("beta", beta, "in (0, 1)", lambda v: 0.0 < v < 1.0)

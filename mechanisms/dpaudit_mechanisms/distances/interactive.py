@@ -90,11 +90,12 @@ class InteractiveDistances(Checked):
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` independent runs on one database of shape (n, l)."""
-        run = self.run(self.averages(data), size, rng)
-        if self.release == "position":
-            flags = np.concatenate([run.transcripts[:, :, 0], np.ones((size, 1))], axis=1)
-            return np.argmax(flags, axis=1)
-        return run.answers if self.release == "answers" else run.transcripts.reshape(size, -1)
+        run = self.run(self.averages(data), max(size, 1), rng)  # an analyst needs a run to ask
+        if self.release == "answers":
+            return run.answers[:size]
+        if self.release == "transcript":
+            return run.transcripts.reshape(len(run.transcripts), -1)[:size]
+        return np.argmax(np.insert(run.transcripts[:size, :, 0], self.queries, 1.0, axis=1), axis=1)
 
     def distribution(self, data: Any) -> FloatArray:
         """Probabilities of the positions 0 .. queries: the first query above the threshold, `queries` if there is none.

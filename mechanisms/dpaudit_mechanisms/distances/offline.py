@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances, Widths
-from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
+from dpaudit_mechanisms.distances.calibration import Calibration, delta_share, largest_rho, practical
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.inputs import (
@@ -34,7 +34,6 @@ from dpaudit_mechanisms.inputs import (
     output_batch,
     table,
     whole_number,
-    within,
 )
 from dpaudit_mechanisms.protocol import ApproxDP, Claim, Pair, PureDP, UsageError, UtilityBound
 
@@ -72,9 +71,6 @@ class Hypothesis:
         return self.values(queries).sum(axis=1)
 
 
-Delta = Annotated[float, within("in [0, 1)", lambda v: 0.0 <= v < 1.0)]
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfflineDistances(Checked):
     """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
@@ -107,7 +103,7 @@ class OfflineDistances(Checked):
     records: Count
     widths: Widths
     epsilon: Positive
-    delta: Delta = 0.0
+    delta: Annotated[float, delta_share] = 0.0
     beta: float = 0.05
     intervals: int | None = None
 
@@ -202,9 +198,9 @@ class OfflineDistances(Checked):
     def _values(self, data: Any, at: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """The hypothesis of each coordinate at its part of each point, shape (l, size, points)."""
         values = np.empty((len(self.widths), size, len(at)))
-        for i, found in enumerate(self._learn(self._points(data), size, rng)):
+        for i, found in enumerate(self._learn(self._points(data), max(size, 1), rng)):
             for q, point in enumerate(at[:, i]):
-                values[i, :, q] = found.predict(np.full((size, 1), point))[:, 0]
+                values[i, :, q] = found.predict(np.full((max(size, 1), 1), point))[:size, 0]
             np.minimum(values[i], self.widths[i], out=values[i])
         return values
 

@@ -46,11 +46,6 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
     spaces: FiniteSpaces
     epsilon: Epsilon
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.spaces, FiniteSpaces):
-            raise UsageError(f"spaces must be FiniteSpaces, got {self.spaces!r}.")
-
     # ---- what a member of the family states ----
 
     @abstractmethod
@@ -134,12 +129,12 @@ class LevelMechanism(Checked, PartitionAndWeight, FiniteChoice):
             return (distance(data, outputs) > 0.0).astype(float)
 
         error, missed = self.expected_error(), np.clip(1.0 - self.accuracy(0.0), 0.0, 1.0)
-        bounds = [UtilityBound("false value", is_off, lambda data: float(missed[position(data, len(missed))]),
-                               largest_loss=1.0, source="UP-S2")]  # fmt: skip
-        if np.isfinite(error).all():  # values of datasets that a chain joins may be infinitely far apart
-            expected = lambda data: float(error[position(data, len(error))])  # noqa: E731
-            bounds.insert(0, UtilityBound("distance", distance, expected, source="UP-S13"))
-        return bounds
+        mean, off = (lambda data, at=at: float(at[position(data, len(at))]) for at in (error, missed))
+        bounds = [UtilityBound("distance", distance, mean, source="UP-S13"),
+                  UtilityBound("false value", is_off, off, largest_loss=1.0, source="UP-S2")]  # fmt: skip
+        return (
+            bounds if np.isfinite(error).all() else bounds[1:]
+        )  # a chain may join values that are infinitely far apart
 
     def accuracy(self, within: float) -> FloatArray:
         """P_T^x: the probability that the output is within T of the true value, shape (datasets,) (UP-S2)."""

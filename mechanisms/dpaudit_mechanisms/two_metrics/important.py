@@ -12,6 +12,7 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import special
 
 from dpaudit_mechanisms.inputs import (
     ArrayLike,
@@ -101,26 +102,26 @@ class ImportantOnTheLine(Checked, PartitionAndWeight):
         """E on one input: the same for all."""
         return self.important
 
-    def share(self, data: Any) -> float:
-        """The probability of E on one input without the penalty."""
-        cuts = self.important_values(data) - float(answer(data, None))
-        ends = np.array([[self._up_to(float(end)) for end in cut] for cut in cuts])
-        return float((ends[:, 1] - ends[:, 0]).sum())
+    def log_share(self, data: Any) -> float:
+        """Natural log of the probability of E on one input without the penalty, also where it is below all doubles."""
+        profile, ratio = self.profile, -math.expm1(-self.epsilon)
+        cuts, end = self.important_values(data) - float(answer(data, None)), profile.edges[-1]
+        parts = np.clip(np.concatenate([cuts, -cuts[:, ::-1]]), 0.0, None)  # of E, on either side: (parts, 2)
+        inner = np.minimum(parts[:, 1:], profile.edges[1:]) - np.maximum(parts[:, :1], profile.edges[:-1])
+        cells, beyond = np.divmod(np.maximum(parts - end, 0.0) / profile.width, 1.0)
+        far = np.log1p(-beyond * ratio) - self.epsilon * cells  # of all that lies beyond either end, in tails
+        with np.errstate(divide="ignore"):
+            heads = np.log(np.maximum(inner, 0.0)) - self.epsilon * (profile.levels - profile.lowest)
+            tails = far[:, 0] + np.log(-np.expm1(far[:, 1] - far[:, 0])) + math.log(profile.width / ratio)
+        tails -= self.epsilon * (profile.first - profile.lowest)
+        inside = float(special.logsumexp(np.append(heads, tails)))
+        return min(0.0, inside - math.log(float(profile.cells(self.epsilon)[0].sum())))
 
-    def _up_to(self, deviation: float) -> float:
-        """The probability of deviations from 0 to this one without the penalty, with its sign."""
-        profile, away = self.profile, abs(deviation)
-        masses = profile.cells(self.epsilon)[0]
-        total, found = masses.sum(), 0.0
-        widths = np.diff(profile.edges)
-        covered = np.clip(away - profile.edges[:-1], 0.0, widths)
-        if len(widths):
-            found += float((masses[:-1] * covered / widths).sum())
-        if away > profile.edges[-1]:
-            cells, part = divmod((away - profile.edges[-1]) / profile.width, 1.0)
-            ratio = math.exp(-self.epsilon)
-            found += float(masses[-1] * (1.0 - ratio**cells * (1.0 - part * -math.expm1(-self.epsilon))))
-        return math.copysign(found / total / 2.0, deviation)
+    def log_kept(self, data: Any) -> float:
+        """Natural log of s + (1 - s) e^(-epsilon t), the total with the penalty over that without; s is the share."""
+        share = self.log_share(data)
+        with np.errstate(divide="ignore"):
+            return float(np.logaddexp(share, np.log(-np.expm1(share)) - self.epsilon * self.penalty))
 
     def level_at(self, data: Any, outputs: Any) -> FloatArray:
         """The level of each output on one answer, with the penalty, shape (size,)."""
@@ -134,9 +135,7 @@ class ImportantOnTheLine(Checked, PartitionAndWeight):
 
     def log_alpha_of(self, data: Any) -> float:
         """Natural log of the total, for levels that are counted from the lowest one."""
-        share = self.share(data)
-        left = share + (1.0 - share) * math.exp(-self.epsilon * self.penalty)
-        return math.log(float(self.profile.cells(self.epsilon)[0].sum())) + math.log(left)
+        return math.log(float(self.profile.cells(self.epsilon)[0].sum())) + self.log_kept(data)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one answer, shape (size,): values outside of E are kept with probability exp(-epsilon t).
@@ -148,7 +147,7 @@ class ImportantOnTheLine(Checked, PartitionAndWeight):
         """
         plain, found, missing = OnTheLine(self.profile, self.epsilon), [np.empty(0)], size
         keep = math.exp(-self.epsilon * self.penalty)
-        rate = self.share(data) * (1.0 - keep) + keep
+        rate = math.exp(self.log_kept(data))
         if rate < 1e-6:
             raise UsageError(f"important must be likelier or the penalty smaller, got a share of {rate:.2g} to keep.")
         while missing > 0:
@@ -159,15 +158,13 @@ class ImportantOnTheLine(Checked, PartitionAndWeight):
         return np.concatenate(found)
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """The probability of values outside of E, (1 - s) k / (s + (1 - s) k) with s = `share`, k = e^(-epsilon t)."""
-        kept = math.exp(-self.epsilon * self.penalty)
+        """The probability of values outside of E: 1 less the share of E over what is kept."""
 
         def is_outside(data: Any, outputs: Any) -> FloatArray:
             return (~is_inside(self.important_values(data), output_batch(outputs, ()))).astype(float)
 
         def expected(data: Any) -> float:
-            share = self.share(data)
-            return (1.0 - share) * kept / (share + (1.0 - share) * kept)
+            return -math.expm1(self.log_share(data) - self.log_kept(data))
 
         return [UtilityBound("unimportant value", is_outside, expected, largest_loss=1.0, source="UP-T5")]
 
