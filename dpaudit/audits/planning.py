@@ -148,7 +148,7 @@ def plan(
         return _Planned(subject, promise, chosen, games, confidence, power)
 
     audit = planned_at(samples)
-    pace, timed = Pace(), 0
+    pace, timed = Pace(0.0, 0.0, 1), 0
     if audit.asked:
         first = chosen[audit.asked[0]]
         timing = start_or_restart(lambda asked, restart: _time(asked, first, root, restart), subject)
@@ -217,9 +217,9 @@ class Pace:
     `chunk` is the most outputs that the audit asks for in one call.
     """
 
-    run: float = 0.0
-    call: float = 0.0
-    chunk: int = 1
+    run: float
+    call: float
+    chunk: int
 
     def of(self, runs: int, calls: int) -> float:
         """Seconds of so many runs in so many calls."""
