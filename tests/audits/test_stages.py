@@ -29,7 +29,7 @@ def test_stages_that_draw_labels_or_test_have_a_rate_that_the_options_fix():
     assert rates["LowBits"] == rates["Timing"] == rates["Independence"] == 1e-3
     assert rates["BandStage"] == pytest.approx(0.01) and rates["SeverityStage"] == pytest.approx(0.05)
     assert rates["Dependence"] == 2e-9  # small batches, and more of them where these hint
-    assert rates["SecondLook"] == 0.01  # of withholding a violation that is at least half of what was found
+    assert rates["SecondLook"] == 1e-4  # of withholding a violation that is at least half of what was found
     assert rates["Metadata"] == rates["Containment"] == rates["SearchReport"] == rates["GreyBoxStage"] == 0.0
     other = dataclasses.replace(OPTIONS, samples=10, severity=True, band=True, floating_point=False)
     assert rates == {type(stage).__name__: stage.rate(other) for stage in STAGES}
