@@ -18,7 +18,7 @@ NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
 BUDGETS_BY_FORM = 3  # columns of the table by form
 MAX_TEXTBOOK_SAMPLES = 1e9  # a larger sample size is not shown
-LEAST_SHOWN = 1e-6  # seconds of an output beside its call: what is less a clock does not show
+MIN_SHOWN = 1e-6  # seconds of an output beside its call: what is less a clock does not show
 UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
@@ -153,7 +153,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
     )
     if plan.calls:
         run = max(plan.seconds - plan.calls * plan.seconds_a_call, 0.0) / max(plan.runs, 1)
-        shown = wording.duration_text(run) if run >= LEAST_SHOWN else f"under {wording.duration_text(LEAST_SHOWN)}"
+        shown = wording.duration_text(run) if run >= MIN_SHOWN else f"under {wording.duration_text(MIN_SHOWN)}"
         times = {"call": wording.duration_text(plan.seconds_a_call), "run": shown}
         yield said("plan.calls", calls=plan.calls, **times)
     powers, first = [power for planned in plan.budgets for power in planned.powers], plan.budgets[0]
