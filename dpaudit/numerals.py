@@ -17,7 +17,7 @@ ABOVE = "above "  # begins the text of a bound of which no more is proved than t
 # Relative and absolute excess up to which a bound says no more: ten times that of a rejection without a bound of its
 # own (`dpaudit.inference.bound_search.just_above`).
 BARE_EXCESS = 1e-6, 1e-11
-LEAST_P_VALUE = 1e-307  # that is stated: a smaller one may be 0 as a double, and no p-value is 0
+MIN_P_VALUE = 1e-307  # that is stated: a smaller one may be 0 as a double, and no p-value is 0
 
 
 def no_zero(p_value: float) -> float:
@@ -26,7 +26,7 @@ def no_zero(p_value: float) -> float:
     >>> no_zero(0.02), no_zero(0.0)
     (0.02, 1e-307)
     """
-    return max(p_value, LEAST_P_VALUE)
+    return max(p_value, MIN_P_VALUE)
 
 
 def p_text(p_value: float) -> str:
@@ -35,7 +35,7 @@ def p_text(p_value: float) -> str:
     >>> p_text(0.0213), p_text(0.0)
     ('p = 0.02', 'p below 1e-307')
     """
-    return f"p = {p_value:.1g}" if p_value > LEAST_P_VALUE else f"p below {LEAST_P_VALUE:g}"
+    return f"p = {p_value:.1g}" if p_value > MIN_P_VALUE else f"p below {MIN_P_VALUE:g}"
 
 
 def number_text(value: Any, digits: int = 4) -> str:

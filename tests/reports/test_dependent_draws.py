@@ -15,7 +15,7 @@ from dpaudit.audits.findings import NONE_GIVEN, order_finding, withheld
 from dpaudit.audits.memory_checks import KEPT_NOISE
 from dpaudit.cli import audit as command
 from dpaudit.inference.order import Change
-from dpaudit.numerals import LEAST_P_VALUE
+from dpaudit.numerals import MIN_P_VALUE
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import rows, wording
 from dpaudit.reports.cases import pair_sentence
@@ -119,6 +119,6 @@ def test_more_runs_are_no_advice_where_losses_depend_on_each_other(synthetic):
 def test_no_p_value_that_is_stated_is_0():
     """Before, 0 was saved, which would be a proof, beside the words "below 1e-307"; so was that of an exact test."""
     (side,) = order_finding([Change("are all among the first", 0.0)], 1, True)
-    assert side.details["p_value"] == LEAST_P_VALUE == 1e-307 and "(p below 1e-307)" in side.summary
+    assert side.details["p_value"] == MIN_P_VALUE == 1e-307 and "(p below 1e-307)" in side.summary
     leaks = dpaudit.audit(lambda data, size, rng: np.full(size, data), "eps=0.01", [(0, 1)], mode="fixed", seed=1)
-    assert leaks.findings[0].p_value == LEAST_P_VALUE
+    assert leaks.findings[0].p_value == MIN_P_VALUE
