@@ -52,7 +52,7 @@ class LowBitSizes:
 
 SIZES = LowBitSizes()
 ZERO = 2.0**40  # the code of 0, which has no lowest set bit
-NUMBERS = 2.0**20  # beyond the codes of all other numbers
+MAX_NUMBER_CODE = 2.0**20  # beyond the codes of all other numbers
 INFINITE = 2.0 * ZERO  # the code of an infinity: beyond that of every number
 GRID = np.finfo(float).epsneg  # 2^-53, of which uniform doubles are multiples
 
@@ -162,10 +162,10 @@ class OwnBits:
         return np.where(np.isfinite(values), codes, np.where(np.isnan(values), np.nan, INFINITE))
 
     def words(self, first: float, last: float) -> str:
-        if first > NUMBERS:  # an end may lie anywhere between the codes of numbers and that of 0
+        if first > MAX_NUMBER_CODE:  # an end may lie anywhere between the codes of numbers and that of 0
             return "that are infinite" if first > ZERO else "that are 0"
-        text = KINDS[self.kind][1](first, last if last < NUMBERS else math.inf, self.parameter)
-        return f"{text} and not 0" if NUMBERS <= last < ZERO and "not 0" not in text else text
+        text = KINDS[self.kind][1](first, last if last < MAX_NUMBER_CODE else math.inf, self.parameter)
+        return f"{text} and not 0" if MAX_NUMBER_CODE <= last < ZERO and "not 0" not in text else text
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "parameter": self.parameter.hex()}
