@@ -50,8 +50,7 @@ _OPTION = re.compile(r"(.*),\s*(ordered|remove)\s*=(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TradeOffProfile:
-    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises, for epsilon >= 0 (beyond
-    700 nats what is promised there).
+    """A trade-off function f of straight pieces, and the profiles that T(P, Q) >= f promises; above 700 nats as at 700.
 
     Attributes
     ----------
